@@ -6,9 +6,10 @@ The doors turn every `GcnsimError` into that line and exit code 2; anything else
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from typing import Final
+
+from gcnsim.known_names import meant_names
 
 LONGEST: Final = 1_500
 """Characters of a message: what is longer is nothing that anybody reads, and hides what is allowed."""
@@ -65,12 +66,14 @@ def plural(count: int, noun: str, several: str | None = None) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """The hint that follows an unknown name: the nearest known one first, then all of them.
+    """The hint that follows an unknown name: the known names that may be meant first, then all of them.
 
     >>> nearest("psc-gnc", ["full-graph", "psc-gcn"])
     "did you mean 'psc-gcn'? known: full-graph, psc-gcn"
+    >>> nearest("A100", ["a100-40", "a100-80"])
+    'did you mean a100-40 or a100-80? known: a100-40, a100-80'
     """
     names = sorted(known)
-    close = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.5)
-    hint = f"did you mean {close[0]!r}? " if close else ""
-    return f"{hint}known: {', '.join(names)}"
+    *others, last = meant_names(name, names) or [""]
+    meant = f"{', '.join(others)} or {last}" if others else f"{last!r}" if last else ""
+    return f"{f'did you mean {meant}? ' if meant else ''}known: {', '.join(names)}"

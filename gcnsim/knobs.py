@@ -17,6 +17,7 @@ from gcnsim.fields import (
     Measure,
     Number,
     Rule,
+    Share,
     Word,
     entry,
 )
@@ -71,6 +72,8 @@ class Knob:
             return Number(True, low, high)
         if self.kind == "real" and self.unit == "%":
             return Measure(FRACTION, low, high, self.low_open)
+        if self.kind == "real" and (low, high) == (0.0, 1.0):
+            return Share(False, low, high, self.low_open)
         if self.kind == "real":
             return Number(False, low, high, self.low_open)
         if self.kind == "size":

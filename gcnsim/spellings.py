@@ -28,6 +28,7 @@ _WORDS_BINARY: Final = {"kibi": "Ki", "mebi": "Mi", "gibi": "Gi", "tebi": "Ti", 
 _NAMES: Final = {symbol: word for word, symbol in (_WORDS | _WORDS_BINARY).items()} | {"": ""}
 _SCALE: Final = rf"(?:(?P<word>{'|'.join((*_WORDS, *_WORDS_BINARY))})|(?P<prefix>[kmgtp]i?)?)"
 _BYTES: Final = re.compile(rf"{_SCALE}(?P<base>bits?|bytes?|b)?(?P<per>/s|/sec|/second|ps)?", re.IGNORECASE)
+_ETHERNET: Final = re.compile(r"(?P<prefix>[gm]) ?(?:be|ige|(?:b|bit)? ?ethernet)", re.IGNORECASE)
 _FLOPS: Final = re.compile(rf"{_SCALE}(?:flops?/s|flops?/sec|flops?/second|flops)", re.IGNORECASE)
 _EDGES: Final = re.compile(rf"{_SCALE}edges?(?:/s|/sec|/second|ps)", re.IGNORECASE)
 _SECONDS: Final = re.compile(r"(?P<prefix>p|n|u|µ|μ|m|pico|nano|micro|milli)?(?:s|secs?|seconds?)", re.IGNORECASE)
@@ -45,13 +46,15 @@ def plain(unit: str) -> str:
 
 
 def data_rate(unit: str) -> Reading:
-    """A unit of bandwidth. `b` in a proper symbol and in `bps` is a bit; `B` before `/s` is a byte.
+    """A unit of bandwidth. `b` in a proper symbol and in `bps` is a bit, and of Ethernet; `B` before `/s` a byte.
 
-    >>> data_rate("GBit/s"), data_rate("Gb/s"), data_rate("mebibytes/s")
-    ('Gbit/s', 'Gbit/s', 'MiB/s')
+    >>> data_rate("GBit/s"), data_rate("Gb/s"), data_rate("mebibytes/s"), data_rate("GbE")
+    ('Gbit/s', 'Gbit/s', 'MiB/s', 'Gbit/s')
     >>> data_rate("gb/s").question
     'gigabits or gigabytes per second?'
     """
+    if (ethernet := _ETHERNET.fullmatch(unit)) is not None:
+        return f"{ethernet['prefix'].upper()}bit/s"
     match = _BYTES.fullmatch(unit)
     if match is None or not unit:
         return None

@@ -1,9 +1,10 @@
 """Quantities with units, converted at the door and nowhere else: inside are seconds, bytes, bytes/s, flop/s.
 
 A quantity is a number and a unit in one string (`15Gbps`, `12GiB/s`, `250us`, `30%`). A bare number is refused, because
-a guessed unit is wrong by 8, 1000 or 1.07. Case matters where it decides the meaning: `b` is a bit, `B` is a byte.
-Prefixes are decimal (k, M, G, T) or binary (Ki, Mi, Gi, Ti; IEC 80000-13). Other spellings (`15 GBit/s`, `16gb`) are
-read where they have one meaning (`gcnsim.spellings`). Conversion is exact and rounded once.
+a guessed unit is wrong by 8, 1000 or 1.07; only a share below one (0.3) can mean nothing else. Case matters where it
+decides the meaning: `b` is a bit, `B` is a byte. Prefixes are decimal (k, M, G, T) or binary (Ki, Mi, Gi, Ti; IEC
+80000-13). Other spellings (`15 GBit/s`, `16gb`) are read where they have one meaning (`gcnsim.spellings`). Conversion is
+exact and rounded once.
 """
 
 from __future__ import annotations
@@ -42,6 +43,8 @@ class Quantity:
     shown: tuple[str, ...]
     written: tuple[str, ...]
     other: spellings.Reader
+    shares: bool = False
+    """Whether a number below one without a unit is read too, as a share of one: 0.3 is 30%."""
 
     def parse(self, text: object) -> float:
         """`text` in the unit used inside, finite and not negative.
@@ -50,15 +53,15 @@ class Quantity:
         large.
         """
         if isinstance(text, int | float) and not isinstance(text, bool):
-            raise UnitError(f"{_brief(text)}: a bare number, {self.noun} needs its unit; {self._allowed()}")
+            return self._bare(text, str(text))
         if not isinstance(text, str):
             raise UnitError(f"{_brief(text)}: not {self.noun}; {self._allowed()}")
         match = _NUMBER.fullmatch(text)
         if match is None:
             raise UnitError(f"{_brief(text)}: not {self.noun} (a number, then its unit); {self._allowed()}")
         number, unit = match.groups()
-        if unit == "":
-            raise UnitError(f"{_brief(text)}: a bare number, {self.noun} needs its unit; {self._allowed()}")
+        if unit == "" and len(number) <= _MOST_DIGITS:
+            return self._bare(text, number)
         if len(number) > _MOST_DIGITS:
             raise UnitError(
                 f"{_brief(text)}: a number of {len(number)} characters; at most {_MOST_DIGITS} are allowed; "
@@ -96,6 +99,14 @@ class Quantity:
         """The unit used inside, or the only one there is."""
         return next((unit for unit in self.shown if self.units[unit] == 1), self.shown[0])
 
+    def _bare(self, text: object, number: str) -> float:
+        """A number without a unit. Raises UnitError, of one that may be a percentage or a share with both."""
+        if self.shares and _NUMBER.fullmatch(number) and 0 <= Fraction(number) < 1:
+            return float(Fraction(number))
+        either = " or ".join(share_readings(number)) if self.shares else ""
+        allowed = f"write {either}" if either else self._allowed()
+        raise UnitError(f"{_brief(text)}: a bare number, {self.noun} needs its unit; {allowed}")
+
     def _allowed(self) -> str:
         return f"write e.g. {', '.join(self.examples)}"
 
@@ -110,6 +121,19 @@ class Quantity:
         if found is None:
             raise UnitError(f"{_brief(text)}: unknown unit {_brief(unit)}; {self._allowed()}")
         return found
+
+
+def share_readings(number: object) -> tuple[str, ...]:
+    """What to write instead of a bare number that may be a percentage or a share of one; none where it is neither.
+
+    >>> share_readings("30"), share_readings(1), share_readings(150)
+    (('30%', '0.3'), ('1%', '100%'), ())
+    """
+    match = _NUMBER.fullmatch(str(number))
+    if match is None or match[2] or not 1 <= Fraction(match[1]) <= 100:
+        return ()
+    value = f"{float(match[1]):.12g}"
+    return f"{value}%", "100%" if value == "1" else f"{float(value) / 100:.12g}"
 
 
 def _brief(value: object) -> str:
@@ -185,6 +209,7 @@ FRACTION: Final = Quantity(
     shown=("%",),
     written=("%",),
     other=spellings.share,
+    shares=True,
 )
 FLOPS: Final = Quantity(
     noun="a rate of arithmetic",
@@ -232,7 +257,7 @@ def seconds(text: object) -> float:
 
 
 def fraction(text: object) -> float:
-    """`text` (30%) as a share of one (0.3); its range is the caller's to check. Raises UnitError."""
+    """`text` (30%, or 0.3) as a share of one (0.3); its range is the caller's to check. Raises UnitError."""
     return FRACTION.parse(text)
 
 

@@ -5,19 +5,30 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from inspect import signature
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Final, TypeAlias, TypeVar
 
 from gcnsim.api.answer import Answer
-from gcnsim.api.instances import instance
+from gcnsim.api.scenario_file import put_before, read_base, replaced
 from gcnsim.boundary import is_profile
 from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph, from_object
-from gcnsim.hardware import PriceBook
+from gcnsim.hardware import PriceBook, kind_of_network
 from gcnsim.knobs import KNOBS, RATE
 from gcnsim.machine import refuse_no_effect
-from gcnsim.methods import COMPARED, DEFAULT, OVERLAP, all_knobs, create_method, has_knob, method_type, methods
+from gcnsim.methods import (
+    COMPARED,
+    DEFAULT,
+    NO_OVERLAP,
+    OVERLAP,
+    all_knobs,
+    create_method,
+    has_knob,
+    method_type,
+    methods,
+)
 from gcnsim.planning import (
     LEAST_RATE,
     Candidate,
@@ -40,9 +51,26 @@ from gcnsim.scenario import (
     parse_cache,
     read_injected,
     read_knob,
+    rule_at,
 )
 from gcnsim.simulation import Result, refuse_undrawn
-from gcnsim.units import bandwidth as parse_bandwidth
+
+SERVER: Final = ("host", "gpus_per_server")
+"""Options that say what a server is."""
+
+MACHINE: Final = (*SERVER, "gpus", "bandwidth", "device")
+"""Options of machines: each may have several values."""
+
+TYPES: Final[Mapping[str, tuple[type, str]]] = {
+    "method.name": (str, "a name"),
+    "method.tau": (int, "a whole number"),
+    "cluster.host": (str, "a name"),
+    "cluster.gpus_per_server": (int, "a whole number"),
+    "cluster.gpus": (int, "a whole number"),
+    "cluster.device": (str, "a name"),
+    "cluster.bandwidth": (str, "a bandwidth with its unit"),
+}
+"""By path, what each of several values is."""
 
 T = TypeVar("T")
 Some: TypeAlias = T | Sequence[T]
@@ -50,20 +78,21 @@ Some: TypeAlias = T | Sequence[T]
 
 
 def what_if(
+    scenario: str | Path | Mapping[str, Any] | None = None,
     *,
     dataset: str | None = None,
     graph: Any = None,
     ids: str | None = None,
-    gpus: Some[int] = 6,
-    gpus_per_server: int | None = None,
+    gpus: Some[int] | None = None,
+    gpus_per_server: Some[int] | None = None,
     device: Some[str] | None = None,
-    host: str | None = None,
+    host: Some[str] | None = None,
     bandwidth: Some[str] | None = None,
     method: Some[str] | None = None,
     tau: Some[int] | None = None,
-    epsilon: Some[float] | None = None,
-    cache: Some[str] | None = None,
-    rate: Some[float] | None = None,
+    epsilon: Some[float | str] | None = None,
+    cache: Some[str | float] | None = None,
+    rate: Some[float | str] | None = None,
     cache_policy: str | None = None,
     norms: str | Path | None = None,
     model: str | None = None,
@@ -73,8 +102,8 @@ def what_if(
     target_accuracy: float | None = None,
     runs: Sequence[str | Path] = (),
     target_iterations: Mapping[str, int] | None = None,
-    iterations: int = 30,
-    seed: int = 0,
+    iterations: int | None = None,
+    seed: int | None = None,
     overrides: Sequence[str] = (),
     inject: Sequence[str] = (),
     allow: Some[str] | None = None,
@@ -92,12 +121,14 @@ def what_if(
 ) -> Answer:
     """Predict iteration times of every combination asked for, recommend knobs, and try a step more of each.
 
+    scenario: a file or plain data to start from (schema `gcnsim.scenario/1`), of which options replace fields.
     Sequences give a row per value. method: None compares the usual ones, "all" every one; what is named may be
     recommended, or what allow names, with a sampling rate of at least min_rate (0.1). graph: a file (also a stored
     profile), a `Graph`, or a graph of NetworkX, SciPy (a sparse matrix), PyTorch Geometric or DGL. ids: of an edge
     list, as `load_graph` takes them. host: of the catalogue; an instance type has a device, GPUs per server and a
     bandwidth of its own, for where these are None. Else None is t4, 2 (the last server holding what is left) and
-    15Gbps. calibration: a record of `calibrate`.
+    15Gbps; gpus None is 6, iterations 30, seed 0. bandwidth: with its unit, or a network (`10GbE`, `ethernet-25g`).
+    epsilon, rate, cache: shares as numbers or percentages. calibration: a record of `calibrate`.
     target_accuracy: a share of one on validation nodes; time and cost until it is reached, by the iterations that the
     recorded `runs` needed, or by target_iterations of the method where no run tells. overrides: `PATH=VALUE` on
     scenario fields, e.g. `cluster.latency=20us`. inject: faults, `KIND:name=value,...`. payload: how boundary rows
@@ -131,7 +162,7 @@ def _answered(given: SimpleNamespace) -> Answer:
         given.processes or cores(),
         graph if isinstance(graph, Graph) else None,
         _target(given.target_accuracy, given.runs, given.target_iterations or {}),
-        _rule(None if given.method is None else named, given.allow, given.min_rate),
+        _rule(None if given.method is None and named == list(COMPARED) else named, given.allow, given.min_rate),
         Extras(tuple(read_measurement(each) for each in times), given.partition_seeds, book, budget_s),
         given.notice,
     )
@@ -163,19 +194,37 @@ def _graph(given: SimpleNamespace) -> str | Path | Graph | None:
 
 def _asked(given: SimpleNamespace, graph: str | Path | Graph | None) -> tuple[Scenario, Grid, list[str]]:
     """The question on its first machine, the values asked for, and the methods named."""
-    own = instance(given.host)
-    machines = {
-        "gpus": _list(given.gpus),
-        "bandwidth": _list(own.bandwidth if given.bandwidth is None else given.bandwidth),
-        "device": _list(own.device if given.device is None else given.device),
-    }
+    file = read_base(given.scenario)
+    machines = {name: _list(getattr(given, name)) for name in MACHINE if getattr(given, name) is not None}
     chosen, others = _own_knobs(given.overrides)
     faults = read_injected(given.inject)
-    base = own.filled(replace(_base(_sections(given, graph, machines), others), faults=faults))
+    servers: list[Scenario] = []
+    for own in product(*(machines.get(name, [None]) for name in SERVER)):
+        first = {name: values[0] for name, values in machines.items()} | dict(zip(SERVER, own, strict=True))
+        options = _sections(given, graph, first)
+        if not servers:
+            for note in replaced(file, options):
+                given.notice(note)
+        servers.append(_base(options, others, file))
+    base = replace(servers[0], faults=(*servers[0].faults, *faults))
     knobs = _given({name: getattr(given, name) for name in ("tau", "epsilon", "cache", "rate")})
-    named = list(COMPARED) if given.method is None else _list(given.method)
-    grid = _grid(base, named, machines, {name: _list(value) for name, value in knobs.items()}, chosen)
+    named = _named(given.method, file)
+    if base.method.overlap != NO_OVERLAP:
+        chosen = {OVERLAP: (base.method.overlap,)} | chosen
+        base = replace(base, method=replace(base.method, overlap=NO_OVERLAP))
+    clusters = tuple(dict.fromkeys(each.cluster for each in servers))
+    grid = _grid(base, named, machines, {name: _list(value) for name, value in knobs.items()}, chosen, clusters)
     return base, grid, named
+
+
+def _named(asked: Any, file: Mapping[str, Any]) -> list[str]:
+    """The methods asked for: those named, else the usual ones, and that of the scenario."""
+    if asked is not None:
+        names = _list(asked)
+        _check_types({"method.name": names})
+        return [name if name == "all" else method_type(name).name for name in names]
+    own = file.get("method", {}).get("name")
+    return list(dict.fromkeys([*COMPARED, *([] if own is None else [method_type(str(own)).name])]))
 
 
 def _as_asked(chosen: Candidate) -> Result:
@@ -184,20 +233,20 @@ def _as_asked(chosen: Candidate) -> Result:
 
 
 def _sections(
-    given: SimpleNamespace, graph: str | Path | Graph | None, machines: Mapping[str, Sequence[Any]]
+    given: SimpleNamespace, graph: str | Path | Graph | None, machine: Mapping[str, Any]
 ) -> dict[str, dict[str, Any]]:
-    """The sections of a scenario with what was given of each, the first machine among them."""
+    """What was given of each section of a scenario, the first machine of it."""
     source, file = _source(graph)
     named = {name: getattr(given, name) for name in ("dataset", "ids", "model", "layers", "hidden")}
     texts = {name: value and str(value) for name, value in vars(given).items() if name in ("calibration", "norms")}
-    return {
-        "cluster": {name: values[0] for name, values in machines.items()}
-        | {name: getattr(given, name) for name in ("gpus_per_server", "host", "payload", "implementation")}
+    sections = {
+        "cluster": {**machine, "payload": given.payload, "implementation": given.implementation}
         | {"calibration": texts["calibration"]},
         "workload": named | {source: file},
-        "method": {"name": DEFAULT, "cache_policy": given.cache_policy, "norms": texts["norms"]},
+        "method": {"cache_policy": given.cache_policy, "norms": texts["norms"]},
         "run": {"iterations": given.iterations, "seed": given.seed, "fidelity": given.fidelity},
     }
+    return {section: _given(fields) for section, fields in sections.items()}
 
 
 def _rule(named: Sequence[str] | None, allow: Any, min_rate: float | None) -> Rule:
@@ -207,9 +256,8 @@ def _rule(named: Sequence[str] | None, allow: Any, min_rate: float | None) -> Ru
         raise ScenarioError(f"--min-rate: {least!r} is not allowed; a number above 0 and at most 1")
     asked = [name for name in named or () if name != "all"]
     if allow is not None:
-        asked = [name for each in _list(allow) for name in (methods() if each == "all" else [each])]
-        for name in asked:
-            method_type(name, "--allow")
+        named = [name for each in _list(allow) for name in (methods() if each == "all" else [each])]
+        asked = [method_type(name, "--allow").name for name in named]
     return Rule(tuple(dict.fromkeys(asked)) or COMPARED, bool(asked), float(least))
 
 
@@ -218,16 +266,15 @@ def _refuse_idle(base: Scenario, grid: Grid, own: Mapping[str, tuple[Any, ...]])
     rows = [each.method for each in scenarios(base, grid)]
     if OVERLAP in own and all(each.overlap != own[OVERLAP][0] for each in rows):
         replace(rows[0], overlap=own[OVERLAP][0])  # what no row has is refused
-    refuse_no_effect([replace(base.cluster, gpus=each) for each in grid.gpus])
+    refuse_no_effect([replace(each, gpus=gpus) for each in grid.servers or (base.cluster,) for gpus in grid.gpus])
 
 
-def _base(sections: Mapping[str, Mapping[str, Any]], overrides: Sequence[str]) -> Scenario:
-    """The scenario of the first machine, with what was given of each section."""
+def _base(
+    sections: Mapping[str, Mapping[str, Any]], overrides: Sequence[str], file: Mapping[str, Any] | None = None
+) -> Scenario:
+    """The scenario of the first machine: of a file, with what was given of each section in the place of its own."""
     given = {section: _given(fields) for section, fields in sections.items()}
-    if given["cluster"].get("device") == ClusterSpec().device:
-        # Where nobody asked for it, it contradicts nothing.
-        del given["cluster"]["device"]
-    return from_mapping({"schema": SCHEMA, "name": "what-if", **given}, "what-if", overrides)
+    return from_mapping({"schema": SCHEMA, "name": "what-if", **put_before(file or {}, given)}, "what-if", overrides)
 
 
 def _source(graph: str | Path | Graph | None) -> tuple[str, str | None]:
@@ -241,8 +288,8 @@ def _source(graph: str | Path | Graph | None) -> tuple[str, str | None]:
 
 def _target(accuracy: float | None, runs: Sequence[str | Path], given: Mapping[str, int]) -> Target | None:
     """The accuracy asked for with what may tell of it. Raises ScenarioError for one without the other."""
+    given = {method_type(name).name: count for name, count in given.items()}
     for name, count in given.items():
-        method_type(name)
         if isinstance(count, bool) or not isinstance(count, int) or count < 1:
             raise ScenarioError(f"--target-iterations: {name}={count!r} is not allowed; a whole number of at least 1")
     if accuracy is None:
@@ -270,50 +317,63 @@ def _own_knobs(overrides: Sequence[str]) -> tuple[dict[str, tuple[Any, ...]], li
 
 
 def _grid(
-    base: Scenario, method: list[str], machines: Mapping[str, Any], knobs: Mapping[str, Any], own: Mapping[str, Any]
+    base: Scenario,
+    method: list[str],
+    machines: Mapping[str, list[Any]],
+    knobs: Mapping[str, Any],
+    own: Mapping[str, Any],
+    servers: tuple[ClusterSpec, ...] = (),
 ) -> Grid:
     """The values asked for; what was not asked stands where the base scenario has it."""
     names = list(dict.fromkeys(name for asked in method for name in (methods() if asked == "all" else [asked])))
-    _check_types(names, machines, knobs)
-    for knob, values in knobs.items():
-        if not any(has_knob(name, knob) for name in names):
-            given = {knob: parse_cache(values[0], "method.cache") if knob == "cache" else values[0]}
-            create_method(names[0], **given)
-    for knob, values in own.items():
+    _check_types({f"cluster.{name}": machines.get(name, []) for name in MACHINE} | {"method.tau": knobs.get("tau", [])})
+    knobs = {name: [_knob(name, each) for each in values] for name, values in knobs.items()}
+    for knob, values in {**knobs, **own}.items():
         if knob != OVERLAP and not any(has_knob(name, knob) for name in names):
             create_method(names[0], **{knob: values[0]})
-    caches = knobs.get("cache", [])
+    _refuse_networks(machines.get("bandwidth", []))
+    stands = base.method if has_knob(base.method.name, "tau") else create_method(DEFAULT)
     grid = Grid(
-        methods=tuple(create_method(name).name for name in names),
-        gpus=_distinct(machines["gpus"], base.cluster.gpus),
-        devices=_distinct(machines["device"], base.cluster.device),
-        bandwidths=_distinct([parse_bandwidth(each) for each in machines["bandwidth"]], base.cluster.bandwidth),
-        taus=tuple(knobs.get("tau", [base.method.tau])),
-        epsilons=tuple(knobs.get("epsilon", [base.method.epsilon])),
-        caches=tuple(parse_cache(each, "method.cache") for each in caches) or (base.method.cache,),
+        methods=tuple(names),
+        gpus=_distinct(machines, "gpus", base),
+        devices=_distinct(machines, "device", base) if "device" in machines or len(servers) < 2 else (),
+        bandwidths=_distinct(machines, "bandwidth", base) if "bandwidth" in machines or len(servers) < 2 else (),
+        taus=tuple(knobs.get("tau", [stands.tau])),
+        epsilons=tuple(knobs.get("epsilon", [stands.epsilon])),
+        caches=tuple(knobs.get("cache", [stands.cache])),
         rates=tuple(knobs.get("rate", [base.method.rate if has_knob(base.method.name, "rate") else RATE.default])),
-        own=tuple(own.items())
-        + ((("cache", tuple(parse_cache(each, "method.cache") for each in caches)),) if caches else ()),
+        own=tuple(own.items()) + ((("cache", tuple(knobs["cache"])),) if "cache" in knobs else ()),
         optional=frozenset(names) - set(method) - set(COMPARED) if "all" in method else frozenset(),
+        servers=servers if len(servers) > 1 else (),
     )
     _refuse_idle(base, grid, own)
     return grid
 
 
-def _check_types(names: Sequence[Any], machines: Mapping[str, Any], knobs: Mapping[str, Any]) -> None:
+def _knob(name: str, value: Any) -> Any:
+    """A value of a knob, shares also as percentages. Raises ScenarioError or UnitError."""
+    if name == "cache":
+        return parse_cache(value, "method.cache")
+    rule, _ = rule_at(f"method.{name}")
+    return rule.read(value, f"method.{name}")
+
+
+def _refuse_networks(bandwidths: Sequence[Any]) -> None:
+    """Raises ScenarioError for networks of several kinds: rows say their bandwidth, not their latency."""
+    kinds = {kind_of_network(each): each for each in bandwidths}
+    if len(kinds) > 1:
+        raise ScenarioError(
+            f"cluster.bandwidth: {' and '.join(map(str, kinds.values()))} are networks of different kinds; "
+            "allowed: one kind in a question (sweep --axis cluster.bandwidth takes several)"
+        )
+
+
+def _check_types(given: Mapping[str, Sequence[Any]]) -> None:
     """Refuse values of a kind that no option can have; their ranges are the scenario's to check."""
-    for path, values, kinds, noun in (
-        ("method.name", names, str, "a name"),
-        ("cluster.gpus", machines["gpus"], int, "a whole number"),
-        ("cluster.device", machines["device"], str, "a name"),
-        ("cluster.bandwidth", machines["bandwidth"], str, "a bandwidth with its unit"),
-        ("method.tau", knobs.get("tau", []), int, "a whole number"),
-        ("method.epsilon", knobs.get("epsilon", []), (int, float), "a number"),
-        ("method.rate", knobs.get("rate", []), (int, float), "a number"),
-        ("method.cache", knobs.get("cache", []), str, "a share (30%) or bytes (2GiB)"),
-    ):
+    for path, values in given.items():
+        kind, noun = TYPES[path]
         for value in values:
-            if isinstance(value, bool) or not isinstance(value, kinds):
+            if isinstance(value, bool) or not isinstance(value, kind):
                 raise ScenarioError(f"{path}: {value!r} is not {noun}")
 
 
@@ -328,6 +388,8 @@ def _given(mapping: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in mapping.items() if value is not None}
 
 
-def _distinct(values: Sequence[Any], first: Any) -> tuple[Any, ...]:
+def _distinct(machines: Mapping[str, Sequence[Any]], name: str, base: Scenario) -> tuple[Any, ...]:
     """The values asked for, the first as the scenario read it (an override may have changed it), none twice."""
-    return tuple(dict.fromkeys([first, *values[1:]]))
+    rule, _ = rule_at(f"cluster.{name}")
+    others = [rule.read(each, f"cluster.{name}") for each in machines.get(name, [])[1:]]
+    return tuple(dict.fromkeys([getattr(base.cluster, name), *others]))

@@ -8,19 +8,18 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from gcnsim.api.question import Some, _base, _list, _source, _target
+from gcnsim.api.question import Some, _base, _knob, _list, _source, _target
 from gcnsim.capacity import COST, LIMIT, MINIMISED, Goal, Machines, Permitted, Question
 from gcnsim.capacity import recommend as _recommend
 from gcnsim.errors import ScenarioError, UnitError, nearest
 from gcnsim.graph import Graph, from_object
-from gcnsim.hardware import PriceBook, amount_in
-from gcnsim.methods import COMPARED, create_method, methods
+from gcnsim.hardware import PriceBook, amount_in, network_bandwidth
+from gcnsim.methods import COMPARED, method_type, methods
 from gcnsim.planning import Progress
 from gcnsim.processes import cores
 from gcnsim.results import Advice
 from gcnsim.scenario import Scenario, parse_cache
 from gcnsim.simulation import Result
-from gcnsim.units import bandwidth as parse_bandwidth
 from gcnsim.units import seconds as parse_seconds
 
 
@@ -175,20 +174,19 @@ def _machines(given: SimpleNamespace) -> Machines:
     lists = {name: _given_list(getattr(given, name)) for name in ("host", "device", "bandwidth", "gpus", "method")}
     knobs = {name: _given_list(getattr(given, name)) for name in ("tau", "epsilon", "cache")}
     named = [name for each in lists["method"] or COMPARED for name in (methods() if each == "all" else [each])]
-    for name in named:
-        create_method(name)
+    named = [method_type(name).name for name in named]
     for value in lists["gpus"]:
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise ScenarioError(f"--gpus: {value!r} is not a whole number of at least 1")
     return Machines(
         hosts=tuple(lists["host"]),
         devices=tuple(lists["device"]),
-        bandwidths=tuple(parse_bandwidth(each) for each in lists["bandwidth"]),
+        bandwidths=tuple(network_bandwidth(each) for each in lists["bandwidth"]),
         gpus=tuple(lists["gpus"]),
         gpus_per_server=given.gpus_per_server,
         methods=tuple(dict.fromkeys(named)),
         taus=tuple(knobs["tau"]),
-        rates=tuple(knobs["epsilon"]),
+        rates=tuple(_knob("epsilon", each) for each in knobs["epsilon"]),
         caches=tuple(parse_cache(each, "method.cache") for each in knobs["cache"]),
     )
 

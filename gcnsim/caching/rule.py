@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, Final
 
 from gcnsim.caching.size import CacheSize
 from gcnsim.errors import ScenarioError, UnitError
 from gcnsim.fields import shown
-from gcnsim.units import FRACTION, NBYTES
+from gcnsim.units import FRACTION, NBYTES, share_readings
+
+_NUMBER: Final = re.compile(r"[+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?")
+_PERCENT: Final = re.compile(r"(?:%|percent|pct)\Z", re.IGNORECASE)
 
 CACHE_SIZES: Final = "0% to 100% of the boundary nodes, or bytes with a unit (2GiB)"
 STATIC_CACHE_SIZES: Final = "auto, 0% to 100% of the rows of its part, or bytes with a unit (2GiB)"
@@ -41,20 +45,22 @@ class Cache:
 
 
 def parse_cache(raw: object, path: str = "cache", allowed: str = CACHE_SIZES) -> CacheSize:
-    """The cache size written as `30%`, `2GiB` or `auto`; nothing of a size is no cache. allowed: what is, in words.
+    """The cache size written as `30%`, `0.3`, `2GiB` or `auto`; 0 of either is no cache. allowed: the values, in words.
 
     Raises UnitError or ScenarioError, starting with `path`.
     """
-    text = raw.rstrip() if isinstance(raw, str) else ""
+    text = raw.strip() if isinstance(raw, str) else ""
     if text == "auto":
         return CacheSize(auto=True)
-    quantity = FRACTION if text.endswith("%") else NBYTES if text.endswith("B") else None
-    if quantity is None:
-        raise UnitError(f"{path}: {shown(raw)}: a cache size needs its unit; write e.g. 30% (of the boundary) or 2GiB")
+    number = not isinstance(raw, str) or _NUMBER.fullmatch(text) is not None
+    quantity = FRACTION if number or _PERCENT.search(text) else NBYTES
     try:
         value = quantity.parse(raw)
     except UnitError as error:
-        raise UnitError(f"{path}: {error}") from None
+        if not number and text[:1].isdigit():
+            raise UnitError(f"{path}: {error}") from None
+        allowed = " or ".join(share_readings(raw)) or "e.g. 30% (of the boundary) or 2GiB"
+        raise UnitError(f"{path}: {shown(raw)}: a cache size needs its unit; write {allowed}") from None
     if value == 0:
         return CacheSize.none()
     if quantity is NBYTES:

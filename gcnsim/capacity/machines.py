@@ -10,6 +10,7 @@ from typing import Final
 
 from gcnsim.errors import ScenarioError, nearest, plural
 from gcnsim.hardware import PriceBook, hosts, instance_of, prices
+from gcnsim.known_names import known_name
 from gcnsim.methods import COMPARED
 from gcnsim.planning import Grid, Rule, scenarios
 from gcnsim.planning.recommend import rate_of
@@ -83,9 +84,10 @@ class Machines:
             yield replace(base, device=device, bandwidth=bandwidth, gpus=gpus)
 
     def _of_instance(self, base: ClusterSpec, name: str) -> Iterator[ClusterSpec]:
-        if name not in hosts():
+        known = known_name(name, hosts())
+        if known is None:
             raise ScenarioError(f"--host: unknown host {name!r}; {nearest(name, hosts())}")
-        found = instance_of(name)
+        found = instance_of(known)
         if found is None:
             raise ScenarioError(f"--host: {name} has no GPUs of its own; give --device, --gpus and --bandwidth instead")
         each = self.gpus_per_server or found.gpus
@@ -96,7 +98,7 @@ class Machines:
                 yield replace(
                     base,
                     device=found.device,
-                    host=name,
+                    host=known,
                     bandwidth=min(found.bandwidth, 1.25e12),
                     gpus=gpus,
                     gpus_per_server=inside,

@@ -12,6 +12,7 @@ import click
 from gcnsim import hardware, knobs, units, workload
 from gcnsim.cli.completing import complete_any, complete_kind
 from gcnsim.errors import ScenarioError, nearest
+from gcnsim.known_names import known_name
 from gcnsim.methods import STANDING, every_method, method_type, methods
 from gcnsim.terminal.tables import aligned
 
@@ -54,12 +55,14 @@ def show_command(name: str, as_json: bool) -> None:
 
     Example: gcnsim catalog show pcie3-x16
     """
-    kind = next((kind for kind, names in _names().items() if name in names), None)
-    if kind is None and hardware.is_file(name):
-        kind = "devices"
-    if kind is None:
+    kinds = ((kind, known_name(name, names)) for kind, names in _names().items())
+    kind, known = next(((kind, known) for kind, known in kinds if known), (None, None))
+    if kind is None and hardware.known_device(name) is not None:
+        kind, known = "devices", hardware.known_device(name)
+    if kind is None or known is None:
         every = [known for names in _names().values() for known in names]
         raise ScenarioError(f"catalog: unknown name {name!r}; {nearest(name, every)}")
+    name = known
     facts, rows = _SHOWS[kind](name)
     if as_json:
         click.echo(json.dumps({"schema": SCHEMA, "kind": _SINGULAR[kind], **facts}, indent=2, ensure_ascii=False))

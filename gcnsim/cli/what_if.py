@@ -12,7 +12,7 @@ import click
 from gcnsim.cli.completing import complete
 from gcnsim.cli.faults import WithFaults
 from gcnsim.cli.ids import HELP
-from gcnsim.cli.outputs import check_outputs, device_files, overridden, show_and_write
+from gcnsim.cli.outputs import check_outputs, device_files, overridden, scenario_files, show_and_write
 from gcnsim.cli.pricing import price_book, price_options
 from gcnsim.cli.progress import notice, progress
 from gcnsim.errors import ScenarioError, UnitError
@@ -130,7 +130,12 @@ def option(name: str, kind: Callable[[str], Any], allowed: str, text: str, defau
     values = Values(name, kind, allowed)
     shown = default is not None
     return click.option(
-        f"--{name}", type=values, default=default, show_default=shown, help=text, shell_complete=complete
+        f"--{name}",
+        type=values,
+        default=default,
+        show_default=shown,
+        help=text,
+        shell_complete=complete,
     )
 
 
@@ -140,28 +145,30 @@ def named(name: str, text: str) -> Decorator:
 
 
 @click.command("what-if", cls=WithFaults)
+@click.argument("scenario", required=False, type=click.Path())
 @click.option(
     "--dataset", shell_complete=complete, help="Published dataset, by its partition statistics.  [default: reddit]"
 )
 @click.option("--graph", type=click.Path(), help="Real graph file instead: partitioned, sampled and replayed.")
 @click.option("--ids", type=click.Choice(IDS), help=f"{HELP}  [default: {IDS[0]}]")
-@option("gpus", _whole, "a whole number", "GPUs, one worker each (list).", "6")
-@click.option(
-    "--gpus-per-server",
-    type=int,
-    help="GPUs in a server; must divide --gpus.  [default: 2, last server holds the rest]",
-)
+@option("gpus", _whole, "a whole number", "GPUs, one worker each (list).  [default: 6]")
+@option("gpus-per-server", _whole, "a whole number", "GPUs in a server, the last the rest (list).  [default: 2]")
 @option("device", _text, "a device", "GPU of the catalogue, or a file (list).  [default: the host's, else t4]")
-@named("host", "Server of the catalogue, e.g. g4dn.12xlarge: its CPU, and GPUs and NIC where not given.")
+@option("host", _text, "a host", "Server of the catalogue: its CPU, and GPUs and NIC where not given (list).")
 @click.option("--calibration", type=click.Path(), help="Calibration record of the device (gcnsim calibrate).")
-@option("bandwidth", _text, "a bandwidth", "NIC of a server, per direction (list).  [default: the host's, else 15Gbps]")
+@option(
+    "bandwidth",
+    _text,
+    "a bandwidth",
+    "NIC of a server: 15Gbps, 10GbE, a link (list).  [default: the host's, else 15Gbps]",
+)
 @option("method", _text, "a method", f"all, or methods of the catalogue (list).  [default: {','.join(COMPARED)}]")
 @option("allow", _text, "a method", "May be recommended (list).  [default: the methods named, else those compared]")
 @click.option("--min-rate", type=float, help="Least sampling rate that may be recommended.  [default: 0.1]")
 @option("tau", _whole, "a whole number of iterations", "Staleness in iterations (list).  [default: 2]")
-@option("epsilon", float, "a number in (0, 1]", "Sampling rate (list).  [default: 0.1]")
-@option("cache", _text, "a share (30%) or bytes (2GiB)", "Layer-0 feature cache per GPU (list).  [default: 0%]")
-@option("rate", float, "a number in [0, 1]", "Share of boundary nodes drawn, bns-gcn (list).  [default: 0.1]")
+@option("epsilon", _text, "a share (0.1 or 10%)", "Sampling rate (list).  [default: 0.1]")
+@option("cache", _text, "a share (30% or 0.3) or bytes (2GiB)", "Layer-0 feature cache per GPU (list).  [default: 0%]")
+@option("rate", _text, "a share (0.1 or 10%)", "Share of boundary nodes drawn, bns-gcn (list).  [default: 0.1]")
 @named("cache-policy", "inclusion, degree or random.  [default: inclusion]")
 @click.option("--norms", type=click.Path(), help="Node norms of a training run, for the vr sampler.")
 @named("model", "gcn or graphsage.  [default: the dataset's, else gcn]")
@@ -177,10 +184,8 @@ def named(name: str, text: str) -> Decorator:
     help="Published or assumed iterations to it, for methods without a run (repeatable).",
 )
 @price_options
-@click.option(
-    "--iterations", type=int, default=30, show_default=True, help="Sampled graphs recorded, iterations measured."
-)
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of every random draw.")
+@click.option("--iterations", type=int, help="Sampled graphs recorded, iterations measured.  [default: 30]")
+@click.option("--seed", type=int, help="Seed of every random draw.  [default: 0]")
 @click.option("--processes", type=click.IntRange(min=1), help="Processes to use.  [default: one per core]")
 @click.option(
     "--measured",
@@ -228,7 +233,8 @@ def command(
 ) -> None:
     """Predict an iteration, its bottleneck, and what each knob would bring.
 
-    Options marked (list) take values separated by commas: a row for every combination.
+    SCENARIO is a file to start from; options replace its fields. Options marked (list) take values separated by
+    commas: a row for every combination.
 
     \b
     Examples:
@@ -239,6 +245,7 @@ def command(
         raise ScenarioError("--timeline-detail: is of the file that --timeline names; allowed: with --timeline FILE")
     read = [question["graph"], question["norms"], question["calibration"], *question["runs"], question["prices"]]
     read += device_files(question["device"])
+    read += scenario_files(question["scenario"]) if question["scenario"] else []
     check_outputs(*read, *overridden(question["overrides"]), csv=csv, html=html, timeline=timeline)
     shown = Shown(wide, columns, provenance, assumptions, sort, top)
     from gcnsim import api

@@ -3,8 +3,10 @@
 from gcnsim.fields.per_layer import Amounts, PerLayer
 from gcnsim.fields.rules import (
     Measure,
+    Named,
     Number,
     Rule,
+    Share,
     Truth,
     Word,
     check_fields,
@@ -17,9 +19,11 @@ from gcnsim.fields.rules import (
 __all__ = [
     "Amounts",
     "Measure",
+    "Named",
     "Number",
     "PerLayer",
     "Rule",
+    "Share",
     "Truth",
     "Word",
     "check_fields",

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from numbers import Integral, Real
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, runtime_checkable
 
 from gcnsim.errors import ScenarioError, UnitError, nearest
-from gcnsim.units import Quantity
+from gcnsim.known_names import known_name
+from gcnsim.units import FRACTION, Quantity, share_readings
 
 _KEY: Final = "gcnsim"
+
+_PLAIN: Final = re.compile(r"\s*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?\s*")
 
 LONG: Final = 10**300
 """A whole number beyond it may have no text as a float."""
@@ -41,6 +45,14 @@ class Rule(Protocol):
 
     def write(self, value: Any) -> object:
         """The YAML scalar that `read` turns back into `value`."""
+
+
+@runtime_checkable
+class Named(Protocol):
+    """A rule of names, which have several spellings."""
+
+    def canonical(self, value: Any) -> Any:
+        """What `value` stands for; `value` itself where it stands for no name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +99,26 @@ class Number:
 
 
 @dataclass(frozen=True, slots=True)
+class Share(Number):
+    """A number of at most 1 that may be written as a percentage: 0.1, or 10%."""
+
+    def read(self, raw: object, path: str) -> int | float:
+        if not isinstance(raw, str):
+            number: object = raw
+        elif _PLAIN.fullmatch(raw):
+            number = float(raw)
+        else:
+            try:
+                return Number.read(self, FRACTION.parse(raw), path)
+            except UnitError:
+                number = raw
+        if (wrong := self.wrong(number)) is not None:
+            either = " or ".join(share_readings(raw))
+            raise ScenarioError(f"{path}: {wrong}{f'; write {either}' if either else ', or a percentage (10%)'}")
+        return Number.read(self, number, path)
+
+
+@dataclass(frozen=True, slots=True)
 class Measure:
     """A quantity with a unit, within a range."""
 
@@ -126,12 +158,16 @@ class Word:
     """Text: a name out of `names()`, or any text (a file) when there is no list.
 
     own: reads a file that may stand in the place of a name, where its name is that of one; else it returns False.
+    alias: the name that another spelling of it stands for, None of one that stands for none; case, hyphens, underscores
+    and spaces make no other name anyway. otherwise: what to do where no name is meant.
     """
 
     noun: str
     names: Callable[[], Collection[str]] | None = None
     own: Callable[[str], bool] | None = None
     unit: str = ""
+    alias: Callable[[str], str | None] | None = None
+    otherwise: str = ""
 
     @property
     def allowed(self) -> str:
@@ -142,8 +178,14 @@ class Word:
         if not isinstance(raw, str) or raw == "":
             known = f"; {self.allowed}" if self.names else ""
             raise ScenarioError(f"{path}: {shown(raw)} is not {self.noun}{known}")
-        self.check(raw, path)
-        return raw
+        name = self.canonical(raw)
+        self.check(name, path)
+        return name
+
+    def canonical(self, value: Any) -> Any:
+        if self.names is None or not isinstance(value, str) or value in self.names():
+            return value
+        return known_name(value, self.names()) or (self.alias(value) if self.alias else None) or value
 
     def check(self, value: Any, path: str) -> None:
         if self.own is not None and self.own(str(value)):
@@ -153,7 +195,9 @@ class Word:
             file = f"{value}.yaml"
             # Not Path.is_file, which raises for a name that is too long for a file.
             known = f"the file {file} is given as {file}" if self.own and os.path.isfile(file) else None
-            raise ScenarioError(f"{path}: unknown {noun} {shown(value)}; {known or nearest(str(value), self.names())}")
+            otherwise = f"; {self.otherwise}" if self.otherwise else ""
+            known = known or f"{nearest(str(value), self.names())}{otherwise}"
+            raise ScenarioError(f"{path}: unknown {noun} {shown(value)}; {known}")
 
     def write(self, value: Any) -> object:
         return value
@@ -200,12 +244,19 @@ def rule_of(item: Field[Any]) -> tuple[Rule, str, bool] | None:
 
 
 def check_fields(spec: Any, section: str) -> None:
-    """Refuse a spec whose fields break their rules. Raises ScenarioError with the field's path."""
+    """Refuse a spec whose fields break their rules, and put known names in the place of other spellings of them.
+
+    Raises ScenarioError with the field's path.
+    """
     for item in fields(spec):
         found = rule_of(item)
         value = getattr(spec, item.name)
-        if found is not None and not (value is None and found[2]):
-            found[0].check(value, f"{section}.{item.name}")
+        if found is None or (value is None and found[2]):
+            continue
+        rule = found[0]
+        if isinstance(rule, Named) and (name := rule.canonical(value)) != value:
+            object.__setattr__(spec, item.name, value := name)
+        rule.check(value, f"{section}.{item.name}")
 
 
 def read_fields(kind: type, raw: Mapping[str, object], section: str) -> dict[str, Any]:

@@ -19,8 +19,9 @@ from gcnsim.hardware.far import FarFigures
 from gcnsim.hardware.figure import SOURCES, Curve, Figure, figures_of, origins
 from gcnsim.hardware.kernels import AGGREGATORS, NUMBA, PLAIN, PLAIN_KERNELS, CoreKernels
 from gcnsim.hardware.maps import MAP_TERMS, MapFigures
-from gcnsim.hardware.naming import gpu_named, gpu_of
-from gcnsim.hardware.own_device import file_stamp, is_file
+from gcnsim.hardware.naming import gpu_named, gpu_of, known_device
+from gcnsim.hardware.networks import NETWORK, kind_of_network, network_bandwidth, network_named, networks
+from gcnsim.hardware.own_device import DESCRIBED, file_stamp, is_file
 from gcnsim.hardware.platforms import Platform, platform, platforms, read_platform
 from gcnsim.hardware.pooling import POOLING_TERMS, PoolingFigures
 from gcnsim.hardware.pricing import PRICINGS, Exchange, PriceBook, Rent, amount_in, exchange_rates
@@ -31,8 +32,10 @@ from gcnsim.hardware.tables import QUANTITIES
 __all__ = [
     "AGGREGATORS",
     "ATTENTION_TERMS",
+    "DESCRIBED",
     "GENERIC_LINK",
     "MAP_TERMS",
+    "NETWORK",
     "NUMBA",
     "PLAIN",
     "PLAIN_KERNELS",
@@ -69,8 +72,13 @@ __all__ = [
     "hosts",
     "instance_of",
     "is_file",
+    "kind_of_network",
+    "known_device",
     "link",
     "links",
+    "network_bandwidth",
+    "network_named",
+    "networks",
     "origins",
     "platform",
     "platforms",

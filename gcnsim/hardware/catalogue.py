@@ -13,10 +13,11 @@ from typing import Any, Final, NamedTuple
 
 from gcnsim import units
 from gcnsim.errors import FileError, ScenarioError, nearest
-from gcnsim.hardware.own_device import file_stamp, is_file, own_device
+from gcnsim.hardware.own_device import DESCRIBED, file_stamp, is_file, own_device
 from gcnsim.hardware.profiles import DeviceProfile, HostProfile, LinkProfile, Price
 from gcnsim.hardware.tables import DEVICE, HOST, INSTANCE, LINK, Table, read_figure
 from gcnsim.io.yaml_files import read_yaml
+from gcnsim.known_names import known_name
 
 DATA: Final = Path(__file__).resolve().parent.parent / "data"
 GENERIC_LINK: Final = "ethernet"
@@ -48,7 +49,7 @@ def device(name: str) -> DeviceProfile:
 
     Raises ScenarioError with the nearest name when there is none, FileError for a file that cannot be used.
     """
-    return _own(name, file_stamp(name)) if is_file(name) else _device(name)
+    return _own(name, file_stamp(name)) if is_file(name) else _device(_known("device", name))
 
 
 @lru_cache(maxsize=64)
@@ -64,16 +65,24 @@ def _device(name: str) -> DeviceProfile:
     return DeviceProfile(name=name, title=raw["title"], kind=raw["kind"], link=raw["link"], **figures)
 
 
-@cache
 def link(name: str) -> LinkProfile:
     """The link `name`. Raises ScenarioError with the nearest name when the catalogue has none."""
+    return _link(_known("link", name))
+
+
+@cache
+def _link(name: str) -> LinkProfile:
     raw = _document("link", name)
     return LinkProfile(name=name, title=raw["title"], **_figures(raw, LINK, name))
 
 
-@cache
 def host(name: str) -> HostProfile:
     """The host `name`. Raises ScenarioError with the nearest name when the catalogue has none."""
+    return _host(_known("host", name))
+
+
+@cache
+def _host(name: str) -> HostProfile:
     raw = {**_assumed()["host"], **_document("host", name)}
     has = {field: quantity for field, quantity in INSTANCE.items() if field in raw}
     figures = {**_figures(raw, HOST, name), **_figures(raw, has, name)}
@@ -88,8 +97,8 @@ def prices(device_name: str | None = None) -> tuple[Price, ...]:
     """
     if device_name is not None and is_file(device_name):
         return ()
-    if device_name is not None and device_name not in devices():
-        raise ScenarioError(_unknown("device", device_name))
+    if device_name is not None:
+        device_name = _known("device", device_name)
     return tuple(price for price in _prices() if device_name in (None, price.device))
 
 
@@ -125,13 +134,17 @@ def _names(folder: str) -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in (DATA / folder).glob("*.yaml")))
 
 
-def _unknown(kind: str, name: str) -> str:
-    return f"unknown {kind} {name!r}; {nearest(name, _names(f'{kind}s'))}"
+def _known(kind: str, name: str) -> str:
+    """The catalogue's own spelling of `name`. Raises ScenarioError with the nearest name where it has none such."""
+    names = _names(f"{kind}s")
+    found = known_name(name, names)
+    if found is None:
+        otherwise = f"; {DESCRIBED}" if kind == "device" else ""
+        raise ScenarioError(f"unknown {kind} {name!r}; {nearest(name, names)}{otherwise}")
+    return found
 
 
 def _document(kind: str, name: str) -> dict[str, Any]:
-    if name not in _names(f"{kind}s"):
-        raise ScenarioError(_unknown(kind, name))
     raw: dict[str, Any] = read_yaml(DATA / f"{kind}s" / f"{name}.yaml")
     return raw
 

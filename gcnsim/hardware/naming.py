@@ -13,6 +13,8 @@ from typing import Final
 
 from gcnsim.errors import ScenarioError
 from gcnsim.hardware.catalogue import device, devices
+from gcnsim.hardware.own_device import is_file
+from gcnsim.known_names import known_name
 
 _UNSAID: Final = re.compile(r"nvidia|amd|tesla|geforce|radeon|instinct|sxm\d?|hbm\d?e?")
 _MEMORY: Final = re.compile(r"(\d+)\s*gb\b")
@@ -26,6 +28,15 @@ def gpu_named(name: str) -> str | None:
     """
     words = {word for word in _words(name) if not _UNSAID.fullmatch(word)}
     return next((known for known in _gpus() if _is(known, words)), None)
+
+
+def known_device(text: str) -> str | None:
+    """The device of the catalogue that `text` names, as people or its driver write it, or the file that it is.
+
+    >>> known_device("H100"), known_device("Tesla T4"), known_device("A100 80GB"), known_device("b200")
+    ('h100', 't4', 'a100-80', None)
+    """
+    return text if is_file(text) else known_name(text, devices()) or gpu_named(text)
 
 
 def gpu_of(names: Sequence[str], where: str) -> str:

@@ -13,6 +13,9 @@ from gcnsim.hardware.profiles import DeviceProfile
 from gcnsim.hardware.tables import DEVICE, SHARES, read_figure
 from gcnsim.io.yaml_files import read_yaml
 
+DESCRIBED: Final = "any other is described by a file: --device my_gpu.yaml"
+"""What to do where a device is none of the catalogue's."""
+
 SUFFIXES: Final = (".yaml", ".yml")
 KINDS: Final = ("gpu", "cpu")
 _NEEDED: Final = ("title", "kind", "link", "memory", "memory_bandwidth", "flops_fp32")

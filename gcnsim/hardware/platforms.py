@@ -18,6 +18,7 @@ from gcnsim.hardware.figure import Figure
 from gcnsim.hardware.own_device import file_stamp
 from gcnsim.hardware.tables import read_figure
 from gcnsim.io.yaml_files import read_yaml
+from gcnsim.known_names import known_name
 
 FOLDER: Final = DATA / "platforms"
 _FIGURES: Final = {
@@ -78,8 +79,8 @@ def platform(name: str) -> Platform:
 
 @cache
 def _platform(name: str, stamp: tuple[int, int]) -> Platform:
-    if name in platforms():
-        return read_platform(FOLDER / f"{name}.yaml")
+    if (found := known_name(name, platforms())) is not None:
+        return read_platform(FOLDER / f"{found}.yaml")
     if name.endswith(".yaml"):
         return read_platform(name)
     raise ScenarioError(f"unknown platform {name!r}; {nearest(name, platforms())}")

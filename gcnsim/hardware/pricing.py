@@ -18,9 +18,10 @@ from gcnsim import units
 from gcnsim.errors import FileError, GcnsimError, ScenarioError, nearest
 from gcnsim.fields import shown
 from gcnsim.hardware.catalogue import DATA, devices, hosts, instance_of, prices
-from gcnsim.hardware.own_device import is_file
+from gcnsim.hardware.naming import known_device
 from gcnsim.hardware.profiles import GIVEN, Price
 from gcnsim.io.yaml_files import read_yaml
+from gcnsim.known_names import known_name
 
 ON_DEMAND: Final = "on-demand"
 SPOT: Final = "spot"
@@ -194,15 +195,16 @@ def _given(text: str, rates: Mapping[str, float]) -> Price:
     if not equal or not name:
         raise ScenarioError(f"--price: {text!r} is not NAME=PRICE, e.g. t4=0.35USD/h or g4dn.12xlarge=3.9USD/h")
     usd = _usd(price.strip(), f"--price {name}", rates)
-    if name in devices() or is_file(name):
-        return Price(name, usd, "", 1, "", GIVEN, "", ON_DEMAND)
+    if (device := known_device(name)) is not None:
+        return Price(device, usd, "", 1, "", GIVEN, "", ON_DEMAND)
     known = {each.instance: each for each in prices()}
-    if name in known:
-        return Price(known[name].device, usd / known[name].gpus, name, known[name].gpus, "", GIVEN, "", ON_DEMAND)
-    if name in hosts():
-        found = instance_of(name)
+    if (instance := known_name(name, known)) is not None:
+        gpus = known[instance].gpus
+        return Price(known[instance].device, usd / gpus, instance, gpus, "", GIVEN, "", ON_DEMAND)
+    if (host := known_name(name, hosts())) is not None:
+        found = instance_of(host)
         if found is not None:
-            return Price(found.device, usd / found.gpus, name, found.gpus, "", GIVEN, "", ON_DEMAND)
+            return Price(found.device, usd / found.gpus, host, found.gpus, "", GIVEN, "", ON_DEMAND)
     raise ScenarioError(
         f"--price: unknown device or instance {name!r}; {nearest(name, {*devices(), *hosts(), *known})}"
     )
@@ -234,7 +236,8 @@ def _row(row: Any, path: str, rates: Mapping[str, float]) -> Price:
         raise FileError(f"{path}: gpus: {shown(gpus)} is not a whole number of at least 1")
     if pricing not in PRICINGS:
         raise FileError(f"{path}: unknown pricing {shown(pricing)}; {nearest(str(pricing), PRICINGS)}")
-    if name not in devices() and not is_file(name):
+    device = known_device(name)
+    if device is None:
         raise FileError(f"{path}: unknown device {shown(name)}; {nearest(name, devices())}")
     try:
         usd = _usd(row["price"], "price", rates)
@@ -242,4 +245,5 @@ def _row(row: Any, path: str, rates: Mapping[str, float]) -> Price:
         raise FileError(f"{path}: {error}") from None
     words = (str(row[key]) if key in row else "" for key in ("instance", "region", "source", "date"))
     instance, region, source, date = words
-    return Price(name, usd / gpus, instance, gpus, region, source, date, pricing)
+    instance = known_name(instance, hosts()) or instance
+    return Price(device, usd / gpus, instance, gpus, region, source, date, pricing)

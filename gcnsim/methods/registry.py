@@ -18,6 +18,7 @@ from typing import Any, Final
 from gcnsim.caching import CacheSize
 from gcnsim.errors import ScenarioError, nearest
 from gcnsim.knobs import KNOBS, Knob, knob_of
+from gcnsim.known_names import known_name
 from gcnsim.methods.method import OVERLAP, STANDING, Method
 
 GROUP: Final = "gcnsim.methods"
@@ -115,7 +116,7 @@ def method_type(name: str, path: str = "method.name") -> type[Method]:
     """The method called `name`. Raises ScenarioError, starting with `path`, for an unknown one."""
     if name in _BUILT_IN:
         return _imported(name)
-    found = every_method().get(name)
+    found = every_method().get(known_name(name, every_method()) or name)
     if found is None and name in broken_methods():
         raise ScenarioError(f"{path}: {broken_methods()[name]}")
     if found is None:
@@ -147,8 +148,8 @@ def has_knob(name: str, knob: str) -> bool:
 
 
 def is_method(name: str) -> bool:
-    """Whether there is a method of this name."""
-    return name in _BUILT_IN or name in every_method()
+    """Whether there is a method of this name, however it is spelled."""
+    return name in _BUILT_IN or known_name(name, every_method()) is not None
 
 
 def named(which: Callable[[type[Method]], bool]) -> list[str]:

@@ -17,7 +17,8 @@ from gcnsim.units import format_gbps
 class Grid:
     """The values asked for; each combination is a row. Knobs a method lacks do not multiply its rows.
 
-    devices: of the cluster, none where the question's own is the only one.
+    devices, bandwidths: of the cluster, none where each server has its own. servers: clusters of several hosts or GPUs
+    in a server; none where the question's own is the only one.
     own: values of knobs that few methods have. optional: methods that are left out where they cannot be answered for,
     in a comparison of all, where methods have a row per variant.
     """
@@ -32,21 +33,32 @@ class Grid:
     devices: tuple[str, ...] = ()
     own: tuple[tuple[str, tuple[Any, ...]], ...] = ()
     optional: frozenset[str] = frozenset()
+    servers: tuple[ClusterSpec, ...] = ()
 
     def mapping(self) -> dict[str, list[Any]]:
         """The values as plain data."""
         told: dict[str, list[Any]] = {
             "methods": list(self.methods),
             "gpus": list(self.gpus),
-            "bandwidths": [format_gbps(value) for value in self.bandwidths],
+            "bandwidths": [format_gbps(value) for value in self.bandwidths or _each(self.servers, "bandwidth")],
             "taus": list(self.taus),
             "epsilons": list(self.epsilons),
             "caches": [cache.describe() for cache in self.caches],
             "rates": list(self.rates),
         }
-        if len(self.devices) > 1:
-            told["devices"] = list(self.devices)
+        for name, values in (
+            ("devices", self.devices or _each(self.servers, "device")),
+            ("hosts", _each(self.servers, "host")),
+            ("gpus_per_server", _each(self.servers, "gpus_per_server")),
+        ):
+            if len(values) > 1:
+                told[name] = list(values)
         return told | {name: [plain_knob(value) for value in values] for name, values in self.own}
+
+
+def _each(servers: tuple[ClusterSpec, ...], name: str) -> tuple[Any, ...]:
+    """The values that clusters have in a field, none twice."""
+    return tuple(dict.fromkeys(getattr(each, name) for each in servers))
 
 
 def plain_knob(value: Any) -> Any:
@@ -80,10 +92,13 @@ def scenarios(base: Scenario, grid: Grid) -> list[Scenario]:
 
 
 def machines(base: Scenario, grid: Grid) -> list[ClusterSpec]:
-    """The clusters asked for, devices outermost, then GPUs, then bandwidths."""
+    """The clusters asked for, servers outermost, then devices, GPUs and bandwidths."""
     return [
-        replace(base.cluster, device=device, gpus=gpus, bandwidth=bandwidth)
-        for device, gpus, bandwidth in product(grid.devices or (base.cluster.device,), grid.gpus, grid.bandwidths)
+        replace(each, device=device, gpus=gpus, bandwidth=bandwidth)
+        for each in grid.servers or (base.cluster,)
+        for device, gpus, bandwidth in product(
+            grid.devices or (each.device,), grid.gpus, grid.bandwidths or (each.bandwidth,)
+        )
     ]
 
 
@@ -104,7 +119,7 @@ def _with_knobs(base: Scenario, name: str, grid: Grid) -> list[Method]:
         start = base.method if asked else kind()
         values = product(grid.taus, grid.epsilons, grid.caches)
         return [_with(start, tau=tau, epsilon=epsilon, cache=cache) for tau, epsilon, cache in values]
-    started = [base.method] if asked and kind.has("rate") else _own_methods(kind, grid)
+    started = [base.method] if asked and kind.has("rate") else _own_methods(kind, grid, base.method if asked else None)
     return [_with(each, rate=rate) for each in started for rate in (grid.rates if kind.has("rate") else (each.rate,))]
 
 
@@ -113,11 +128,15 @@ def _with(method: Method, **values: Any) -> Method:
     return replace(method, **{name: value for name, value in values.items() if method.has(name)})
 
 
-def _own_methods(kind: type[Method], grid: Grid) -> list[Method]:
-    """A row for every combination of its own knobs' values, and for its variants in a comparison of all."""
+def _own_methods(kind: type[Method], grid: Grid, start: Method | None = None) -> list[Method]:
+    """A row for every combination of its own knobs' values, and for its variants in a comparison of all.
+
+    start: the method whose other knobs stay, None: at their defaults.
+    """
+    kept = {} if start is None else dict(start.values())
     own = {knob: values for knob, values in grid.own if kind.has(knob)}
     given = [dict(zip(own, values, strict=True)) for values in product(*own.values())]
     variants = kind.variants if grid.optional else ({},)
     return list(
-        dict.fromkeys(create_method(kind.name, **{**variant, **each}) for variant in variants for each in given)
+        dict.fromkeys(create_method(kind.name, **{**kept, **variant, **each}) for variant in variants for each in given)
     )

@@ -21,7 +21,7 @@ import numpy as np
 from gcnsim.errors import ScenarioError, UnitError
 from gcnsim.ids import FloatArray, Seconds
 from gcnsim.machine import resolve_machine
-from gcnsim.methods import is_method
+from gcnsim.methods import is_method, method_type
 from gcnsim.planning.candidate import INTERVAL, Candidate
 from gcnsim.planning.study_cache import StudyCache
 from gcnsim.planning.suspects import suspects
@@ -65,7 +65,7 @@ def read_measurement(text: str) -> Measurement:
     method, equals, value = text.partition("=")
     if not equals or not is_method(method.strip()):
         method, value = "", text
-    name, value = method.strip() or None, value.strip()
+    name, value = method_type(method.strip()).name if method else None, value.strip()
     if os.path.exists(value):
         from gcnsim.runs.measured import read_measured  # SciPy, which few questions need
 

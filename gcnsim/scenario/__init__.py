@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gcnsim.caching import CacheSize, parse_cache
+from gcnsim.scenario.brought import of_host
 from gcnsim.scenario.faults import (
     FAULTS,
     Background,
@@ -78,6 +79,7 @@ __all__ = [
     "from_mapping",
     "knob_text",
     "load_scenario",
+    "of_host",
     "parse_cache",
     "paths",
     "put_over",

@@ -9,6 +9,7 @@ from typing import Any, Final
 from gcnsim.errors import ScenarioError, UnitError, nearest
 from gcnsim.fields import shown
 from gcnsim.hardware import QUANTITIES, device, devices, figure_names, hosts, is_file, links
+from gcnsim.known_names import known_name
 from gcnsim.units import FRACTION
 
 Figures = tuple[tuple[str, float], ...]
@@ -43,7 +44,8 @@ class CatalogueFigures:
     def read(self, raw: object, path: str) -> Figures:
         """The figures of a text or a mapping. Raises ScenarioError or UnitError, starting with `path`."""
         found: dict[str, float] = {}
-        for name, text in self._pairs(raw, path):
+        for given, text in self._pairs(raw, path):
+            name = ".".join(_known(given, path))
             if name in found:
                 raise ScenarioError(f"{path}: {name} is given twice")
             found[name] = _value(name, text, path)
@@ -91,16 +93,21 @@ def figure_text(name: str, number: float) -> str:
 
 def _field(name: str, path: str) -> str:
     """The figure's own name. Raises ScenarioError where the catalogue, or the file of a device, has no such figure."""
+    return _known(name, path)[1]
+
+
+def _known(name: str, path: str) -> tuple[str, str]:
+    """Whose figure `NAME.FIGURE` is, as the catalogue writes it, and the figure's own name."""
     profile, _, field = name.rpartition(".")
     # The file of a device is read here, so that one that is not there is told now.
     own = (device(profile).name,) if is_file(profile) else ()
     for kind, names in (("device", (*devices(), *own)), ("link", links()), ("host", hosts())):
-        if profile in names:
+        if (known := known_name(profile, names)) is not None:
             if field not in figure_names(kind):
                 raise ScenarioError(
-                    f"{path}: {profile} has no figure {shown(field)}; {nearest(field, figure_names(kind))}"
+                    f"{path}: {known} has no figure {shown(field)}; {nearest(field, figure_names(kind))}"
                 )
-            return field
+            return known, field
     known = (*devices(), *links(), *hosts())
     raise ScenarioError(f"{path}: unknown device, link or host {shown(profile)}; {nearest(profile, known)}")
 

@@ -19,6 +19,7 @@ from gcnsim.errors import FileError, ScenarioError, nearest
 from gcnsim.fields import read_fields, rule_of, shown
 from gcnsim.io.yaml_files import parse_yaml, read_yaml
 from gcnsim.methods import Method, all_knobs
+from gcnsim.scenario.brought import of_host, with_brought
 from gcnsim.scenario.contradictions import refuse_contradictions
 from gcnsim.scenario.faults import Fault, read_faults, write_fault
 from gcnsim.scenario.method_section import describe_method, read_method, read_value, section_keys, write_method
@@ -82,6 +83,7 @@ def from_mapping(mapping: object, source: str, overrides: Sequence[str] = ()) ->
     if not isinstance(name, str) or not name.isprintable() or not 1 <= len(name) <= 200:
         raise ScenarioError(f"name: {shown(name)} is not a name (one line of text)")
     plain = {section: kind for section, kind in SECTIONS.items() if section != METHOD}
+    raw["cluster"] = with_brought(raw.get("cluster", {}))
     given = {section: read_fields(kind, raw.get(section, {}), section) for section, kind in plain.items()}
     return _build(name, given, read_method(raw.get(METHOD, {})), read_faults(raw.get("faults", [])))
 
@@ -93,7 +95,7 @@ def _build(name: str, given: Mapping[str, dict[str, Any]], method: Method, fault
         workload = {"dataset": None} | workload
     return Scenario(
         name=name,
-        cluster=ClusterSpec(**cluster, gpus_per_server_explicit="gpus_per_server" in cluster),
+        cluster=ClusterSpec(**cluster),
         workload=WorkloadSpec(**workload),
         partition=PartitionSpec(**given["partition"]),
         method=method,
@@ -189,7 +191,8 @@ def _text(written: object) -> str:
 def _written(spec: Any, name: str) -> bool:
     """Not a few fields that nobody chose."""
     if isinstance(spec, ClusterSpec) and name == "gpus_per_server":
-        return spec.gpus_per_server_explicit or spec.gpus_per_server != ClusterSpec().gpus_per_server
+        # Of an instance it is always written: what stands where it is not is another number.
+        return name in of_host(spec.host) or spec.gpus_per_server != ClusterSpec().gpus_per_server
     if isinstance(spec, ClusterSpec) and name in TOPOLOGY:
         return name in spec.besides
     if isinstance(spec, ClusterSpec) and name == "device":

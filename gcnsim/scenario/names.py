@@ -6,18 +6,20 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
-from gcnsim.errors import ScenarioError, nearest
-from gcnsim.fields import shown
+from gcnsim.errors import ScenarioError
+from gcnsim.fields import Word, shown
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Names out of `names()`, a list or separated by commas; own: as of `Word`."""
+    """Names out of `names()`, a list or separated by commas; own, alias, otherwise: as of `Word`."""
 
     noun: str
     names: Callable[[], Collection[str]]
     own: Callable[[str], bool] | None = None
     unit: str = ""
+    alias: Callable[[str], str | None] | None = None
+    otherwise: str = ""
 
     @property
     def allowed(self) -> str:
@@ -31,9 +33,17 @@ class Words:
         texts = raw.split(",") if isinstance(raw, str) else raw
         if not isinstance(texts, list):
             raise ScenarioError(f"{path}: {shown(raw)} is not allowed; {self.allowed}")
-        names = tuple(each.strip() if isinstance(each, str) else each for each in texts)
+        names = self.canonical(tuple(each.strip() if isinstance(each, str) else each for each in texts))
         self.check(names, path)
-        return names
+        return tuple(names)
+
+    def canonical(self, value: Any) -> Any:
+        """The names that those of `value` stand for."""
+        return tuple(map(self._one.canonical, value)) if isinstance(value, tuple) else value
+
+    @property
+    def _one(self) -> Word:
+        return Word(f"a {self.noun}", self.names, self.own, alias=self.alias, otherwise=self.otherwise)
 
     def check(self, value: Any, path: str) -> None:
         """Refuse an unknown name. Raises ScenarioError, starting with `path`."""
@@ -42,9 +52,7 @@ class Words:
         if not value:
             raise ScenarioError(f"{path}: nothing is named; {self.allowed}")
         for each in value:
-            own = isinstance(each, str) and self.own is not None and self.own(each)
-            if not own and each not in self.names():
-                raise ScenarioError(f"{path}: unknown {self.noun} {shown(each)}; {nearest(str(each), self.names())}")
+            self._one.check(each, path)
 
     def write(self, value: Any) -> object:
         """`t4,v100-16`."""

@@ -12,7 +12,18 @@ from gcnsim.cluster import ALLREDUCES, RING
 from gcnsim.errors import ScenarioError, plural
 from gcnsim.fields import Measure, Number, Truth, Word, check_fields, entry
 from gcnsim.graph import IDS, two_columns
-from gcnsim.hardware import AGGREGATORS, GENERIC_LINK, device, devices, hosts, is_file, links
+from gcnsim.hardware import (
+    AGGREGATORS,
+    DESCRIBED,
+    GENERIC_LINK,
+    NETWORK,
+    device,
+    devices,
+    gpu_named,
+    hosts,
+    is_file,
+    links,
+)
 from gcnsim.methods import Method
 from gcnsim.scenario.faults import Fault, check_faults
 from gcnsim.scenario.figures import CatalogueFigures, Figures
@@ -26,6 +37,7 @@ from gcnsim.workload import (
     HEADS_JOINED,
     MEAN,
     MODELS,
+    OTHER_DATASET,
     PAYLOADS,
     SAGE_AGGREGATORS,
     datasets,
@@ -69,6 +81,8 @@ def _own_device(name: str) -> bool:
     return is_file(name) and device(name) is not None
 
 
+_DEVICE: Final = Word("a device", devices, _own_device, alias=gpu_named, otherwise=DESCRIBED)
+
 MOST_GPUS: Final = 1024
 """Every pair of workers exchanges a flow per layer and direction: ten million ops per iteration at this number."""
 
@@ -78,24 +92,25 @@ class ClusterSpec:
     """Servers with GPUs: one worker per GPU, one NIC per server. bandwidth: bytes/s per direction of that NIC."""
 
     gpus: int = entry(Number(True, 1, MOST_GPUS), "GPUs in all, one worker each", 6)
-    gpus_per_server: int = entry(Number(True, 1, 1024), "GPUs in one server", 2)
-    gpus_per_server_explicit: bool = False
-    """Whether somebody chose gpus_per_server: then it must divide gpus; else the last server may hold fewer."""
-    device: str = entry(Word("a device", devices, _own_device), "device of the catalogue, or in a file", "t4")
+    gpus_per_server: int = entry(Number(True, 1, 1024), "GPUs in one server; the last may hold fewer", 2)
+    device: str = entry(_DEVICE, "device of the catalogue, or in a file", "t4")
     bandwidth: float = entry(
-        Measure(BANDWIDTH, 125.0, 1.25e12), "raw bandwidth of a server's NIC, per direction", 1.875e9
+        NETWORK, "raw bandwidth of a server's NIC, per direction; the name of a network (ethernet-25g) too", 1.875e9
     )
     latency: float | None = entry(Measure(SECONDS, 0.0, 60.0), "of the network; null: the link's", None, optional=True)
     pcie: str | None = entry(Word("a link", links), "GPU to host; null: the device's", None, optional=True)
     link: str = entry(Word("a link", links), "kind of network: its efficiency and latency", GENERIC_LINK)
-    host: str = entry(Word("a host", hosts), "CPU side of a server", "generic-16")
+    host: str = entry(Word("a host", hosts), "server: its CPU; GPUs and NIC, where not given", "generic-16")
     shared_cores: bool = entry(Truth(), "servers emulated on one machine share its cores", False)
     calibration: str | None = entry(_FILE, "calibration record with measured figures", None, optional=True)
     platform: str | None = entry(
         Word("a platform"), "figures fitted to a platform's published runs: a name, or a file", None, optional=True
     )
     devices: tuple[str, ...] | None = entry(
-        Words("device", devices, _own_device), "device of each server, in place of cluster.device", None, optional=True
+        Words("device", devices, _own_device, alias=gpu_named, otherwise=DESCRIBED),
+        "device of each server, in place of cluster.device",
+        None,
+        optional=True,
     )
     nvlink: float | None = entry(
         Measure(BANDWIDTH, 125.0, 1.25e13), "of a GPU to the others of its server, per direction", None, optional=True
@@ -164,11 +179,6 @@ class ClusterSpec:
                 )
             # The device that the answer is named after: the first server's.
             object.__setattr__(self, "device", self.devices[0])
-        if self.gpus_per_server_explicit and self.gpus % self.gpus_per_server:
-            raise ScenarioError(
-                f"cluster.gpus_per_server: {self.gpus_per_server} does not divide cluster.gpus = {self.gpus}; "
-                f"allowed: {', '.join(str(n) for n in range(1, min(self.gpus, 64) + 1) if self.gpus % n == 0)}"
-            )
 
     def _refuse_idle(self) -> None:
         """A field that would not change the answer is refused."""
@@ -202,7 +212,9 @@ class ClusterSpec:
 class WorkloadSpec:
     """The accesses (of a dataset, a graph file, a recorded trace, a profile) and the model; None: the source's own."""
 
-    dataset: str | None = entry(Word("a dataset", datasets), "published dataset", DEFAULT_DATASET, optional=True)
+    dataset: str | None = entry(
+        Word("a dataset", datasets, otherwise=OTHER_DATASET), "published dataset", DEFAULT_DATASET, optional=True
+    )
     graph: str | None = entry(_FILE, "graph file, instead of a dataset", None, optional=True)
     ids: str = entry(
         Word("a way to read ids", lambda: IDS), "of an edge list: node numbers, or what is renumbered", "numbers"

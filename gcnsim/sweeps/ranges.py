@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from gcnsim.caching import Cache
 from gcnsim.errors import FileError, ScenarioError, UnitError
-from gcnsim.fields import Measure, Number, Rule, Truth, Word, shown
+from gcnsim.fields import Measure, Named, Number, Rule, Share, Truth, Word, shown
 from gcnsim.io.yaml_files import parse_yaml
 from gcnsim.scenario import rule_at
 from gcnsim.units import FRACTION, Quantity
@@ -99,6 +99,8 @@ def read_axis(path: str, written: object, where: str) -> Axis:
         raise ScenarioError(f"{at}: an empty list of values; {HOW}")
     for value in values if between is None else (between.at(0.0), between.at(1.0)):
         _check(value, rule, optional, at, path)
+    if isinstance(rule, Named):
+        values = [rule.canonical(value) for value in values]
     return Axis(path, tuple({_key(value): value for value in values}.values()), between)
 
 
@@ -199,7 +201,8 @@ def _counted(text: str, first: int, last: int, step: int, at: str) -> list[Any]:
 
 
 def _between(kind: str, low: str, high: str, rule: Rule, at: str) -> Between:
-    quantity = rule.quantity if isinstance(rule, Measure) else FRACTION if isinstance(rule, Cache) else None
+    shares = isinstance(rule, Cache) or (isinstance(rule, Share) and low.endswith("%"))
+    quantity = rule.quantity if isinstance(rule, Measure) else FRACTION if shares else None
     whole = isinstance(rule, Number) and rule.whole
     if quantity is None and not isinstance(rule, Number):
         raise ScenarioError(f"{at}: only a number or a quantity has a range; {rule.allowed}")

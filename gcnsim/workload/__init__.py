@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gcnsim.workload.boundary import FAR, boundary_at, growth_of, leave_one_out, left_open
-from gcnsim.workload.datasets import BoundaryRow, DatasetFacts, dataset, datasets
+from gcnsim.workload.datasets import OTHER_DATASET, BoundaryRow, DatasetFacts, dataset, datasets
 from gcnsim.workload.shapes import (
     CONCATENATED,
     DROPOUT_FIRST,
@@ -30,6 +30,7 @@ __all__ = [
     "MEAN",
     "MODELS",
     "NO_DROPOUT",
+    "OTHER_DATASET",
     "PAYLOADS",
     "POOL",
     "SAGE_AGGREGATORS",

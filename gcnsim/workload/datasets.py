@@ -10,6 +10,10 @@ from typing import Any, Final
 
 from gcnsim.errors import ScenarioError, nearest
 from gcnsim.io.yaml_files import read_yaml
+from gcnsim.known_names import known_name
+
+OTHER_DATASET: Final = "any other graph is given as a file or a folder (OGB's too): --graph FILE"
+"""What to do where a dataset is none of these."""
 
 _FILE: Final = Path(__file__).resolve().parent.parent / "data" / "datasets.yaml"
 
@@ -56,8 +60,10 @@ def datasets() -> tuple[str, ...]:
 def dataset(name: str) -> DatasetFacts:
     """The dataset `name`. Raises ScenarioError with the nearest name for any other."""
     known = _raw()["datasets"]
-    if name not in known:
-        raise ScenarioError(f"unknown dataset {name!r}; {nearest(name, known)}")
+    found = known_name(name, known)
+    if found is None:
+        raise ScenarioError(f"unknown dataset {name!r}; {nearest(name, known)}; {OTHER_DATASET}")
+    name = found
     raw, papers = known[name], _raw()["papers"]
     facts = {field: raw[field] for field in ("nodes", "entries", "features", "classes", "model", "layers", "hidden")}
     citations = {field: _cited(fact["cite"], papers) for field, fact in facts.items()}

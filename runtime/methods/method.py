@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gcnsim.errors import ScenarioError
+from gcnsim.fields import Measure, Share
 from gcnsim.knobs import Knob, knob_of
 from runtime.options import Held, Options, flag
 
@@ -74,5 +75,5 @@ def _value(knob: Knob, asked: Mapping[str, Any]) -> Any:
 
 
 def read_as_text(knob: Knob) -> bool:
-    """Whether it is typed with its unit: sizes of caches, shares, a number for each layer."""
-    return knob.kind in ("size", "list") or (knob.kind == "real" and knob.unit == "%")
+    """Whether it may be typed with a unit: sizes of caches, shares, a number for each layer."""
+    return knob.kind in ("size", "list") or isinstance(knob.rule, Measure | Share)

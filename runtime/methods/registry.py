@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from gcnsim.errors import ScenarioError, nearest
+from gcnsim.known_names import known_name
 from runtime.methods.bns_gcn import BnsGcn
 from runtime.methods.cagnet_1_5d import Cagnet15d
 from runtime.methods.cagnet_1d import Cagnet1d
@@ -46,9 +47,10 @@ METHODS: Final[Mapping[str, type[Method]]] = MappingProxyType({method.name: meth
 
 def method_type(name: str) -> type[Method]:
     """The method called `name`. Raises ScenarioError for an unknown name."""
-    if name not in METHODS:
+    found = known_name(name, METHODS)
+    if found is None:
         raise ScenarioError(f"--method: unknown method {name!r}; {nearest(name, METHODS)}")
-    return METHODS[name]
+    return METHODS[found]
 
 
 def method_of(name: str, knobs: Mapping[str, Any]) -> Method:

@@ -120,7 +120,7 @@ _TYPES: Final[Mapping[str, type]] = {
 def options_of(given: Mapping[str, Any]) -> Options:
     """The options that arguments say. Raises ScenarioError for a value or a knob that is not allowed."""
     method = method_type(given["method"])
-    fields = {name: given[name] for name in HELP}
+    fields = {name: given[name] for name in HELP} | {"method": method.name}
     asked = {name: given[name] for name in _KNOBS if given[name] is not None}
     options = Options(**fields, knobs=method.settled(asked))
     method_of(options.method, options.knobs).refuse(options)

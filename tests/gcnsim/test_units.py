@@ -30,6 +30,11 @@ QUANTITIES = [
         ("100mbps", 100e6 / 8),
         ("1Gbit/s", 125e6),
         ("1Tbps", 125e9),
+        ("10GbE", 1.25e9),
+        ("100 GBE", 12.5e9),
+        ("2.5GbE", 312.5e6),
+        ("25G Ethernet", 3.125e9),
+        ("40GigE", 5e9),
         ("9600bps", 1200.0),
         ("1.5GB/s", 1.5e9),
         ("12GiB/s", 12 * 2**30),
@@ -93,8 +98,14 @@ def test_bits_and_bytes_are_not_confused() -> None:
     assert units.bandwidth("1GB/s") == 8 * units.bandwidth("1Gbps")
     with pytest.raises(UnitError, match="milliseconds or megaseconds"):
         units.seconds("5MS")
-    with pytest.raises(UnitError, match="needs its unit"):
-        units.fraction(0.3)
+
+
+def test_a_share_below_one_needs_no_unit() -> None:
+    assert units.fraction(0.3) == units.fraction("0.3") == units.fraction("30%") == 0.3
+    with pytest.raises(UnitError, match=r"30: a bare number, a percentage needs its unit; write 30% or 0\.3"):
+        units.fraction(30)
+    with pytest.raises(UnitError, match="write 1% or 100%"):
+        units.fraction("1")
 
 
 def test_a_unit_is_read_as_people_write_it() -> None:

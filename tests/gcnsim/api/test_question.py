@@ -10,7 +10,7 @@ import pytest
 import gcnsim
 from gcnsim.api import question
 from gcnsim.api.comparison import compare
-from gcnsim.errors import FileError, ScenarioError
+from gcnsim.errors import FileError, GcnsimError, ScenarioError
 from gcnsim.methods import COMPARED, methods
 from gcnsim.planning.grid import Grid, scenarios
 from gcnsim.scenario import SCHEMA, from_mapping
@@ -36,7 +36,9 @@ def test_values_are_taken_once_and_in_their_order() -> None:
     assert (found.taus, found.epsilons) == ((2, 0), (0.5, 0.1))
     assert [cache.fraction for cache in found.caches] == [0.3]
     assert (found.gpus, found.devices, found.bandwidths) == ((6,), ("t4",), (15e9 / 8,))
-    assert question._distinct([1, 2, 2, 3, 2], 7) == (7, 2, 3), "the first as the scenario has it"
+    several = {"gpus": [1, 2, 2, 3, 2]}
+    base = from_mapping(BASE, "test")
+    assert question._distinct(several, "gpus", base) == (6, 2, 3), "the first as the scenario has it"
 
 
 def test_a_knob_that_few_methods_have_takes_several_values_too() -> None:
@@ -58,11 +60,12 @@ def test_a_knob_that_few_methods_have_takes_several_values_too() -> None:
         ({"tau": [True]}, "method.tau: True is not a whole number"),
         ({"tau": [1.5]}, "method.tau: 1.5 is not a whole number"),
         ({"epsilon": ["x"]}, "method.epsilon: 'x' is not a number"),
-        ({"cache": [0.3]}, r"method.cache: 0.3 is not a share \(30%\) or bytes"),
+        ({"cache": [30]}, r"method.cache: 30: a cache size needs its unit; write 30% or 0.3"),
+        ({"cache": [True]}, r"method.cache: True: a cache size needs its unit"),
     ],
 )
 def test_values_of_another_kind_are_refused(knobs: dict[str, list[Any]], said: str) -> None:
-    with pytest.raises(ScenarioError, match=said):
+    with pytest.raises(GcnsimError, match=said):
         grid("psc-gcn", **knobs)
 
 

@@ -64,7 +64,7 @@ def test_help_is_not_an_error(argv: list[str], capsys: pytest.CaptureFixture[str
         (["--bogus"], "--bogus"),
         (["catalog", "show"], "NAME"),
         (["catalog", "list", "--jsn"], "--jsn"),
-        (["catalog", "show", "t5"], "did you mean 't4'?"),
+        (["catalog", "show", "rxt-4090"], "did you mean 'rtx-4090'?"),
     ],
 )
 def test_misuse_is_one_line_and_exit_code_2(argv: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -144,7 +144,7 @@ def test_from_python_and_into_a_file(tmp_path: Path, capsys: pytest.CaptureFixtu
         (("--target-hours", "10h"), "--target-hours: is of a training; give its accuracy"),
         (("--max-cost", "10USD"), "--max-cost: is of a training; give its accuracy"),
         (("--minimise", "cots"), "did you mean 'cost'"),
-        (("--device", "t5"), "unknown device 't5'; did you mean 't4'"),
+        (("--device", "rxt-4090"), "unknown device 'rxt-4090'; did you mean 'rtx-4090'"),
         (("--host", "g4dn.12xlrge"), "unknown host 'g4dn.12xlrge'; did you mean 'g4dn.12xlarge'"),
         (("--host", "generic-16"), "generic-16 has no GPUs of its own"),
         (("--host", "g4dn.12xlarge", "--device", "t4"), "--device contradicts it"),

@@ -65,7 +65,7 @@ def test_the_sentence_answers_whether_25_gbps_is_worth_it(answers: Answers, tmp_
 def test_a_wrong_question_is_one_line_and_not_kept(answers: Answers) -> None:
     for _ in range(2):
         with pytest.raises(ScenarioError, match=r"^cluster\.device: "):
-            answers.rows([{"device": "t5", "gpus": 6}])
+            answers.rows([{"device": "rxt-4090", "gpus": 6}])
 
 
 def test_an_altered_profile_is_refused_in_one_line(answers: Answers, tmp_path: Path) -> None:

@@ -10,15 +10,26 @@ from gcnsim.caching.size import CacheSize
 from gcnsim.errors import ScenarioError, UnitError
 from gcnsim.fields import Measure, Number, Truth, Word, check_fields, entry, shown
 from gcnsim.scenario import from_mapping, parse_cache
+from gcnsim.units import FRACTION
 
 
 def test_cache_sizes() -> None:
     assert parse_cache("30%") == CacheSize(fraction=0.3)
     assert parse_cache("2GiB") == CacheSize(nbytes=2**31)
-    assert parse_cache("0%") == parse_cache("0B") == CacheSize.none()
+    assert parse_cache("0%") == parse_cache("0B") == parse_cache("0") == CacheSize.none()
+    assert parse_cache("0.3") == parse_cache(0.3) == parse_cache("30 percent") == CacheSize(fraction=0.3)
+    assert parse_cache("2gb") == CacheSize(nbytes=2e9)
 
 
-@pytest.mark.parametrize("raw", [0.3, 30, "30", "30 percent", None, ["30%"], "-1%"])
+@pytest.mark.parametrize(("raw", "said"), [("30", "30% or 0.3"), (5, "5% or 0.05"), ("1", "1% or 100%")])
+def test_a_bare_number_that_may_be_a_percentage_or_a_share_is_refused_with_both(raw: object, said: str) -> None:
+    with pytest.raises(UnitError, match=f"cache: .*{said}"):
+        parse_cache(raw)
+    with pytest.raises(UnitError, match=said):
+        FRACTION.parse(raw)
+
+
+@pytest.mark.parametrize("raw", [30, "30", "150", None, ["30%"], "-1%"])
 def test_a_cache_size_needs_its_unit(raw: object) -> None:
     with pytest.raises(UnitError, match="30%"):
         parse_cache(raw)
@@ -69,10 +80,10 @@ def test_measures_round_trip_and_keep_their_range() -> None:
 
 
 def test_words_name_the_nearest() -> None:
-    rule = Word("a device", lambda: ("t4", "h100"))
+    rule = Word("a device", lambda: ("t4", "cpu-core"))
     assert rule.read("t4", "p") == "t4"
-    with pytest.raises(ScenarioError, match="p: unknown device 'h10'; did you mean 'h100'"):
-        rule.read("h10", "p")
+    with pytest.raises(ScenarioError, match="p: unknown device 'cpu'; did you mean 'cpu-core'"):
+        rule.read("cpu", "p")
     with pytest.raises(ScenarioError, match="p: nothing is not a file name"):
         Word("a file name").read(None, "p")
 
@@ -82,7 +93,7 @@ def test_a_file_named_without_its_suffix_is_pointed_out(tmp_path: Path, monkeypa
     (tmp_path / "h10.yaml").touch()
     with pytest.raises(ScenarioError, match=r"unknown device 'h10'; the file h10\.yaml is given as h10\.yaml"):
         Word("a device", lambda: ("t4", "h100"), own=lambda name: name.endswith(".yaml")).read("h10", "p")
-    with pytest.raises(ScenarioError, match="did you mean 'h100'"):
+    with pytest.raises(ScenarioError, match="unknown dataset 'h10'; known: h100, t4"):
         Word("a dataset", lambda: ("t4", "h100")).read("h10", "p")
 
 

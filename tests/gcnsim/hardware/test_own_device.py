@@ -59,7 +59,7 @@ def test_its_figures_can_be_set_and_are_drawn_like_the_catalogues(write: Write) 
     own = write(T4)
     spec = ClusterSpec(gpus=2, device=own, figures=((f"{own}.spmm_efficiency", 0.5),))
     assert resolve_machine(spec).device.spmm_efficiency.value == 0.5
-    with pytest.raises(ScenarioError, match=r"my_gpu\.yaml has no figure 'spmm'; known: elementwise_eff"):
+    with pytest.raises(ScenarioError, match=r"my_gpu\.yaml has no figure 'spmm'; did you mean 'spmm_efficiency'"):
         ClusterSpec(device=own, figures=((f"{own}.spmm", 0.5),))
     with pytest.raises(FileError, match=r"none\.yaml: cannot be read"):
         ClusterSpec(figures=(("none.yaml.spmm_efficiency", 0.5),))

@@ -97,7 +97,7 @@ def test_a_file_of_prices_goes_before_the_catalogue(tmp_path: Path) -> None:
     ("text", "said"),
     [
         (f"- {ROW.replace('2EUR/h', '2')}}}", "needs its unit"),
-        (f"- {ROW.replace('t4', 't5')}}}", "unknown device 't5'; did you mean 't4'"),
+        (f"- {ROW.replace('t4', 'rxt-4090')}}}", "unknown device 'rxt-4090'; did you mean 'rtx-4090'"),
         (f"- {ROW}, prcing: spot}}", "unknown key 'prcing'; did you mean 'pricing'"),
         (f"- {ROW}, pricing: spot}}", "has no on-demand price"),
         (f"- {ROW.replace('gpus: 4', 'gpus: 0')}}}", "gpus: 0 is not a whole number"),
@@ -121,7 +121,7 @@ def test_wrong_files_are_refused_in_one_line(text: str, said: str, tmp_path: Pat
     [
         ({"price": "t4=0.35"}, "--price t4: '0.35': a bare number, a price per hour needs its unit"),
         ({"price": "t4"}, "is not NAME=PRICE"),
-        ({"price": "t5=1USD/h"}, "unknown device or instance 't5'; did you mean 't4'"),
+        ({"price": "rxt-4090=1USD/h"}, "unknown device or instance 'rxt-4090'; did you mean 'rtx-4090'"),
         ({"price": "g4dn.12xlrge=1USD/h"}, "did you mean 'g4dn.12xlarge'"),
         ({"price": "t4=1XYZ/h"}, "no exchange rate of XYZ is known"),
         ({"price": "generic-16=1USD/h"}, "unknown device or instance"),

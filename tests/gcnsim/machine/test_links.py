@@ -203,7 +203,7 @@ def test_gpus_of_unequal_servers_have_the_links_of_their_device() -> None:
         ({"gpus_per_switch": 4}, "cluster.gpus_per_switch: 4 needs cluster.pcie_sharing: switch"),
         ({"transport": "rdma"}, "cluster.transport: unknown transport 'rdma'"),
         ({"devices": "t4,t4,t4"}, "cluster.devices: 3 devices for 2 servers"),
-        ({"devices": "t4,t5"}, "cluster.devices: unknown device 't5'"),
+        ({"devices": "t4,rxt-4090"}, "cluster.devices: unknown device 'rxt-4090'"),
         ({"devices": []}, "cluster.devices: nothing is named"),
         ({"devices": "t4,cpu-core"}, "cluster.devices: cpu-core is not allowed"),
         ({"devices": "t4", "platform": "psc-gcn-t4"}, "cluster.devices: not allowed with cluster.platform"),

@@ -49,8 +49,8 @@ def test_cores_are_the_hosts() -> None:
 
 
 def test_an_unknown_device_is_refused() -> None:
-    with pytest.raises(ScenarioError, match="t5"):
-        resolve_machine(ClusterSpec(device="t5"))
+    with pytest.raises(ScenarioError, match="rxt-4090"):
+        resolve_machine(ClusterSpec(device="rxt-4090"))
 
 
 def test_equal_clusters_are_one_machine_with_one_topology() -> None:

@@ -235,7 +235,7 @@ def test_a_worker_of_several_threads_has_a_core_that_is_as_many(tmp_path: Path) 
     with pytest.raises(
         ScenarioError, match=r"cluster.threads: 3 workers of 2 threads each need 6 cores, a server has 5; more"
     ):
-        resolve_machine(replace(asked, gpus=3, gpus_per_server=3, gpus_per_server_explicit=False))
+        resolve_machine(replace(asked, gpus=3, gpus_per_server=3))
     with pytest.raises(ScenarioError, match=r"cluster.threads: 4 workers of 2 threads each need 8 cores"):
         resolve_machine(replace(asked, gpus=4, gpus_per_server=1, shared_cores=True))
 

@@ -246,8 +246,8 @@ def test_runs_alone_are_refused(write_run: WriteRun) -> None:
         gcnsim.what_if(gpus=2, runs=[write_run("a")])
 
 
-def test_the_option_needs_its_unit() -> None:
-    result = CliRunner().invoke(command, ["--target-accuracy", "0.9"])
+def test_a_number_that_may_be_a_percentage_needs_its_unit() -> None:
+    result = CliRunner().invoke(command, ["--target-accuracy", "90"])
     assert result.exception is not None
     assert "--target-accuracy" in str(result.exception)
 

@@ -43,7 +43,10 @@ def test_they_are_written_back_without_loss() -> None:
 @pytest.mark.parametrize(
     ("raw", "message"),
     [
-        ("t5.spmm_efficiency=50%", "cluster.figures: unknown device, link or host 't5'; did you mean 't4'"),
+        (
+            "rxt-4090.spmm_efficiency=50%",
+            "cluster.figures: unknown device, link or host 'rxt-4090'; did you mean 'rtx-4090'",
+        ),
         ("t4.spm_efficiency=50%", "cluster.figures: t4 has no figure 'spm_efficiency'; did you mean 'spmm_efficiency'"),
         ("ethernet.cores=3", "cluster.figures: ethernet has no figure 'cores'"),
         ("t4.spmm_efficiency=120%", "t4.spmm_efficiency=120% is not allowed; above 0% and at most 100%"),

@@ -23,7 +23,7 @@ def test_names_of_every_server() -> None:
 @pytest.mark.parametrize(
     ("raw", "said"),
     [
-        ("t5", "p: unknown device 't5'; did you mean 't4'"),
+        ("h200", "p: unknown device 'h200'; known: h100, t4"),
         ("t4,", "p: unknown device ''"),
         ([3], "p: unknown device 3"),
         ([], "p: nothing is named"),

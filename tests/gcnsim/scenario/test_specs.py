@@ -15,13 +15,12 @@ def test_defaults_are_the_published_platform() -> None:
     cluster = ClusterSpec()
     assert (cluster.gpus, cluster.gpus_per_server, cluster.servers) == (6, 2, 3)
     assert cluster.bandwidth == bandwidth("15Gbps")
-    assert not cluster.gpus_per_server_explicit
 
 
-def test_a_chosen_gpus_per_server_must_divide() -> None:
+def test_the_last_server_holds_what_is_left() -> None:
+    assert ClusterSpec(gpus=5) == ClusterSpec(gpus=5, gpus_per_server=2)
     assert ClusterSpec(gpus=5).servers == 3
-    with pytest.raises(ScenarioError, match=r"4 does not divide cluster.gpus = 6; allowed: 1, 2, 3, 6"):
-        ClusterSpec(gpus=6, gpus_per_server=4, gpus_per_server_explicit=True)
+    assert ClusterSpec(gpus=6, gpus_per_server=4).servers == 2
 
 
 def test_replace_is_checked_like_a_file() -> None:
@@ -55,7 +54,7 @@ def test_a_knob_a_method_lacks_is_refused_unless_it_stands_there_anyway() -> Non
     with pytest.raises(ScenarioError, match=r"method.epsilon: 0.1 is not allowed; bns-gcn has no epsilon"):
         create_method("bns-gcn", epsilon=0.1)
     with pytest.raises(ScenarioError, match="did you mean 'psc-gcn'"):
-        create_method("pscgcn")
+        create_method("psc-gnc")
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.1, 1.0])

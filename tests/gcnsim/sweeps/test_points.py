@@ -83,9 +83,9 @@ def test_conditions_choose_points() -> None:
 
 
 def test_a_combination_that_contradicts_itself_is_a_point_that_says_so() -> None:
-    found = points_of(read_question({}, (), {"cluster.gpus": "6,8", "cluster.gpus_per_server": "2,4"}))
-    assert [each.refused is None for each in found] == [True, False, True, True]
-    assert found[1].refused == "cluster.gpus_per_server: 4 does not divide cluster.gpus = 6; allowed: 1, 2, 3, 6"
+    found = points_of(read_question({}, (), {"cluster.sampler_threads": "1,2", "cluster.sampler_device": "cpu,gpu"}))
+    assert [each.refused is None for each in found] == [True, True, True, False]
+    assert found[3].refused == "cluster.sampler_threads: 2 needs cluster.sampler_device: cpu; it is gpu"
     assert len({each.id for each in found}) == 4
 
 
@@ -132,7 +132,7 @@ def test_samples_are_drawn_by_their_seed(kind: str) -> None:
         ({}, {"cluster.bandwidth": "linear(1Gbps,2Gbps)"}, "has no count, so only a sample draws from it"),
         ({}, {"method.name": "pipegcn", "method.tau": "0..2"}, "axes.method.tau: no method of this sweep has it"),
         ({"base": {"cluster": {"gpu": 1}}}, {"method.tau": "1"}, "cluster.gpu: unknown key; did you mean 'gpus'?"),
-        ({}, {"cluster.gpus_per_server": "4"}, "(so for every point)"),
+        ({}, {"cluster.oversubscription": "4"}, "(so for every point)"),
         ({}, {"cluster.latency": "linear(0us,1us,4000)", "run.seed": "0..9999"}, "40,000,000 combinations"),
     ],
 )

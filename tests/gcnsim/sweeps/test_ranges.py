@@ -68,7 +68,7 @@ def test_what_is_written_of_an_axis_are_its_values(path: str, written: Any, valu
         ("method.epsilon", "0.5,2", "method.epsilon: 2 is not allowed"),
         ("cluster.bandwidth", "linear(1,100,3)", "a bare number"),
         ("cluster.bandwidth", "10", "cluster.bandwidth: 10: a bare number"),
-        ("cluster.device", "t4,t5", "cluster.device: unknown device 't5'; did you mean 't4'?"),
+        ("cluster.device", "t4,rxt-4090", "cluster.device: unknown device 'rxt-4090'; did you mean 'rtx-4090'?"),
         ("cluster.device", "linear(1,2,2)", "only a number or a quantity has a range"),
         ("method.name", "psc-gnc", "method.name: unknown method 'psc-gnc'; did you mean 'psc-gcn'?"),
     ],

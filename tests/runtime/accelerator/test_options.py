@@ -10,7 +10,7 @@ from runtime.cli.emulate import main
 
 HERE = "--hosts 2 --bandwidth 10Gbps --accelerator t4"
 WRONG = {
-    "device": ("--hosts 2 --bandwidth 10Gbps --accelerator t5", "unknown device 't5'; did you mean"),
+    "device": ("--hosts 2 --bandwidth 10Gbps --accelerator rxt-4090", "unknown device 'rxt-4090'; did you mean"),
     "core": ("--hosts 2 --bandwidth 10Gbps --accelerator cpu-core", "--accelerator: cpu-core is no GPU; its workers"),
     "file": ("--hosts 2 --bandwidth 10Gbps --accelerator no.yaml", "no.yaml: cannot be read"),
     "alone": ("--hosts 2 --bandwidth 10Gbps --scale 3", "--scale: 3.0 needs --accelerator; allowed: with it only"),

@@ -1,0 +1,124 @@
+"""Names as people write them: `H100` is `h100`, `RTX4090` is `rtx-4090`; which known names another may mean.
+
+Case, hyphens, underscores and spaces do not tell names apart. A suggestion is made for a slip of the keys and for a
+family (`A100`: a100-40 or a100-80), never for another product: model numbers must agree.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+MOST: Final = 6
+"""Names of a family that are written out."""
+
+_RUNS: Final = re.compile(r"[0-9]+|[^0-9]+")
+_DROPPED: Final = re.compile(r"[-_\s]+")
+_SEPARATORS: Final = "-_. "
+
+SHORTEST_WORD: Final = 3
+"""Letters of a word beside a number in which a slip may be: in fewer, each one makes another product (l40, l40s)."""
+
+
+def known_name(name: str, known: Iterable[str]) -> str | None:
+    """The one of `known` that `name` is, whatever its case, hyphens, underscores and spaces; None: it is none of them.
+
+    >>> known_name("RTX4090", ["rtx-3090", "rtx-4090"]), known_name("A100", ["a100-40", "a100-80"])
+    ('rtx-4090', None)
+    """
+    names = list(known)
+    if name in names:
+        return name
+    same = [each for each in names if _key(each) == _key(name)]
+    return same[0] if len(same) == 1 else None
+
+
+def meant_names(name: str, known: Iterable[str]) -> list[str]:
+    """The known names that an unknown one may mean, sorted: that of a slip of the keys, else the members of a family.
+
+    >>> meant_names("redit", ["reddit", "yelp"]), meant_names("A100", ["a100-40", "a100-80", "h100"])
+    (['reddit'], ['a100-40', 'a100-80'])
+    >>> meant_names("h20", ["h200", "h100"]), meant_names("rtx-2080", ["rtx-2080-ti"])
+    ([], [])
+    """
+    names = sorted(set(known))
+    slips = {each: distance for each in names if (distance := _slip(_plain(name), _plain(each))) is not None}
+    family = [each for each in names if _in_family(name.lower().strip(), each.lower())]
+    if slips and (min(slips.values()) <= 1 or not family):
+        return [min(slips, key=lambda each: (slips[each], each))]
+    return family if len(family) <= MOST else []
+
+
+def _key(name: str) -> str:
+    return _DROPPED.sub("", name.lower())
+
+
+def _plain(name: str) -> str:
+    """Without dots and quotes too, which decide what a name is, not what it is like."""
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+def _slip(name: str, known: str) -> int | None:
+    """How many letters were mistyped, swapped, forgotten or added; None where `known` is not what was meant.
+
+    Numbers must agree, and short words beside them: `h20` is not `h200`, `l40` not `l40s`.
+    """
+    runs, others = _RUNS.findall(name), _RUNS.findall(known)
+    if len(runs) != len(others):
+        return None
+    numbered, total = len(others) > 1 or known.isdigit(), 0
+    for run, other in zip(runs, others, strict=True):
+        if run == other:
+            continue
+        if run.isdigit() or other.isdigit() or (numbered and min(len(run), len(other)) < SHORTEST_WORD):
+            return None
+        total += _distance(run, other)
+    return total if total < len(known) and total <= (1 if len(known) <= 4 else 2) else None
+
+
+def _in_family(name: str, known: str) -> bool:
+    """Whether `known` is `name` with more behind or words before it: `a100` and a100-40, `4090` and rtx-4090.
+
+    Letters behind a model number make another product: `rtx-2080` is not rtx-2080-ti.
+    """
+    given, plain = _plain(name), _plain(known)
+    if len(given) < 2 or given == plain:
+        return False
+    if plain.startswith(given):
+        return _goes_on(given, _rest(known, len(given)))
+    if plain.endswith(given):
+        before = _rest(known[::-1], len(given))[::-1]
+        return before[-1] in _SEPARATORS and not any(letter.isdigit() for letter in before)
+    return False
+
+
+def _goes_on(given: str, rest: str) -> bool:
+    """Whether a known name that starts with `given` and ends with `rest` is one of its family."""
+    apart = rest[0] in _SEPARATORS
+    if given[-1].isdigit():
+        return apart and any(letter.isdigit() for letter in re.split(r"[-_. ]", rest)[1])
+    shortened = len(given) >= SHORTEST_WORD and not any(letter.isdigit() for letter in given + rest)
+    return apart or rest[0].isdigit() or shortened
+
+
+def _rest(known: str, count: int) -> str:
+    """What follows the first `count` letters and digits."""
+    for place, letter in enumerate(known):
+        count -= letter.isalnum()
+        if not count:
+            return known[place + 1 :]
+    return ""
+
+
+def _distance(one: str, other: str) -> int:
+    """Letters to change, add, drop or swap with their neighbour (optimal string alignment)."""
+    before, row = list[int](), list(range(len(other) + 1))
+    for place, letter in enumerate(one, 1):
+        before, last, row = row, before, [place]
+        for at, wanted in enumerate(other, 1):
+            best = min(before[at] + 1, row[at - 1] + 1, before[at - 1] + (letter != wanted))
+            if place > 1 and at > 1 and letter == other[at - 2] and one[place - 2] == wanted:
+                best = min(best, last[at - 2] + 1)
+            row.append(best)
+    return row[-1]
