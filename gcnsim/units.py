@@ -3,8 +3,8 @@
 A quantity is a number and a unit in one string (`15Gbps`, `12GiB/s`, `250us`, `30%`). A bare number is refused, because
 a guessed unit is wrong by 8, 1000 or 1.07; only a share below one (0.3) can mean nothing else. Case matters where it
 decides the meaning: `b` is a bit, `B` is a byte. Prefixes are decimal (k, M, G, T) or binary (Ki, Mi, Gi, Ti; IEC
-80000-13). Other spellings (`15 GBit/s`, `16gb`) are read where they have one meaning (`gcnsim.spellings`). Conversion is
-exact and rounded once.
+80000-13). Other spellings (`15 GBit/s`, `16gb`) are read where they have one meaning (`gcnsim.spellings`). Conversion
+is exact and rounded once.
 """
 
 from __future__ import annotations

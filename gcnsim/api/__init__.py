@@ -7,7 +7,9 @@
 """
 
 from gcnsim.api.answer import Answer, bandwidth_curve
-from gcnsim.api.comparison import compare, render_comparison, write_comparison
+from gcnsim.api.brief import brief
+from gcnsim.api.comparison import compare as _compare
+from gcnsim.api.comparison import render_comparison, write_comparison
 from gcnsim.api.evidence import (
     calibrate,
     render_calibration,
@@ -16,16 +18,29 @@ from gcnsim.api.evidence import (
     validate,
     write_validation,
 )
-from gcnsim.api.question import what_if
-from gcnsim.api.recommending import Recommended, recommend
-from gcnsim.api.simulation import Simulation, simulate, write_result, write_timeline
-from gcnsim.api.sweeping import Sweep, ask, open_sweep, plan_sweep, sweep
+from gcnsim.api.question import what_if as _what_if
+from gcnsim.api.recommending import Recommended
+from gcnsim.api.recommending import recommend as _recommend
+from gcnsim.api.simulation import Simulation, write_result, write_timeline
+from gcnsim.api.simulation import simulate as _simulate
+from gcnsim.api.sweeping import Sweep, ask, plan_sweep
+from gcnsim.api.sweeping import open_sweep as _open_sweep
+from gcnsim.api.sweeping import sweep as _sweep
 from gcnsim.api.timelines import RunTimeline, run_timeline, setting_run
 from gcnsim.api.warm import WarmRows
 from gcnsim.api.writing import write_json
 from gcnsim.calibration_record.record import write_calibration
-from gcnsim.graph import Graph, from_dgl, from_networkx, from_pyg, from_scipy, load_graph
+from gcnsim.graph import Graph, from_dgl, from_networkx, from_pyg, from_scipy
+from gcnsim.graph import load_graph as _load_graph
 from gcnsim.hardware import PriceBook
+
+compare = brief(_compare)
+load_graph = brief(_load_graph)
+open_sweep = brief(_open_sweep)
+recommend = brief(_recommend)
+simulate = brief(_simulate)
+sweep = brief(_sweep)
+what_if = brief(_what_if)
 
 __all__ = [
     "Answer",

@@ -54,7 +54,7 @@ def replaced(base: Mapping[str, Any], options: Mapping[str, Mapping[str, Any]]) 
             gone = [name for name in _with(section, key, value) if own.get(name) is not None]
             lost = [name for name in gone if name != key or not _same(f"{section}.{key}", own[name], value)]
             for name in lost:
-                yield f"{section}.{name}: {shown(own[name])} of the scenario is replaced by {key} {value}"
+                yield f"--{key.replace('_', '-')} {value} replaces {section}.{name}: {own[name]} of the scenario"
 
 
 def _with(section: str, key: str, value: Any) -> tuple[str, ...]:

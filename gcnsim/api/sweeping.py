@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gcnsim.errors import ScenarioError, nearest
+from gcnsim.errors import ScenarioError, nearest, plural
 from gcnsim.hardware import PriceBook
 from gcnsim.processes import cores
 from gcnsim.results import Row
@@ -37,11 +37,17 @@ if TYPE_CHECKING:
     import pyarrow.dataset as ds
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Sweep:
     """The folder of a sweep, whose rows are read when they are asked for."""
 
     folder: Folder
+
+    def __repr__(self) -> str:
+        """The folder, how many points are answered, and what varies."""
+        axes = ", ".join(axis.path for axis in self.question.axes)
+        done = self.to_arrow().num_rows
+        return f"Sweep({str(self.folder.path)!r}: {done:,} of {plural(self.folder.points, 'point')}; axes {axes})"
 
     @property
     def question(self) -> Question:

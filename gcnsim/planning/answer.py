@@ -11,7 +11,7 @@ from gcnsim.planning.candidate import Candidate, Estimate
 from gcnsim.planning.certainty import Difference
 from gcnsim.planning.recommend import Choice, Rule
 from gcnsim.planning.rows import device_of, row_of
-from gcnsim.planning.verdict import confidence_text, verdict
+from gcnsim.planning.verdict import confidence_text, network_text, verdict
 from gcnsim.results import (
     Alternative,
     Confidence,
@@ -42,7 +42,8 @@ class Findings:
 
     rows: with the full-graph iteration time of the same machine beside each. choice: the recommended setting, of the
     machine on which it is the fastest; chosen: it as a row. rivals: the best settings of the other machines asked for.
-    book: the prices.
+    book: the prices. by_machine: of several machines the recommended setting and the best one on each other machine,
+    where nobody asked for them.
     """
 
     dataset: str
@@ -53,6 +54,7 @@ class Findings:
     rivals: tuple[Candidate, ...]
     alternatives: tuple[OtherMachine, ...]
     book: PriceBook
+    by_machine: tuple[Told, ...] = ()
 
     def results(self) -> tuple[Row, ...]:
         """The rows, each beside the recommended one."""
@@ -72,6 +74,9 @@ class Findings:
             may_be_recommended=excluded is None,
             excluded_because=excluded,
         )
+        if self._several_servers:
+            cluster = estimate.scenario.cluster
+            row = replace(row, host=cluster.host, gpus_per_server=cluster.gpus_per_server)
         if estimate.scenario == self.chosen[0].scenario:
             return replace(row, recommended=True)
         beside = Difference.of(estimate, self.chosen[0])
@@ -81,6 +86,23 @@ class Findings:
             vs_recommended_high=beside.high,
             distinguishable=beside.distinguishable,
         )
+
+    @property
+    def _several_servers(self) -> bool:
+        """Whether machines differ in host or GPUs per server, which their rows say then."""
+        clusters = [each.scenario.cluster for each, _ in self.rows]
+        return len({(each.host, each.gpus_per_server) for each in clusters}) > 1
+
+    def _networks(self) -> str:
+        """What a faster network brings to the recommended machine, where several were asked for."""
+        best = self.chosen[0]
+        cluster = best.scenario.cluster
+        same = [
+            each
+            for each in self.rivals
+            if replace(each.scenario.cluster, bandwidth=cluster.bandwidth, link=cluster.link) == cluster
+        ]
+        return network_text(sorted([best, *same], key=lambda each: each.scenario.cluster.bandwidth)) if same else ""
 
     def _reason(self, estimate: Estimate) -> str | None:
         """Why a row may not be recommended; None where it may."""
@@ -100,6 +122,8 @@ class Findings:
             row=self._row(self.chosen),
             in_results=self.place,
             alternatives=tuple(Alternative(each.role, each.why, self._row(each.row)) for each in self.alternatives),
+            by_machine=tuple(map(self._row, self.by_machine)),
+            networks=self._networks(),
         )
 
     def _excluded(self) -> dict[str, str]:

@@ -3,13 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
 from gcnsim.planning.candidate import Candidate, Estimate
+from gcnsim.planning.certainty import Difference
 from gcnsim.planning.recommend import NEAR, Choice
 from gcnsim.scenario import setting_text
 from gcnsim.units import format_gbps, format_seconds
+
+
+def network_text(found: Sequence[Candidate]) -> str:
+    """What each faster network brings over the next slower one. found: the best setting on each, slowest network first.
+
+    Times are of an epoch where an iteration trains not all nodes.
+    """
+    told = []
+    for slow, fast in pairwise(found):
+        low, high = format_gbps(slow.scenario.cluster.bandwidth), format_gbps(fast.scenario.cluster.bandwidth)
+        gain = 1.0 - fast.epoch_s / slow.epoch_s
+        times = f"{format_seconds(slow.iteration_s)} to {format_seconds(fast.iteration_s)} per iteration"
+        if Difference.of(fast, slow).distinguishable and abs(gain) >= NEAR / 3:
+            way = "less" if gain > 0 else "more"
+            told.append(f"{high} instead of {low} takes {100 * abs(gain):.0f} % {way} time ({times})")
+        else:
+            told.append(f"{high} instead of {low} brings nothing that can be told apart ({times})")
+    settings = {setting_text(each.scenario.method) for each in found}
+    own = next(iter(settings)) if len(settings) == 1 else "the best setting of each"
+    return f"{'; '.join(told)}, for {own}." if told else ""
 
 
 def verdict(chosen: tuple[Estimate, float | None], *, several: bool) -> str:

@@ -306,7 +306,21 @@ def _found(
         rivals=_rivals(choice, choices),
         alternatives=tuple(_alternatives(studies, choice, choices, grid, book)),
         book=book,
+        by_machine=tuple(_by_machine(studies, choice, choices, rows, grid)),
     )
+
+
+def _by_machine(
+    studies: StudyCache, best: Choice, choices: Mapping[ClusterSpec, Choice], rows: Sequence[Told], grid: Grid
+) -> list[Told]:
+    """Of several machines the recommended setting on each other one, and what is best there, that are no rows."""
+    chosen = best.estimate.scenario
+    asked = {chosen, *(each.scenario for each, _ in rows)}
+    others = [each for cluster, each in choices.items() if cluster != chosen.cluster]
+    wanted = [replace(chosen, cluster=each.estimate.scenario.cluster) for each in others]
+    kept, _ = answerable(studies, wanted, frozenset([chosen.method.name])) if wanted else ([], [])
+    more = dict.fromkeys([*kept, *(each.estimate.scenario for each in others)])
+    return [_told(studies, each, grid) for each in more if each not in asked]
 
 
 def _rivals(best: Choice, choices: Mapping[ClusterSpec, Choice]) -> tuple[Candidate, ...]:

@@ -107,7 +107,9 @@ class Alternative:
 @dataclass(frozen=True, slots=True)
 class Recommendation:
     """The recommended setting as a row, and why. verdict: what to use, in a sentence; note: what follows from its
-    limit, None where that is plain; in_results: its place among the rows, None where nobody asked for it.
+    limit, None where that is plain; in_results: its place among the rows, None where nobody asked for it. by_machine:
+    of several machines the setting and the best one on each other machine, where nobody asked for them. networks: what
+    a faster network brings, where several were asked for.
     """
 
     why: str
@@ -119,6 +121,8 @@ class Recommendation:
     row: Row
     in_results: int | None
     alternatives: tuple[Alternative, ...] = ()
+    by_machine: tuple[Row, ...] = ()
+    networks: str = ""
 
     def payload(self) -> dict[str, Any]:
         """As plain data, which say some of the row again."""
@@ -126,6 +130,9 @@ class Recommendation:
         again = {key: row[key] for key in OF_THE_ROW}
         first = {key: own.pop(key) for key in ("why", "verdict", "confidence")}
         limit = again.pop("limited_by")
+        for name in ("by_machine", "networks"):
+            if not own[name]:
+                del own[name]
         return again | first | {"limited_by": limit} | own
 
 

@@ -50,8 +50,10 @@ class WhatIf:
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """The rows asked for, and the recommended one besides, if it is none of them."""
-        return self.results if self.recommendation.in_results is not None else (*self.results, self.recommendation.row)
+        """The rows asked for, then the recommended setting and the best ones of each machine, if they are none of
+        them."""
+        best = self.recommendation
+        return (*self.results, *([best.row] if best.in_results is None else []), *best.by_machine)
 
     @property
     def fastest_first(self) -> list[Row]:

@@ -18,8 +18,8 @@ class Row:
     limited_by: what sets the pace, limited_by_share: the share of the iteration that it is busy, limited_by_worker: the
     worker it belongs to. vs_recommended_low, _high: 90 % of the paired difference to the recommended setting, as a
     share of that one's time; distinguishable: whether that leaves out 0. may_be_recommended: None of an answer that
-    recommends nothing. currency: of the costs; price: by which price of an hour they are. What an answer does not say
-    is None or empty.
+    recommends nothing. currency: of the costs; price: by which price of an hour they are. host, gpus_per_server: of the
+    servers, where rows differ in them. What an answer does not say is None or empty.
     """
 
     dataset: str
@@ -61,12 +61,19 @@ class Row:
     cost_per_1000_iterations: float | None = None
     cost_per_epoch: float | None = None
     price: str | None = None
+    host: str | None = None
+    gpus_per_server: int | None = None
     may_be_recommended: bool | None = None
     excluded_because: str | None = None
     recommended: bool = False
     vs_recommended_low: float | None = None
     vs_recommended_high: float | None = None
     distinguishable: bool | None = None
+
+    @property
+    def nic_bytes_per_s(self) -> float:
+        """Bytes that the busiest server's network card sends per second, mean over an iteration."""
+        return self.nic_bytes / self.iteration_s
 
     @classmethod
     def read(cls, told: Mapping[str, Any]) -> Row:
@@ -108,6 +115,7 @@ class Row:
             },
             "usd_per_1000_iterations": self.usd_per_1000_iterations,
         } | self._cost()
+        told |= {key: getattr(self, key) for key in _SERVER if getattr(self, key) is not None}
         if self.may_be_recommended is None:
             return told
         against = {
@@ -153,6 +161,7 @@ KEYS: Final[tuple[str, ...]] = tuple(field.name for field in fields(Row))
 
 _NESTED: Final = ("limited_by", "cost", "vs_recommended")
 _COSTS: Final = ("per_hour", "per_iteration", "per_1000_iterations", "per_epoch")
+_SERVER: Final = ("host", "gpus_per_server")
 _PLAIN: Final = ("device", *KEYS[KEYS.index("method") : KEYS.index("limited_by")])
 """Keys that plain data have as they are after dataset, GPUs and bandwidth, up to what is nested, in their order."""
 

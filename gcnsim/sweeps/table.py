@@ -27,6 +27,8 @@ LEFT_OUT: Final = (
     "vs_recommended_low",
     "vs_recommended_high",
     "distinguishable",
+    "host",
+    "gpus_per_server",
 )
 """Fields of a row that only a recommendation has."""
 

@@ -15,7 +15,7 @@ from gcnsim.errors import ScenarioError, nearest
 from gcnsim.report.answer.provenance import plain
 from gcnsim.report.answer.rows import shared_knobs, value_of, varies
 from gcnsim.results import Row
-from gcnsim.units import NBYTES, SECONDS
+from gcnsim.units import BANDWIDTH, NBYTES, SECONDS
 
 
 class Meaning(NamedTuple):
@@ -33,6 +33,8 @@ MEANINGS: dict[str, Meaning] = {
     "dataset": Meaning("dataset", "The data set, or the file of the graph."),
     "gpus": Meaning("GPUs", "Number of GPUs, one partition of the graph each."),
     "device": Meaning("device", "The GPU, by its name in the catalogue."),
+    "host": Meaning("host", "The server, by its name in the catalogue."),
+    "gpus_per_server": Meaning("GPUs per\nserver", "GPUs in one server; the last may hold fewer.", "GPUs/\nserver"),
     "bandwidth": Meaning("band-\nwidth", "Bandwidth of each server's network card."),
     "method": Meaning("method", "The training method that is simulated."),
     "knobs": Meaning("knobs", "The knobs of the method that say which setting this is; what all rows share is above."),
@@ -109,9 +111,12 @@ MEANINGS: dict[str, Meaning] = {
     "gpu_utilization": Meaning("GPU\nbusy", "Busy compute time over iteration time, mean over the GPUs."),
     "nic_utilization": Meaning("NIC\nbusy", "Used share of the busiest direction of the busiest network card."),
     "nic_bytes": Meaning("NIC\n{unit}", "Bytes sent per iteration by the busiest server's network card."),
+    "nic_bytes_per_s": Meaning(
+        "NIC\n{unit}", "Bytes sent per second by the busiest server's network card, mean over an iteration."
+    ),
 }
 
-MACHINE = ("dataset", "gpus", "device", "bandwidth")
+MACHINE = ("dataset", "host", "gpus", "gpus_per_server", "device", "bandwidth")
 """The columns of the machine: shown where rows differ in them, else in the title."""
 
 LEAD = (*MACHINE, "method", "knobs", "tau", "epsilon", "rate", "cache_fraction", "setting")
@@ -135,10 +140,11 @@ SHOWN = (
 COSTS = ("cost_per_hour", "cost_per_iteration", "cost_per_1000_iterations", "cost_per_epoch")
 """Columns in the currency asked for."""
 
-TEXT = ("dataset", "device", "bandwidth", "method", "knobs", "setting", "limited_by")
+TEXT = ("dataset", "host", "device", "bandwidth", "method", "knobs", "setting", "limited_by")
 """Columns of words, aligned to the left."""
 
 TIME_UNITS: tuple[tuple[str, float], ...] = tuple((unit, float(SECONDS.units[unit])) for unit in SECONDS.shown)
+RATE_UNITS: tuple[tuple[str, float], ...] = tuple((unit, float(BANDWIDTH.units[unit])) for unit in BANDWIDTH.shown)
 BYTE_UNITS: tuple[tuple[str, float], ...] = tuple((unit, float(NBYTES.units[unit])) for unit in NBYTES.shown)
 
 
@@ -227,6 +233,7 @@ def columns_of(
     time = scale_of([*times, 2.0 * max(times)] if keys is None else times, TIME_UNITS)
     scales = {
         "nic_bytes": scale_of([row.nic_bytes for row in rows], BYTE_UNITS),
+        "nic_bytes_per_s": scale_of([row.nic_bytes_per_s for row in rows], RATE_UNITS),
         "memory_bytes": _two_digits([row.memory_bytes or 0.0 for row in rows]),
     }
     names = [key for key in SHOWN if key not in _silent(rows)] if keys is None else keys
@@ -295,7 +302,7 @@ def _cell(row: Row, key: str, time: Scale, scales: Mapping[str, Scale]) -> str:
     value = value_of(row, key)
     if value is None:
         return "-"
-    if key.endswith("_s"):
+    if key.endswith("_s") and key not in scales:
         return time.text(value)
     if key == "memory_bytes":
         return scales[key].text(value) + ("!" if row.fits is False else "")

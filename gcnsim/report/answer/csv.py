@@ -14,8 +14,12 @@ from gcnsim.io.atomic import atomic_write
 from gcnsim.report.answer.rows import value_of
 from gcnsim.results import KEYS, WhatIf
 
-COLUMNS: Final = tuple("bandwidth" if key == "bandwidth_bytes_per_s" else key for key in KEYS)
-"""The fields of a row; its bandwidth in words."""
+COLUMNS: Final = (
+    *("bandwidth" if key == "bandwidth_bytes_per_s" else key for key in KEYS),
+    "bandwidth_bytes_per_s",
+    "nic_bytes_per_s",
+)
+"""The fields of a row; its bandwidth in words and as a number, and what a server sends per second."""
 
 
 def write_csv(path: str | Path, answer: WhatIf) -> None:

@@ -37,7 +37,7 @@ _SORTED_BY: Final = {"time": "iteration_s", "interval": "iteration_s_high", "ban
 
 def checked_order(column: str) -> str:
     """A column to sort by, `-` in front for the largest first. Raises ScenarioError for one that has no order."""
-    known = [*KEYS, *_SORTED_BY]
+    known = [*KEYS, *_SORTED_BY, "nic_bytes_per_s"]
     if column.removeprefix("-") not in known:
         raise ScenarioError(f"--sort: unknown column {column!r}; {nearest(column.removeprefix('-'), known)}")
     return column
@@ -83,6 +83,8 @@ def _setting(row: Row, rows: Sequence[Row]) -> str:
     parts = {
         "gpus": plural(row.gpus, "GPU"),
         "device": row.device,
+        "host": row.host or "",
+        "gpus_per_server": f"{row.gpus_per_server} per server",
         "bandwidth": bandwidth_text(row),
         "tau": f"tau {row.tau}",
         "epsilon": f"eps {row.epsilon:g}",

@@ -72,6 +72,8 @@ def _device(row: Row, answer: WhatIf) -> str:
 
 def _servers(gpus: int, answer: WhatIf) -> str:
     """How many servers hold them. A scenario does not write the GPUs of one server that nobody chose."""
+    if varies(answer.rows, "gpus_per_server"):
+        return ""
     each = answer.scenario["cluster"].get("gpus_per_server") or ClusterSpec().gpus_per_server
     return f" in {plural(-(-gpus // each) if isinstance(each, int) else 1, 'server')}"
 
@@ -149,6 +151,8 @@ def fault_free_of(answer: WhatIf) -> str:
 def alternatives_of(answer: WhatIf) -> list[tuple[str, str]]:
     """Of several machines, the other settings worth a look: their role, and what they are."""
     best, found = answer.recommendation, []
+    if best.networks:
+        found.append(("faster network", plain(best.networks)))
     for each in best.alternatives:
         same = _same(each.row, best.row)
         said = "the recommended one" if same else _setting(each.row, priced=each.role != "cheapest")
@@ -164,7 +168,8 @@ def _same(row: Row, other: Row) -> bool:
 
 def _setting(row: Row, *, priced: bool) -> str:
     """A row in a clause: method, knobs, machine, time and, where nothing else says it, price."""
-    machine = f"{row.gpus} x {row.device} at {bandwidth_text(row)}"
+    host = f" of {row.host}" if row.host else ""
+    machine = f"{row.gpus} x {row.device}{host} at {bandwidth_text(row)}"
     price, currency = row.usd_per_1000_iterations, "USD"
     if row.cost_per_1000_iterations is not None and row.currency is not None:
         price, currency = row.cost_per_1000_iterations, row.currency
