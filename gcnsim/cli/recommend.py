@@ -10,7 +10,7 @@ import click
 
 from gcnsim.cli.outputs import check_outputs, device_files, overridden, show_and_write
 from gcnsim.cli.pricing import price_book, price_options
-from gcnsim.cli.progress import notice, progress
+from gcnsim.cli.progress import progress
 from gcnsim.cli.what_if import Needed, Share, _text, _whole, named, option
 from gcnsim.methods import COMPARED
 
@@ -73,8 +73,8 @@ def command(as_json: bool, out: str | None, html: str | None, **question: Any) -
 
     book = price_book(question)
     needed = dict(question.pop("target_iterations"))
-    with progress() as say:
-        found = api.recommend(**question, target_iterations=needed, prices=book, progress=say, notice=notice)
+    with progress(own=question["graph"] is not None) as say:
+        found = api.recommend(**question, target_iterations=needed, prices=book, progress=say, notice=say.notice)
     text = json.dumps(found.payload, indent=2, allow_nan=False) if as_json else str(found)
     writes: list[Callable[[], object]] = [lambda: api.write_json(out, found.payload)] if out else []
     if html:

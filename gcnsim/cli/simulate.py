@@ -12,7 +12,7 @@ from gcnsim.api.simulation import WRITTEN
 from gcnsim.cli.completing import complete
 from gcnsim.cli.faults import WithFaults
 from gcnsim.cli.outputs import check_folder, scenario_files, show_and_write
-from gcnsim.cli.progress import notice, progress
+from gcnsim.cli.progress import progress
 from gcnsim.errors import ScenarioError
 
 
@@ -55,9 +55,9 @@ def command(
         overrides = (*overrides, f"cluster.implementation={implementation}")
     read = scenario_files(scenario, overrides)
     check_folder("out", out, ("html", html), ("timeline", timeline), read=read, inside=WRITTEN)
-    with progress() as say:
+    with progress(own=len(read) > 1) as say:
         say(f"simulating {scenario}")
-        simulation = api.simulate(scenario, overrides, inject, say, notice, budget)
+        simulation = api.simulate(scenario, overrides, inject, say, say.notice, budget)
     writes: list[Callable[[], object]] = []
     # The folder first: the timeline may go into it.
     if out:

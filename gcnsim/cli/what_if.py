@@ -251,9 +251,9 @@ def command(
     from gcnsim import api
 
     book = price_book(question)
-    with progress() as say:
+    with progress(own=bool(question["graph"] or question["scenario"])) as say:
         needed = dict(question.pop("target_iterations"))
-        answer = api.what_if(**question, target_iterations=needed, prices=book, progress=say, notice=notice)
+        answer = api.what_if(**question, target_iterations=needed, prices=book, progress=say, notice=say.notice)
     text = json.dumps(answer.payload, indent=2, allow_nan=False) if as_json else shown.text(answer.told)
     notes = [_left_out(each) for each in answer.told.left_out or ()]
     with progress() as say:

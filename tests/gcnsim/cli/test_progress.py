@@ -48,6 +48,28 @@ def test_long_work_is_shown_and_wiped(capsys: pytest.CaptureFixture[str], monkey
     assert drawn(capsys.readouterr().err) == ["first ...", "second ..."]
 
 
+def test_a_wait_on_somebodys_own_graph_is_noted_once(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Asked(threading.Timer):
+        """A timer that runs out when it is told to."""
+
+        def start(self) -> None:
+            started.append(self)
+
+    started: list[threading.Timer] = []
+    monkeypatch.setattr(threading, "Timer", Asked)
+    with progress(own=True) as say:
+        say("cutting the graph")
+        started[0].function()
+    assert capsys.readouterr().err == "note: this takes more than 10 s (cutting the graph; Ctrl-C stops it)\n"
+    with progress(own=True) as say:
+        say.notice("this takes about 20 s (1 setting)")
+        assert started[1].finished.is_set(), "what was announced is not said again"
+    with progress():
+        assert len(started) == 2, "what is of no graph of one's own is foreseen"
+
+
 def test_a_share_is_a_bar(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     watch(monkeypatch)
     monkeypatch.setattr(threading, "Timer", Hurried)

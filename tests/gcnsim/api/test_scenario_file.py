@@ -1,0 +1,115 @@
+"""A scenario file as the base of a what-if."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gcnsim
+from gcnsim.api.question import settings
+from gcnsim.cli import main
+from gcnsim.errors import ScenarioError
+from gcnsim.methods import COMPARED
+from gcnsim.scenario import SCHEMA
+from gcnsim.units import bandwidth
+
+FILE: dict[str, Any] = {
+    "schema": SCHEMA,
+    "cluster": {"gpus": 2, "device": "T4", "bandwidth": "25GbE"},
+    "workload": {"dataset": "yelp"},
+    "method": {"name": "PSC-GCN", "tau": 1, "epsilon": "20%", "cache": 0.3},
+    "run": {"iterations": 3},
+}
+
+
+def test_its_fields_stand_where_no_option_is_given() -> None:
+    rows = settings(scenario=FILE)
+    assert [each.method.name for each in rows] == list(COMPARED)
+    assert {(each.cluster.gpus, each.cluster.bandwidth, each.run.iterations) for each in rows} == {(2, 3.125e9, 3)}
+    mine = rows[-1].method
+    assert (mine.tau, mine.epsilon, mine.cache.fraction) == (1, 0.2, 0.3)
+
+
+def test_a_method_that_is_not_compared_by_default_has_a_row_with_its_knobs() -> None:
+    rows = settings(scenario=FILE | {"method": {"name": "sancus", "threshold": 3}})
+    assert [each.method.name for each in rows] == [*COMPARED, "sancus"]
+    assert rows[-1].method.values()["threshold"] == 3
+    assert next(each for each in rows if each.method.name == "psc-gcn").method.epsilon == 0.1, "it has no epsilon"
+
+
+def test_an_option_goes_before_its_field_and_a_note_says_so() -> None:
+    said: list[str] = []
+    rows = settings(scenario=FILE, gpus=[2, 4], device="t4", bandwidth="10GbE", notice=said.append)
+    assert {(each.cluster.gpus, each.cluster.bandwidth) for each in rows} == {(2, 1.25e9), (4, 1.25e9)}
+    assert said == ["--bandwidth 10GbE replaces cluster.bandwidth: 25GbE of the scenario"]
+    settings(scenario=FILE, host="p3.8xlarge", notice=said.append)
+    assert said[1:] == [
+        "--host p3.8xlarge replaces cluster.device: T4 of the scenario",
+        "--host p3.8xlarge replaces cluster.bandwidth: 25GbE of the scenario",
+    ]
+
+
+def test_a_graph_replaces_its_data_set(tmp_path: Path) -> None:
+    said: list[str] = []
+    (row, *_) = settings(scenario=FILE, graph=tmp_path / "g.npz", notice=said.append)
+    assert (row.workload.dataset, row.workload.graph) == (None, str(tmp_path / "g.npz"))
+    assert len(said) == 1
+
+
+@pytest.mark.parametrize(
+    ("scenario", "said"),
+    [
+        ({"cluster": {}}, "schema: nothing is not known; write schema: gcnsim.scenario/1"),
+        (FILE | {"cluster": [1]}, "cluster: a list is not a section"),
+        (FILE | {"clutser": {}}, "clutser: unknown key; did you mean 'cluster'"),
+        (FILE | {"cluster": {"gpu": 2}}, "cluster.gpu: unknown key; did you mean 'gpus'"),
+    ],
+)
+def test_what_is_no_scenario_is_refused(scenario: dict[str, Any], said: str) -> None:
+    with pytest.raises(ScenarioError, match=said):
+        gcnsim.what_if(scenario)
+
+
+def test_the_command_takes_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text(f"schema: {SCHEMA}\ncluster: {{gpus: 2, device: h100, bandwidth: 25GbE}}\nrun: {{iterations: 2}}\n")
+    assert main(["what-if", str(file), "--method", "full-graph", "--gpus", "4"]) == 0
+    printed = capsys.readouterr()
+    assert "4 x H100" in printed.out
+    assert "25 Gbit/s" in printed.out
+    assert printed.err == "note: --gpus 4 replaces cluster.gpus: 2 of the scenario\n"
+    assert main(["what-if", str(file), "--csv", str(file)]) == 2
+    assert "is read by this command" in capsys.readouterr().err
+
+
+def test_the_gpus_of_a_server_written_out_change_nothing() -> None:
+    written, left = settings(gpus=7, gpus_per_server=2), settings(gpus=7)
+    assert written == left
+    assert {each.cluster.servers for each in written} == {4}
+
+
+def test_hosts_and_gpus_of_a_server_have_a_row_each() -> None:
+    rows = settings(host=["P4d.24xlarge", "g6e.12xlarge"], gpus=8, method="full-graph")
+    assert [(each.cluster.host, each.cluster.device, each.cluster.servers) for each in rows] == [
+        ("p4d.24xlarge", "a100-40", 1),
+        ("g6e.12xlarge", "l40s", 2),
+    ]
+    assert [each.cluster.bandwidth for each in rows] == [bandwidth("400Gbps"), bandwidth("100Gbps")]
+    rows = settings(gpus=[4, 8], gpus_per_server=[1, 4], method="full-graph")
+    assert [(each.cluster.gpus_per_server, each.cluster.gpus) for each in rows] == [(1, 4), (1, 8), (4, 4), (4, 8)]
+    one = settings(host=["p4d.24xlarge", "g6e.12xlarge"], gpus=8, bandwidth="10GbE", method="full-graph")
+    assert {each.cluster.bandwidth for each in one} == {1.25e9}
+
+
+@pytest.mark.parametrize("epsilon", ["10%", 0.1, "0.1"])
+def test_a_share_is_a_number_or_a_percentage(epsilon: Any) -> None:
+    (row,) = settings(method="PSC_GCN", epsilon=epsilon, cache=0.3)
+    assert (row.method.epsilon, row.method.cache.fraction) == (0.1, 0.3)
+
+
+def test_networks_of_different_kinds_are_no_rows_of_one_question() -> None:
+    with pytest.raises(ScenarioError, match="15Gbps and infiniband-hdr-200g are networks of different kinds"):
+        settings(bandwidth=["15Gbps", "infiniband-hdr-200g"])
+    assert {each.cluster.bandwidth for each in settings(bandwidth=["10GbE", "ethernet-10g", "10Gbps"])} == {1.25e9}

@@ -1,0 +1,94 @@
+"""Which name is meant by what people type."""
+
+from __future__ import annotations
+
+import pytest
+
+from gcnsim.hardware import devices, hosts, known_device
+from gcnsim.known_names import known_name, meant_names
+from gcnsim.methods import methods
+from gcnsim.workload import datasets
+
+
+@pytest.mark.parametrize(
+    ("typed", "known"),
+    [("H100", "h100"), ("RTX4090", "rtx-4090"), ("rtx 4090", "rtx-4090"), ("RTX_2080_Ti", "rtx-2080-ti"), ("t4", "t4")],
+)
+def test_case_hyphens_underscores_and_spaces_make_no_other_name(typed: str, known: str) -> None:
+    assert known_name(typed, devices()) == known
+
+
+def test_a_name_of_two_is_of_neither() -> None:
+    assert known_name("A-B", ["ab", "a-b"]) is None
+    assert known_name("a-b", ["ab", "a-b"]) == "a-b"
+    assert known_name("cagnet-15d", methods()) is None, "a dot is no hyphen"
+
+
+@pytest.mark.parametrize(
+    ("typed", "known"),
+    [("Tesla T4", "t4"), ("NVIDIA H100 80GB HBM3", "h100"), ("A100 80GB", "a100-80"), ("v100-16gb", "v100-16")],
+)
+def test_a_device_may_be_named_as_its_driver_does(typed: str, known: str) -> None:
+    assert known_device(typed) == known
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("A100", ["a100-40", "a100-80"]),
+        ("v100", ["v100-16", "v100-32"]),
+        ("4090", ["rtx-4090"]),
+        ("rxt-4090", ["rtx-4090"]),
+        ("rtx", ["rtx-2080-ti", "rtx-3090", "rtx-4090"]),
+    ],
+)
+def test_a_family_has_its_members_and_a_slip_its_name(typed: str, meant: list[str]) -> None:
+    assert meant_names(typed, devices()) == meant
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        "b200",
+        "gh200",
+        "h20",
+        "h800",
+        "mi300x",
+        "mi250",
+        "t5",
+        "a10",
+        "a40",
+        "l40",
+        "rtx-2080",
+        "gtx1080",
+        "rtx-3080",
+        "p100",
+    ],
+)
+def test_no_other_product_is_suggested(typed: str) -> None:
+    assert meant_names(typed, devices()) == []
+
+
+@pytest.mark.parametrize("typed", ["ogbn-mag", "ogbn-proteins", "ogbn-arxiv", "flickr", "ogbn-papers10M", "mag240m"])
+def test_no_other_data_set_is_suggested(typed: str) -> None:
+    assert meant_names(typed, datasets()) == []
+
+
+@pytest.mark.parametrize(
+    ("typed", "known", "meant"),
+    [
+        ("redit", datasets(), ["reddit"]),
+        ("ogbn-papers", datasets(), ["ogbn-papers100M"]),
+        ("products", datasets(), ["ogbn-products"]),
+        ("psc", methods(), ["psc-gcn"]),
+        ("cagnet", methods(), ["cagnet-1.5d", "cagnet-1d"]),
+        ("p4d", hosts(), ["p4d.24xlarge"]),
+        ("g5", hosts(), ["g5.12xlarge", "g5.48xlarge"]),
+        ("g4dn-12xlarge", hosts(), ["g4dn.12xlarge"]),
+        ("memory", ["memory_bytes", "time"], ["memory_bytes"]),
+        ("bandw", ["bandwidth", "gpus"], ["bandwidth"]),
+        ("x", ["y"], []),
+    ],
+)
+def test_what_else_may_be_meant(typed: str, known: list[str], meant: list[str]) -> None:
+    assert meant_names(typed, known) == meant
