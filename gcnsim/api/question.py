@@ -121,22 +121,20 @@ def what_if(
 ) -> Answer:
     """Predict iteration times of every combination asked for, recommend knobs, and try a step more of each.
 
-    scenario: a file or plain data to start from (schema `gcnsim.scenario/1`), of which options replace fields.
-    Sequences give a row per value. method: None compares the usual ones, "all" every one; what is named may be
-    recommended, or what allow names, with a sampling rate of at least min_rate (0.1). graph: a file (also a stored
-    profile), a `Graph`, or a graph of NetworkX, SciPy (a sparse matrix), PyTorch Geometric or DGL. ids: of an edge
-    list, as `load_graph` takes them. host: of the catalogue; an instance type has a device, GPUs per server and a
-    bandwidth of its own, for where these are None. Else None is t4, 2 (the last server holding what is left) and
-    15Gbps; gpus None is 6, iterations 30, seed 0. bandwidth: with its unit, or a network (`10GbE`, `ethernet-25g`).
-    epsilon, rate, cache: shares as numbers or percentages. calibration: a record of `calibrate`.
-    target_accuracy: a share of one on validation nodes; time and cost until it is reached, by the iterations that the
-    recorded `runs` needed, or by target_iterations of the method where no run tells. overrides: `PATH=VALUE` on
-    scenario fields, e.g. `cluster.latency=20us`. inject: faults, `KIND:name=value,...`. payload: how boundary rows
-    travel. measured: times of iterations that somebody measured, `[METHOD=]TIME` or the path of a run or trace.
-    partition_seeds: METIS seeds to try on a graph of one's own. fidelity: `exact`, or `coarse`, which shares links less
-    often; None is coarse from 192 GPUs. prices: `PriceBook.of`; None is the catalogue's. budget: what the answer may
-    take (`30s`), less precise where it would take longer. implementation: `released` counts what published code costs
-    besides. progress: told what is done; notice: how long a long question will take. processes: None is one per core.
+    scenario: a file or plain data to start from (`gcnsim.scenario/1`); options replace its fields. A sequence gives a
+    row per value. method: None compares the usual ones, "all" every one; what is named may be recommended, or what
+    allow names, with a sampling rate of at least min_rate (0.1). graph: a file (also a stored profile), a `Graph`, or a
+    graph of NetworkX, SciPy, PyTorch Geometric or DGL. ids: as of `load_graph`. host: its device, GPUs per server and
+    bandwidth stand where these are None; else they are t4, 2 (the last server holds the rest) and 15Gbps. gpus: 6;
+    iterations: 30; seed: 0. bandwidth: with its unit, or a network (`10GbE`, `ethernet-25g`). epsilon, rate, cache:
+    shares as numbers or percentages. calibration: a record of `calibrate`. target_accuracy: a share of one on
+    validation nodes, with time and cost until then, by the iterations of recorded `runs`, else by target_iterations.
+    overrides: `PATH=VALUE` on scenario fields. inject: faults, `KIND:name=value,...`. payload: how boundary rows
+    travel. measured: `[METHOD=]TIME`, or the path of a run or trace. partition_seeds: METIS seeds to try on your own
+    graph. fidelity: `exact`, or `coarse`; None is coarse from 192 GPUs. prices: `PriceBook.of`; None is the
+    catalogue's. budget: what the answer may take (`30s`), less precise where it would take longer. implementation:
+    `released` counts what published code costs besides. progress: told what is done; notice: what is to be known before
+    an answer. processes: None is one per core.
     Raises GcnsimError (one line: path, value, what is allowed).
     """
     return _answered(SimpleNamespace(**locals()))

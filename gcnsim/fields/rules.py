@@ -178,7 +178,7 @@ class Word:
         if not isinstance(raw, str) or raw == "":
             known = f"; {self.allowed}" if self.names else ""
             raise ScenarioError(f"{path}: {shown(raw)} is not {self.noun}{known}")
-        name = self.canonical(raw)
+        name: str = self.canonical(raw)
         self.check(name, path)
         return name
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import inf
 from typing import Final, NamedTuple
 
 from gcnsim.alternatives import SeedSpread, partition_seconds, seeds_of
@@ -15,16 +14,17 @@ from gcnsim.graph import Graph, graph_warnings
 from gcnsim.hardware import PriceBook
 from gcnsim.ids import Seconds
 from gcnsim.machine import resolve_machine
-from gcnsim.planning.answer import Findings, OtherMachine, Told, place_of
+from gcnsim.planning.answer import Findings, Told, place_of
 from gcnsim.planning.budget import within
 from gcnsim.planning.candidate import Candidate, Estimate
 from gcnsim.planning.certainty import certainty
 from gcnsim.planning.grid import Grid, LeftOut, machines, overlap_of, scenarios
 from gcnsim.planning.measured import Measurement, beside_measured
+from gcnsim.planning.other_machines import alternatives, by_machine, told_of
 from gcnsim.planning.patience import announced, work_of
 from gcnsim.planning.provenance import provenance, too_large
-from gcnsim.planning.recommend import SAME, Choice, Rule, choose, shortlist
-from gcnsim.planning.rows import cost_of, memory_report, prices_report, rent_of
+from gcnsim.planning.recommend import Choice, Rule, choose, shortlist
+from gcnsim.planning.rows import memory_report, prices_report
 from gcnsim.planning.simulated_draws import simulate_draws
 from gcnsim.planning.steps import next_steps, one_server_more
 from gcnsim.planning.study_cache import StudyCache, counted, full_graph
@@ -233,7 +233,7 @@ def _rows(
     )
     baselines = [full_graph(each, overlap_of(grid)) for each in (*asked, *others)]
     studies.prepare([*baselines, *others], asked, on_progress)
-    return _holding(studies, [_told(studies, each, grid) for each in asked], grid.optional)
+    return _holding(studies, [told_of(studies, each, grid) for each in asked], grid.optional)
 
 
 def _refuse_recorded(base: Scenario) -> None:
@@ -243,10 +243,6 @@ def _refuse_recorded(base: Scenario) -> None:
         raise ScenarioError(f"workload.trace: {trace} is a profile; give it as workload.profile")
     if trace is not None:
         raise ScenarioError(f"workload.trace: {trace} answers for one rate only; use gcnsim simulate")
-
-
-def _told(studies: StudyCache, scenario: Scenario, grid: Grid) -> Told:
-    return studies.estimate(scenario), studies.result(full_graph(scenario, overlap_of(grid))).metrics.iteration_s
 
 
 def _promising(studies: StudyCache, scenario: Scenario, grid: Grid, rule: Rule) -> list[Scenario]:
@@ -294,7 +290,7 @@ def _found(
     choice = _best(choices)
     others = [*(each for each, _ in rows), *choice.pool, *_rivals(choice, choices)]
     if studies.rung.draws and simulate_draws(studies, choice.estimate, others):
-        rows = [_told(studies, each.scenario, grid) for each, _ in rows]
+        rows = [told_of(studies, each.scenario, grid) for each, _ in rows]
         choices = _choices(studies, rows, promising, rule)
         choice = _best(choices)
     return Findings(
@@ -302,68 +298,18 @@ def _found(
         rule=rule,
         rows=tuple(rows),
         choice=choice,
-        chosen=_told(studies, choice.estimate.scenario, grid),
+        chosen=told_of(studies, choice.estimate.scenario, grid),
         rivals=_rivals(choice, choices),
-        alternatives=tuple(_alternatives(studies, choice, choices, grid, book)),
+        alternatives=tuple(alternatives(studies, choice, choices, grid, book)),
         book=book,
-        by_machine=tuple(_by_machine(studies, choice, choices, rows, grid)),
+        by_machine=tuple(by_machine(studies, choice, choices, rows, grid)),
     )
-
-
-def _by_machine(
-    studies: StudyCache, best: Choice, choices: Mapping[ClusterSpec, Choice], rows: Sequence[Told], grid: Grid
-) -> list[Told]:
-    """Of several machines the recommended setting on each other one, and what is best there, that are no rows."""
-    chosen = best.estimate.scenario
-    asked = {chosen, *(each.scenario for each, _ in rows)}
-    others = [each for cluster, each in choices.items() if cluster != chosen.cluster]
-    wanted = [replace(chosen, cluster=each.estimate.scenario.cluster) for each in others]
-    kept, _ = answerable(studies, wanted, frozenset([chosen.method.name])) if wanted else ([], [])
-    more = dict.fromkeys([*kept, *(each.estimate.scenario for each in others)])
-    return [_told(studies, each, grid) for each in more if each not in asked]
 
 
 def _rivals(best: Choice, choices: Mapping[ClusterSpec, Choice]) -> tuple[Candidate, ...]:
     """The choices of the other machines, of those that fit where any does."""
     others = [each.estimate for each in choices.values() if each is not best]
     return tuple(each for each in others if each.result.fits is not False or best.estimate.result.fits is False)
-
-
-def _alternatives(
-    studies: StudyCache, best: Choice, choices: Mapping[ClusterSpec, Choice], grid: Grid, book: PriceBook
-) -> list[OtherMachine]:
-    """Where several machines were asked for: the fewest GPUs within the interval of the fastest, and the cheapest."""
-    if len(choices) < 2:
-        return []
-    fits = [each for each in choices.values() if each.estimate.result.fits is not False] or [best]
-    fastest = best.estimate
-    high = studies.estimate(fastest.scenario).high_s * fastest.result.per_epoch
-    near = [each for each in fits if each.estimate.epoch_s <= high]
-    gpus = min(each.estimate.scenario.cluster.gpus for each in near)
-    few = [each for each in near if each.estimate.scenario.cluster.gpus == gpus]
-    quick = min(each.estimate.epoch_s for each in few) * (1 + SAME)
-    fewest = min((each for each in few if each.estimate.epoch_s <= quick), key=lambda each: _price(each, book))
-    why = f"{plural(gpus, 'GPU')}, the fewest within the interval of the fastest"
-    found = [OtherMachine("fewest GPUs", _told(studies, fewest.estimate.scenario, grid), why)]
-    priced = [each for each in fits if _price(each, book)[0] < inf]
-    if priced:
-        cheapest = min(priced, key=lambda each: _price(each, book))
-        cost = f"{_price(cheapest, book)[0]:.2g} {book.exchange.currency} per 1,000 {_unit(cheapest.estimate)}"
-        why = f"{cost}, the least of {plural(len(priced), 'machine')}"
-        if len(grid.bandwidths) > 1:
-            why += "; a faster network is not priced"
-        found.append(OtherMachine("cheapest", _told(studies, cheapest.estimate.scenario, grid), why))
-    return found
-
-
-def _price(choice: Choice, book: PriceBook) -> tuple[float, float]:
-    """The cost of a thousand epochs, infinite where no price is known, and seconds of an epoch."""
-    known = cost_of(rent_of(choice.estimate.scenario.cluster, book), 1000.0 * choice.estimate.epoch_s)
-    return inf if known is None else known, choice.estimate.epoch_s
-
-
-def _unit(estimate: Candidate) -> str:
-    return "iterations" if estimate.result.per_epoch == 1 else "epochs"
 
 
 def _straggler(studies: StudyCache, scenario: Scenario, steps: Sequence[Step]) -> StragglerReport | None:

@@ -108,8 +108,8 @@ def _known(name: str, path: str) -> tuple[str, str]:
                     f"{path}: {known} has no figure {shown(field)}; {nearest(field, figure_names(kind))}"
                 )
             return known, field
-    known = (*devices(), *links(), *hosts())
-    raise ScenarioError(f"{path}: unknown device, link or host {shown(profile)}; {nearest(profile, known)}")
+    every = (*devices(), *links(), *hosts())
+    raise ScenarioError(f"{path}: unknown device, link or host {shown(profile)}; {nearest(profile, every)}")
 
 
 def _value(name: str, raw: object, path: str) -> float:
