@@ -128,13 +128,11 @@ def what_if(
     bandwidth stand where these are None; else they are t4, 2 (the last server holds the rest) and 15Gbps. gpus: 6;
     iterations: 30; seed: 0. bandwidth: with its unit, or a network (`10GbE`, `ethernet-25g`). epsilon, rate, cache:
     shares as numbers or percentages. calibration: a record of `calibrate`. target_accuracy: a share of one on
-    validation nodes, with time and cost until then, by the iterations of recorded `runs`, else by target_iterations.
-    overrides: `PATH=VALUE` on scenario fields. inject: faults, `KIND:name=value,...`. payload: how boundary rows
-    travel. measured: `[METHOD=]TIME`, or the path of a run or trace. partition_seeds: METIS seeds to try on your own
-    graph. fidelity: `exact`, or `coarse`; None is coarse from 192 GPUs. prices: `PriceBook.of`; None is the
-    catalogue's. budget: what the answer may take (`30s`), less precise where it would take longer. implementation:
-    `released` counts what published code costs besides. progress: told what is done; notice: what is to be known before
-    an answer. processes: None is one per core.
+    validation nodes, told by recorded `runs`, else by target_iterations. overrides: `PATH=VALUE` on scenario fields.
+    inject: faults, `KIND:name=value,...`. payload: how boundary rows travel. measured: `[METHOD=]TIME`, or the path of
+    a run or trace. partition_seeds: METIS seeds to try. fidelity: `exact`, or `coarse` (None: from 192 GPUs). prices:
+    `PriceBook.of`; None: the catalogue's. budget: what the answer may take (`30s`). implementation: `released` counts
+    what published code costs. progress, notice: told what is done, and what to know before. processes: None: all cores.
     Raises GcnsimError (one line: path, value, what is allowed).
     """
     return _answered(SimpleNamespace(**locals()))
