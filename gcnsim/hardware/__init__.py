@@ -20,7 +20,14 @@ from gcnsim.hardware.figure import SOURCES, Curve, Figure, figures_of, origins
 from gcnsim.hardware.kernels import AGGREGATORS, NUMBA, PLAIN, PLAIN_KERNELS, CoreKernels
 from gcnsim.hardware.maps import MAP_TERMS, MapFigures
 from gcnsim.hardware.naming import gpu_named, gpu_of, known_device
-from gcnsim.hardware.networks import NETWORK, kind_of_network, network_bandwidth, network_named, networks
+from gcnsim.hardware.networks import (
+    NETWORK,
+    NetworkBandwidth,
+    kind_of_network,
+    network_bandwidth,
+    network_named,
+    networks,
+)
 from gcnsim.hardware.own_device import DESCRIBED, file_stamp, is_file
 from gcnsim.hardware.platforms import Platform, platform, platforms, read_platform
 from gcnsim.hardware.pooling import POOLING_TERMS, PoolingFigures
@@ -53,6 +60,7 @@ __all__ = [
     "HostProfile",
     "LinkProfile",
     "MapFigures",
+    "NetworkBandwidth",
     "Platform",
     "PoolingFigures",
     "Price",

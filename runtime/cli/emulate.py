@@ -16,6 +16,7 @@ import click
 
 from gcnsim.errors import GcnsimError, ScenarioError
 from gcnsim.fields import Measure, Number
+from gcnsim.hardware import NetworkBandwidth
 from gcnsim.units import BANDWIDTH, SECONDS
 from runtime.cli.accelerator import accelerated, refuse_training
 from runtime.emulation import Emulation
@@ -30,7 +31,7 @@ from runtime.train.tasks import error_text, refuse, tasks_of, with_folder
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 _HOSTS: Final = Number(True, 1, 200)
-_BANDWIDTH: Final = Measure(BANDWIDTH, 625_000.0, 1.25e12)
+_BANDWIDTH: Final = NetworkBandwidth(BANDWIDTH, 625_000.0, 1.25e12)
 _LATENCY: Final = Measure(SECONDS, 0.0, 1.0)
 
 

@@ -45,8 +45,11 @@ WRONG: dict[str, tuple[str, str]] = {
         "--epsilon: 0 is not allowed; a number above 0 and",
     ),
     "rate": ("--method bns-gcn --p 1.5", "--rate: 1.5 is not allowed; a number of at least 0 and at most 1"),
-    "gamma": ("--method pipegcn-g --gamma nan", "--gamma: nan is not allowed; a number of at least 0"),
-    "unit": ("--method psc-gcn --cache 30", "--cache: '30': a cache size needs its unit; write e.g. 30%"),
+    "gamma": (
+        "--method pipegcn-g --gamma nan",
+        "--gamma: 'nan' is not a number of at least 0 and at most 1, or a percentage",
+    ),
+    "unit": ("--method psc-gcn --cache 30", "--cache: '30': a cache size needs its unit; write 30% or 0.3"),
     "cache": ("--method psc-gcn --cache 130%", "--cache: '130%' is not allowed; 0% to 100% of the boundary"),
     "sampler": (
         "--method psc-gcn --sampler v",
