@@ -123,9 +123,15 @@ def money(value: float) -> str:
 
 
 def limit_text(row: Row) -> str:
-    """What limits, and the share of the iteration that it is busy."""
-    share = row.limited_by_share
-    return plain(row.limited_by if share is None else f"{row.limited_by}, {_percent(share)} of the iteration")
+    """What limits, and by how much the iteration is shorter without it."""
+    share, whole = row.limited_by_share, row.limited_by_kind_share
+    if share is None or whole is None:
+        # Answers of versions before 0.2 had another share.
+        return plain(row.limited_by)
+    if share <= PRECISION:
+        return plain(f"{row.limited_by}; without any one of them less than 1 % shorter")
+    kind = "" if whole <= share + PRECISION else f", {_percent(whole)} without all of its kind"
+    return plain(f"{row.limited_by}: {_percent(share)} shorter without it{kind}")
 
 
 def straggler_of(answer: WhatIf) -> str:
