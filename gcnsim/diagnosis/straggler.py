@@ -104,7 +104,7 @@ def _loads(limit: Limit, counts: AccessCounts) -> list[_Load]:
     entries = _Load(ENTRIES, counts.entries.astype(np.float64))
     boundary = _Load(BOUNDARY, counts.boundary_nodes.astype(np.float64))
     sent = _Load(SENT, np.asarray(counts.rows.mean(axis=0).sum(axis=0), dtype=np.float64))
-    if limit.kind in ("compute", "cpu"):
+    if limit.kind in ("compute", "sampling", "cpu"):
         return [entries]
     return [boundary, sent]
 

@@ -50,7 +50,7 @@ PATIENCE_S: Final = 2.0
 
 TOUCHES: Final[Mapping[str, frozenset[str]]] = {
     "bandwidth": frozenset({"nic", "rack"}),
-    "device": frozenset({"compute", "other", "pcie", "nvlink", "memory", "latency"}),
+    "device": frozenset({"compute", "sampling", "packing", "other", "pcie", "nvlink", "memory", "latency"}),
     "PCIe": frozenset({"pcie", "latency"}),
     "host cores": frozenset({"cpu"}),
     "sampler threads": frozenset({"cpu"}),

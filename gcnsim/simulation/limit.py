@@ -19,11 +19,24 @@ import numpy as np
 from gcnsim.cluster import LinkName
 from gcnsim.engine import Run
 from gcnsim.ids import FloatArray, Rank, Seconds, Server
-from gcnsim.simulation.removal import ALLREDUCE, COMPUTE, CPU, LATENCY, OPTIMIZER, PAUSE, Removals, Resource
+from gcnsim.simulation.removal import (
+    ALLREDUCE,
+    COMPUTE,
+    CPU,
+    LATENCY,
+    OPTIMIZER,
+    PACKING,
+    PAUSE,
+    SAMPLING,
+    Removals,
+    Resource,
+)
 from gcnsim.timeline import PHASE, OpKind, Phase
 
 WORDS: Final = {
     COMPUTE: "GPU compute",
+    SAMPLING: "sampling on the GPU",
+    PACKING: "packing on the GPU",
     "nic": "network (NIC)",
     "pcie": "PCIe copies",
     "nvlink": "NVLink",
@@ -40,11 +53,14 @@ SHORT: Final = {"nic": "NIC", "pcie": "PCIe", "nvlink": "NVLink", "rack": "uplin
 EVERY: Final = {
     "nic": "NICs of all servers",
     "pcie": "PCIe of all workers",
+    "pcie-switch": "PCIe switches of all servers",
     "nvlink": "NVLink of all workers",
     "rack": "uplinks of all racks",
     "memory": "host memory copies of all servers",
+    "dram": "host memory of all servers",
+    "staging": "host memory copies of all workers",
 }
-"""All links of a kind, in words."""
+"""All links of a family (`gcnsim.cluster.LinkName`), in words."""
 
 SLIGHT: Final = 0.01
 """Share of the iteration that a simulation of a few iterations cannot tell from nothing: 1 %."""
@@ -54,10 +70,6 @@ UNEVEN: Final = 1.05
 
 SATURATED: Final = 0.95
 """Share of the iteration from which on cores limit, and not what one thread of them can do: 95 %."""
-
-MOSTLY: Final = 0.5
-"""Share of the work of a kind above which it is named after what takes it: sampling."""
-
 
 NO_SINGLE: Final = "no single resource"
 """How the name of a limit begins where no removal shortens the iteration noticeably."""
@@ -90,11 +102,12 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """One resource of a kind. busy: share of the iteration; text: its name."""
+    """One resource of a kind. busy: share of the iteration; text: its name; family: that of its links, "" without."""
 
     resource: Resource
     busy: float
     text: str
+    family: str = ""
 
 
 @dataclass
@@ -106,18 +119,19 @@ class _Kind:
     parts: Sequence[_Part] = field(default_factory=tuple)
 
     @property
+    def loads(self) -> list[float]:
+        """Shares of the iteration in which the busiest and those that are like it are busy, the most first."""
+        return [part.busy for part in self.parts if part.family == self.parts[0].family]
+
+    @property
     def uneven(self) -> bool:
-        """Whether one has noticeably more to do than the mean."""
-        loads = [part.busy for part in self.parts]
-        return len(loads) > 1 and loads[0] >= UNEVEN * float(np.mean(loads))
+        """Whether one has noticeably more to do than the mean of those that are like it."""
+        return len(self.loads) > 1 and self.loads[0] >= UNEVEN * float(np.mean(self.loads))
 
 
-def find_limit(run: Run, first: int, iteration_s: Seconds, *, fixed: bool = False) -> Limit:
-    """The limit of the iterations of `run` from `first` on, whose mean is `iteration_s`.
-
-    fixed: whether every iteration is one of its own, as passing faults have it.
-    """
-    return _Limits(Removals(run, first, iteration_s, fixed=fixed)).limit()
+def find_limit(run: Run, first: int, iteration_s: Seconds, measured: int | None = None) -> Limit:
+    """The limit of the iterations of `run` from `first` on, whose mean is `iteration_s`; measured: as of `Removals`."""
+    return _Limits(Removals(run, first, iteration_s, measured)).limit()
 
 
 def gain_at_most(run: Run, first: int, iteration_s: Seconds, kinds: Collection[str]) -> float:
@@ -194,7 +208,7 @@ class _Limits:
             return Limit(text, link, word, share, kind_share)
         most = kind.parts[0]
         facts = self._owner(most.resource)
-        busy = [min(1.0, part.busy) for part in kind.parts]
+        busy = [min(1.0, load) for load in kind.loads]
         others = (min(busy[1:]), max(busy[1:])) if busy[1:] else None
         uneven = most.text if kind.uneven else ""
         only = kind_share > SLIGHT and self._none_beyond(SLIGHT, kind)
@@ -219,12 +233,19 @@ class _Limits:
         whole = self.removals.kinds[kind]
         shared = kind == CPU and (self.cores or self._core_load() >= SATURATED)
         parts = [
-            _Part(resource, busy, self._text(kind, owner, whole, shared))
+            _Part(resource, busy, self._text(kind, owner, whole, shared), self._family(resource))
             for owner, (resource, busy) in self.removals.single(whole, shared).items()
         ]
         parts.sort(key=lambda part: -part.busy)
-        text = parts[0].text if len(parts) == 1 else self._text(kind, None, whole, shared)
-        return _Kind(whole, text, parts)
+        found = _Kind(whole, self._text(kind, None, whole, shared), parts)
+        if parts:
+            found.text = parts[0].text if len(found.loads) == 1 else EVERY.get(parts[0].family, found.text)
+        return found
+
+    def _family(self, resource: Resource) -> str:
+        """The family of a resource's links; "" of one that is no link."""
+        found = LinkName.of(self.schedule.link_names[resource.links[0]]) if resource.links else None
+        return "" if found is None else found.family
 
     def _text(self, kind: str, owner: object, whole: Resource, shared: bool) -> str:
         """A resource in words; owner: None for all of its kind."""
@@ -233,15 +254,13 @@ class _Limits:
             what = "all-reduce" if kind == ALLREDUCE else "latency of messages"
             return f"{what} ({SHORT.get(link, link)})"
         if whole.links:
-            return str(owner) if owner is not None else EVERY.get(kind, WORDS.get(kind, kind))
+            return str(owner) if owner is not None else WORDS.get(kind, kind)
         if shared:
             cores = "CPU cores of all servers" if owner is None else str(owner)
             return cores if self.cores else f"{cores} ({self._drawing(whole, many=True)})"
         whose = "all workers" if owner is None else f"worker {owner}"
         if kind == CPU:
             return f"{self._drawing(whole, many=owner is None)} of {whose} (host CPU)"
-        if kind == COMPUTE and self._sampling(whole) > MOSTLY:
-            return f"sampling on the GPU of {whose}"
         return f"{'pause' if kind == PAUSE else WORDS[kind]} of {whose}"
 
     def _drawing(self, whole: Resource, *, many: bool) -> str:
@@ -321,5 +340,5 @@ def _distinct(tied: Sequence[str], best: str) -> list[str]:
     order = [best, *(kind for kind in tied if kind != best)]
     if ALLREDUCE not in order:
         return order
-    own = (COMPUTE, OPTIMIZER, PAUSE, CPU)
+    own = (COMPUTE, SAMPLING, PACKING, OPTIMIZER, PAUSE, CPU)
     return [ALLREDUCE, *(kind for kind in order if kind in own)]

@@ -1,8 +1,8 @@
 """By how much an iteration is shorter without a resource: its work takes no time, everything else stays as it is.
 
 A resource is all of a kind (the GPUs' kernels, the NICs, the latency of messages) or one of it (the NIC of server 2).
-The run is simulated again without it, with the same graphs in the measured iterations. What a resource cannot bring is
-proven before: no iteration is shorter than the load or the longest chain that is left.
+The run is simulated again without it until it is steady, as a machine would be that has it infinitely fast. What a
+resource cannot bring is proven before: no mean iteration is shorter than the load or the longest chain that is left.
 """
 
 from __future__ import annotations
@@ -21,14 +21,17 @@ from gcnsim.schedule import COMPUTE_STREAM, Schedule, least_seconds
 from gcnsim.simulation.steady import Steady
 from gcnsim.timeline import PHASE, PS_PER_S, OpKind, Phase
 
-COMPUTE, OPTIMIZER, PAUSE, CPU, LATENCY, ALLREDUCE = "compute", "other", "pause", "cpu", "latency", "allreduce"
-"""Kinds of resources besides the kinds of links."""
+COMPUTE, SAMPLING, PACKING, OPTIMIZER = "compute", "sampling", "packing", "other"
+"""Kinds of a GPU's work: the layers, drawing of graphs, what is done for messages, the optimizer."""
+
+PAUSE, CPU, LATENCY, ALLREDUCE = "pause", "cpu", "latency", "allreduce"
+"""Other kinds of resources besides the kinds of links."""
 
 ENDLESS: Final = 1e6
 """Times the capacity of a link that is removed: a millionth of its time is left."""
 
-SHORT_RUN: Final = 8
-"""Simulated iterations from which on it is worth while to compute the longest chain before simulating."""
+LONG_RUN: Final = 10_000
+"""Simulated ops from which on it is worth while to compute the longest chain before simulating."""
 
 
 @dataclass(frozen=True)
@@ -60,15 +63,17 @@ class Removals:
     """The resources of a measured run, and by what share its iterations are shorter without each of them.
 
     run: simulated; first: its first measured iteration; iteration_s: their mean, at least the schedule's bound.
-    fixed: whether every iteration is one of its own, as passing faults have it, so that no other may be measured.
+    measured: iterations to measure at most, by default those of the run; 0 where every iteration is one of its own, as
+    passing faults have it, so that no other may be measured.
     """
 
-    def __init__(self, run: Run, first: int, iteration_s: Seconds, *, fixed: bool = False) -> None:
+    def __init__(self, run: Run, first: int, iteration_s: Seconds, measured: int | None = None) -> None:
         self.run, self.schedule, self.first = run, run.schedule, first
         self.iteration_s = iteration_s
-        self.fixed = fixed
+        self.measured = run.iterations - first if measured is None else measured
         self._rows = np.arange(first, run.iterations) % self.schedule.demand.shape[0]
-        self._measured = self.schedule.of_graphs(np.flatnonzero(np.bincount(self._rows)))
+        # Where all graphs are draws of one kind, their mean is the pace; of single iterations it is that of these.
+        self._every = self.schedule if self.measured else self.schedule.of_graphs(self._rows)
         self._saved: dict[tuple[str, Hashable], float] = {}
         self._at_most: dict[tuple[tuple[str, Hashable], bool], float] = {}
 
@@ -104,13 +109,17 @@ class Removals:
         columns = self.schedule.columns
         alone = ~columns.is_flow
         names = np.array([name == COMPUTE_STREAM for name in columns.names])
-        sampling = columns.is_kind(*(kind for kind, phase in PHASE.items() if phase is Phase.SAMPLING))
-        apart = alone & sampling & ~names[columns.stream_name][columns.stream]
-        steps, waits = columns.is_kind(OpKind.STEP), columns.is_kind(OpKind.WAIT)
+        phases = {
+            phase: columns.is_kind(*(kind for kind, each in PHASE.items() if each is phase)) & alone for phase in Phase
+        }
+        sampling = phases[Phase.SAMPLING]
+        apart = sampling & ~names[columns.stream_name][columns.stream]
         return {
-            COMPUTE: alone & ~apart & ~steps & ~waits,
-            OPTIMIZER: alone & steps,
-            PAUSE: alone & waits,
+            COMPUTE: phases[Phase.COMPUTE],
+            SAMPLING: sampling & ~apart,
+            PACKING: phases[Phase.TRANSFER],
+            OPTIMIZER: phases[Phase.OPTIMIZER],
+            PAUSE: phases[Phase.WAIT],
             CPU: self.on_cores | apart,
             ALLREDUCE: columns.is_kind(OpKind.ALLREDUCE) & ~self.on_cores,
         }
@@ -171,15 +180,15 @@ class Removals:
         chains: also by the longest chain, where that takes less time than simulating.
         """
         key = resource.kind, resource.owner
-        chained = chains and self.run.simulated >= SHORT_RUN
+        chained = chains and self.run.first_ends.size >= LONG_RUN
         if (key, chained) not in self._at_most:
-            least = least_seconds(resource.taken_from(self._measured), chains=chained)
+            least = least_seconds(resource.taken_from(self._every), chains=chained)
             self._at_most[key, chained] = 1.0 - least / self.iteration_s
         return self._at_most[key, chained]
 
     def at_most_without(self, resources: Sequence[Resource]) -> float:
         """As `at_most`, without all of `resources` at once."""
-        left = self._measured
+        left = self._every
         for each in resources:
             left = each.taken_from(left)
         return 1.0 - least_seconds(left) / self.iteration_s
@@ -193,13 +202,12 @@ class Removals:
         return self._saved[key]
 
     def _pace(self, schedule: Schedule) -> Seconds:
-        """Mean seconds of the iterations that were measured of the run, of another schedule."""
-        judge = Steady(schedule, self.run.iterations - self.first)
-        constant = bool((schedule.demand == schedule.demand[0]).all())
-        if constant and not self.fixed:
-            run = simulate(schedule, judge.most, judge.enough, endless=True)
-            return _mean_s(run, judge.window(run.ends).first)
-        return _mean_s(simulate(schedule, self.run.iterations, endless=True), self.first)
+        """Mean seconds of an iteration of another schedule of the run."""
+        if not self.measured:
+            return _mean_s(simulate(schedule, self.run.iterations, endless=True), self.first)
+        judge = Steady(schedule, self.measured)
+        run = simulate(schedule, judge.most, judge.enough, endless=True)
+        return _mean_s(run, judge.window(run.ends).first)
 
 
 def _mean_s(run: Run, first: int) -> Seconds:

@@ -71,8 +71,8 @@ class Result:
     @cached_property
     def limit(self) -> Limit:
         """What limits its iterations: found when first asked for, since it takes some simulations more."""
-        fixed = bool(passing(self.scenario.faults))
-        return find_limit(self.run, self.warm_up, self.metrics.iteration_s, fixed=fixed)
+        measured = 0 if passing(self.scenario.faults) else self.scenario.run.iterations
+        return find_limit(self.run, self.warm_up, self.metrics.iteration_s, measured)
 
     def gain_at_most(self, kinds: Collection[str]) -> float:
         """The share by which its iterations are no more shortened however fast all resources of `kinds` become."""
