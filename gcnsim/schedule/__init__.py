@@ -1,6 +1,6 @@
 """Schedules: ops, streams, dependencies, collectives and analytic bounds."""
 
-from gcnsim.schedule.bounds import Bounds, Loads, bounds, estimate, least_seconds, resource_loads
+from gcnsim.schedule.bounds import Bounds, Loads, bounds, estimate, least_seconds, mean_loads, resource_loads
 from gcnsim.schedule.builder import Builder, Dependency, Waits, Work
 from gcnsim.schedule.collectives import (
     all_to_all,
@@ -39,6 +39,7 @@ __all__ = [
     "host_messages",
     "least_seconds",
     "levels",
+    "mean_loads",
     "message_sizes",
     "predecessors",
     "resource_loads",

@@ -83,7 +83,9 @@ class Limit:
     iteration is shorter without it, at most 0.01 where no single resource limits; kind_share: without all resources of
     its kind. worker: whose the one with most to do is, or of a link who moves most over it; None where that is
     nobody. server, link: where the one with most is a link of a server, and its busier direction. most: the one
-    with most by name, empty where all have as much to do; busy: share of the iteration in which that is busy.
+    with most by name, empty where all have as much to do; busy: share of the iteration in which that is busy;
+    others: the least and the most of these shares of the others of its kind, None where there are none. only: of cores,
+    whether removing any other kind shortens the iteration by no more than a percent.
     """
 
     text: str
@@ -162,7 +164,7 @@ class _Limits:
             least = max(SLIGHT, max(saved.values(), default=0.0) - SLIGHT)
             if removals.at_most(kinds[kind]) <= least:
                 break
-            if removals.at_most(kinds[kind], chains=True) > least:
+            if not saved or removals.at_most(kinds[kind], chains=True) > least:
                 saved[kind] = removals.saved(kinds[kind])
         best = max(saved, key=lambda kind: saved[kind], default="")
         if not best or saved[best] <= SLIGHT:
@@ -211,7 +213,7 @@ class _Limits:
         busy = [min(1.0, load) for load in kind.loads]
         others = (min(busy[1:]), max(busy[1:])) if busy[1:] else None
         uneven = most.text if kind.uneven else ""
-        only = kind_share > SLIGHT and self._none_beyond(SLIGHT, kind)
+        only = kind.whole.kind == CPU and kind_share > SLIGHT and self._none_beyond(SLIGHT, kind)
         return Limit(text, link, word, share, kind_share, *facts, uneven, busy[0], others, only)
 
     def _owner(self, most: Resource) -> tuple[Rank | None, Server | None, str | None]:

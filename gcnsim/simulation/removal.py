@@ -17,7 +17,7 @@ import numpy as np
 from gcnsim.cluster import LinkName
 from gcnsim.engine import Run, simulate
 from gcnsim.ids import BoolArray, FloatArray, IntArray, Seconds
-from gcnsim.schedule import COMPUTE_STREAM, Schedule, least_seconds
+from gcnsim.schedule import COMPUTE_STREAM, Schedule, least_seconds, mean_loads
 from gcnsim.simulation.steady import Steady
 from gcnsim.timeline import PHASE, PS_PER_S, OpKind, Phase
 
@@ -29,6 +29,9 @@ PAUSE, CPU, LATENCY, ALLREDUCE = "pause", "cpu", "latency", "allreduce"
 
 ENDLESS: Final = 1e6
 """Times the capacity of a link that is removed: a millionth of its time is left."""
+
+NOTHING: Final = 0.01
+"""Share of the iteration that is too little to be looked at more closely."""
 
 LONG_RUN: Final = 10_000
 """Simulated ops from which on it is worth while to compute the longest chain before simulating."""
@@ -182,9 +185,32 @@ class Removals:
         key = resource.kind, resource.owner
         chained = chains and self.run.first_ends.size >= LONG_RUN
         if (key, chained) not in self._at_most:
-            least = least_seconds(resource.taken_from(self._every), chains=chained)
-            self._at_most[key, chained] = 1.0 - least / self.iteration_s
+            left = self._untouched(resource)
+            if chained or 1.0 - left > NOTHING:
+                left = least_seconds(resource.taken_from(self._every), chains=chained) / self.iteration_s
+            self._at_most[key, chained] = 1.0 - left
         return self._at_most[key, chained]
+
+    def _untouched(self, resource: Resource) -> float:
+        """The largest load of a stream or link that the resource is no part of, as a share of the iteration."""
+        columns = self.schedule.columns
+        crossing, links = columns.crossings
+        touched = np.zeros(self._loads.size, np.bool_)
+        ops = resource.ops
+        if resource.links:
+            ops = crossing[np.isin(links, resource.links)]
+            touched[columns.streams + np.array(resource.links)] = True
+        elif resource.kind != LATENCY:
+            own = np.zeros(columns.size, np.bool_)
+            own[ops] = True
+            touched[columns.streams + links[own[crossing]]] = True
+        touched[columns.stream[ops]] = True
+        return float(self._loads[~touched].max(initial=0.0))
+
+    @cached_property
+    def _loads(self) -> FloatArray:
+        """Of every stream and every link, its work as a share of the iteration, float64[R]."""
+        return np.asarray(mean_loads(self._every) / self.iteration_s, dtype=np.float64)
 
     def at_most_without(self, resources: Sequence[Resource]) -> float:
         """As `at_most`, without all of `resources` at once."""

@@ -210,11 +210,15 @@ def effects(base: Scenario) -> Iterator[tuple[str, float]]:
             yield f"{move.knob}: {why}", 1.0 - studies.result(move.scenario, even=move.even).metrics.iteration_s / now
 
 
-FASTEST = ("pipegcn-ogbn-papers100M", "bns_gcn-ogbn-papers100M")
-"""Scenarios of many GPUs, whose steps take long."""
+LONG = ("pipegcn-ogbn-papers100M", "bns_gcn-ogbn-papers100M", "sancus-1", "sancus-2", "v100-reddit")
+"""Scenarios whose steps take some 10 seconds: many GPUs, or the draws of methods that broadcast blocks."""
 
 
-@pytest.mark.parametrize("path", [each for each in SCENARIOS if each.stem not in FASTEST], ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(each, marks=pytest.mark.slow) if each.stem in LONG else each for each in SCENARIOS],
+    ids=lambda path: path.stem,
+)
 def test_what_has_no_effect_on_the_scenarios_shortens_nothing(path: Path) -> None:
     for why, gain in effects(load_scenario(path)):
         assert gain < CERTAIN, why

@@ -126,7 +126,7 @@ def limit_text(row: Row) -> str:
     """What limits, and by how much the iteration is shorter without it."""
     share, whole = row.limited_by_share, row.limited_by_kind_share
     if share is None or whole is None:
-        # Answers of versions before 0.2 had another share.
+        # Version 0.1 told in which share of the iteration it is busy.
         return plain(row.limited_by)
     if share <= PRECISION:
         return plain(f"{row.limited_by}; without any one of them less than 1 % shorter")
