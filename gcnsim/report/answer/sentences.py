@@ -18,6 +18,9 @@ from gcnsim.scenario import ClusterSpec
 from gcnsim.units import format_seconds
 
 UNCALIBRATED = "UNCALIBRATED"
+CLOSE = 0.05
+"""Share of the iteration that its limit brings, up to which other work is said to take nearly as long."""
+
 PRECISION = 0.01
 """Changes smaller than this share are below what a simulation of a few iterations can tell."""
 MOST_EXCLUDED = 4
@@ -130,8 +133,10 @@ def limit_text(row: Row) -> str:
         return plain(row.limited_by)
     if share <= PRECISION:
         return plain(f"{row.limited_by}; without any one of them less than 1 % shorter")
-    kind = "" if whole <= share + PRECISION else f", {_percent(whole)} without all of its kind"
-    return plain(f"{row.limited_by}: {_percent(share)} shorter without it{kind}")
+    more = "" if whole <= share + PRECISION else f", {_percent(whole)} without all of its kind"
+    if whole <= CLOSE:
+        more += ", since other work beside it takes nearly as long"
+    return plain(f"{row.limited_by}: {_percent(share)} shorter without it{more}")
 
 
 def straggler_of(answer: WhatIf) -> str:

@@ -148,6 +148,11 @@ def test_two_lines_say_what_it_is_and_what_limits_it() -> None:
     [
         ({"share": 0.3, "kind_share": 0.8}, "NIC of server 1: 30 % shorter without it, 80 % without all of its kind"),
         ({"share": 0.3, "kind_share": 0.3}, "NIC of server 1: 30 % shorter without it"),
+        (
+            {"share": 0.02, "kind_share": 0.04},
+            "NIC of server 1: 2.0 % shorter without it, 4.0 % without all of its kind, "
+            "since other work beside it takes nearly as long",
+        ),
         ({"share": 0.004, "kind_share": 0.004}, "NIC of server 1; without any one of them less than 1 % shorter"),
         # Version 0.1 told in which share of the iteration it is busy.
         ({"share": 0.98}, "NIC of server 1"),
