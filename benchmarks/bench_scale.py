@@ -86,14 +86,14 @@ def one(method: str, gpus: int) -> dict[str, Any]:
 
     spent: dict[str, float] = {}
     schedule = written(method, gpus, spent)
-    limits = timed(spent, "bounds", lambda: bounds(schedule))
+    timed(spent, "bounds", lambda: bounds(schedule))
     count = max(2, min(30, MOST_OPS // schedule.columns.size))
     engine()
     # What is imported and laid out the first time would be most of a short run.
     simulate(written("full-graph", GPUS[0], {}), 2)
     run = timed(spent, "iteration", lambda: simulate(schedule, count))
     spent["iteration"] /= count
-    timed(spent, "metrics", lambda: measure(run, 1, limits))
+    timed(spent, "metrics", lambda: measure(run, 1))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return {"method": method, "gpus": gpus, "ops": schedule.columns.size, "iterations": count, "peak": peak, **spent}
 

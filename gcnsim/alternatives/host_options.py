@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from gcnsim.machine import resolve_machine
 from gcnsim.scenario import Scenario
-from gcnsim.simulation.limit import Limit
+from gcnsim.simulation.limit import SLIGHT, Limit
 from gcnsim.uncertainty.propagation import with_figures
 
 
@@ -68,12 +68,15 @@ def why_cores_do_not_matter(scenario: Scenario) -> str | None:
 
 
 def sampler_decides(limit: Limit, scenario: Scenario) -> str | None:
-    """That the host's sampler sets the pace, and what follows; None where something else does."""
-    if limit.kind != "cpu" or not _draws_on_host(scenario):
+    """That the host's sampler limits, and what follows; None where something else does."""
+    if limit.kind != "cpu" or limit.share <= SLIGHT or not _draws_on_host(scenario):
         return None
-    text = "at the stated values the host's CPU sampler decides: a faster GPU, network or PCIe then changes nothing"
     reason = why_cores_do_not_matter(scenario)
-    return text if reason is None else f"{text}; nor do more cores: {reason}"
+    if limit.only:
+        text = "at the stated values the host's CPU sampler decides: a faster GPU, network or PCIe then changes nothing"
+        return text if reason is None else f"{text}; nor do more cores: {reason}"
+    text = "at the stated values the host's CPU sampler costs the most time"
+    return text if reason is None else f"{text}; more cores change nothing: {reason}"
 
 
 def _draws_on_host(scenario: Scenario) -> bool:

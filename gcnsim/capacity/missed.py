@@ -12,7 +12,7 @@ from gcnsim.capacity.search import Option, excess_of
 from gcnsim.errors import plural
 from gcnsim.hardware import PriceBook
 from gcnsim.planning import Rule, StudyCache, rent_of
-from gcnsim.planning.steps import Move, possible_moves
+from gcnsim.planning.steps import Move, possible_moves, useless
 from gcnsim.results import Change, Missed, Relaxed
 
 
@@ -25,7 +25,8 @@ def missed(
     moves = possible_moves(studies, closest.scenario, rule, ())
     studies.prepare([closest.scenario, *(each.scenario for each in moves if each.knob == "tau")])
     even = any(each.even for each in moves)
-    studies.explore(closest.scenario, [each.scenario for each in moves if not each.even], even)
+    none = useless(studies, closest.scenario, moves)
+    studies.explore(closest.scenario, [each.scenario for each in moves if not each.even], even, useless=none)
     changes = [_change(studies, closest, each, goal, book) for each in moves if _known(studies, each)]
     changes.sort(key=lambda each: each.excess)
     text = _text(closest, goal, excess, changes) + _relaxed_text(relaxed)

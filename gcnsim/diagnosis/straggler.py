@@ -12,12 +12,10 @@ from gcnsim.cluster import LinkName
 from gcnsim.ids import BoolArray, FloatArray, IntArray, Rank
 from gcnsim.partition import Scatter
 from gcnsim.scenario import Scenario
-from gcnsim.simulation.limit import WORDS, Limit, link_loads
+from gcnsim.simulation.limit import Limit
 from gcnsim.simulation.run import Result
-from gcnsim.simulation.window import MeasurementWindow
 from gcnsim.sources import SourceView
 from gcnsim.sources.range_end import RangeEnd
-from gcnsim.timeline import PS_PER_S, Phase
 
 NOTEWORTHY: Final = 1.05
 """Load of the heaviest worker over the mean from which on it is a straggler."""
@@ -34,8 +32,7 @@ class Straggler:
     load: what it has more of: `boundary nodes` (whose rows it receives), `rows sent` per iteration and layer where it
     has no more of these, or `edges` (stored entries, which a GPU sums and a sampler draws); amount, mean: its own, and
     of all workers. boundary_nodes, boundary_nodes_mean: its boundary nodes, whatever the load is. busy: share of the
-    iteration in which the limit is busy; others_low, others_high: the same of the like links of other servers, racks,
-    switches or workers, None where there are none.
+    iteration in which its own GPU, sampler or link is busy; others_low, others_high: the same of those of others.
     """
 
     worker: Rank
@@ -57,19 +54,16 @@ class Straggler:
 
 def straggler_of(result: Result, counts: AccessCounts) -> Straggler | None:
     """The worker whose load makes `result`'s limit what it is; None where no worker has more to do than the others, and
-    where the limit is a link that all share or whose like are about as busy.
+    where what limits is about as busy everywhere.
 
     counts: those that the result was simulated with. Of mini-batches, whose workers have no parts, None.
     """
-    limit = result.metrics.limit
-    stage = limit.kind in ("compute", "cpu", "peer")
-    if counts.batches is not None or counts.workers < 2 or not (stage or limit.link):
+    limit = result.limit
+    if counts.batches is not None or counts.workers < 2 or not limit.most:
         # An all-reduce and the latency of messages are alike for all, whatever their parts.
         return None
     heavy = [each for each in _loads(limit, counts) if each.share_of_mean(limit.worker) >= NOTEWORTHY]
-    others = _others(result, limit)
-    shared = limit.link is not None and (not others or limit.share < NOTEWORTHY * float(np.mean(others)))
-    if not heavy or shared:
+    if not heavy:
         return None
     load = heavy[0]
     worker = load.heaviest if limit.worker is None else limit.worker
@@ -81,9 +75,9 @@ def straggler_of(result: Result, counts: AccessCounts) -> Straggler | None:
         mean=float(load.amounts.mean()),
         boundary_nodes=int(boundary[worker]),
         boundary_nodes_mean=float(boundary.mean()),
-        busy=limit.share,
-        others_low=min(others, default=None),
-        others_high=max(others, default=None),
+        busy=limit.busy,
+        others_low=None if limit.others is None else limit.others[0],
+        others_high=None if limit.others is None else limit.others[1],
         text="",
     )
     return replace(found, text=_text(found, limit))
@@ -110,26 +104,9 @@ def _loads(limit: Limit, counts: AccessCounts) -> list[_Load]:
     entries = _Load(ENTRIES, counts.entries.astype(np.float64))
     boundary = _Load(BOUNDARY, counts.boundary_nodes.astype(np.float64))
     sent = _Load(SENT, np.asarray(counts.rows.mean(axis=0).sum(axis=0), dtype=np.float64))
-    if limit.kind in ("compute", "cpu"):
+    if limit.kind in ("compute", "sampling", "cpu"):
         return [entries]
-    return [boundary, entries] if limit.kind == "peer" else [boundary, sent]
-
-
-def _others(result: Result, limit: Limit) -> list[float]:
-    """Shares of the iteration in which the like links or stages of others are busy."""
-    window = MeasurementWindow(result.run, result.warm_up)
-    if limit.link is not None:
-        busy = link_loads(window) / result.metrics.iteration_s
-        own, every = LinkName.of(limit.link), zip(window.schedule.link_names, busy.tolist(), strict=True)
-        return [
-            share for name, share in every if own is not None and name != limit.link and own.like(LinkName.of(name))
-        ]
-    if limit.word in (WORDS["compute"], WORDS["cpu"]):
-        kind = window.of_phase(Phase.COMPUTE) if limit.kind == "compute" else window.is_sampling
-        others = [rank for rank in range(window.schedule.workers) if rank != limit.worker]
-        lengths = [window.spans((window.worker == rank) & kind, rank).length for rank in others]
-        return [length / PS_PER_S / window.count / result.metrics.iteration_s for length in lengths]
-    return []
+    return [boundary, sent]
 
 
 def _text(found: Straggler, limit: Limit) -> str:
@@ -143,7 +120,7 @@ def _text(found: Straggler, limit: Limit) -> str:
     others = f"{low} %" if low == high else f"{low} to {high} %"
     link = None if limit.link is None else LinkName.of(limit.link)
     those = "that of other workers" if link is None else link.others
-    return f"{text}; {limit.text} is busy {round(100 * found.busy)} % of the time, {those} {others}"
+    return f"{text}; {limit.most} is busy {round(100 * found.busy)} % of the time, {those} {others}"
 
 
 class EvenPartition(SourceView):

@@ -116,7 +116,7 @@ class Findings:
             why=self.choice.why,
             verdict=verdict(self.chosen, several=bool(self.alternatives)),
             confidence=Confidence(self.choice.share, confidence_text(self.choice, self.rivals)),
-            note=sampler_decides(estimate.result.metrics.limit, estimate.scenario),
+            note=sampler_decides(estimate.result.limit, estimate.scenario),
             rule=RuleReport(tuple(self.rule.methods), self.rule.min_rate, self.rule.text),
             excluded=tuple(Excluded(what, why) for what, why in self._excluded().items()),
             row=self._row(self.chosen),

@@ -26,6 +26,9 @@ LONG_S: Final = 10.0
 DRAWN_S: Final = 5e-9
 """Seconds per stored entry of one drawn graph of a graph at hand: 2 ns of processor time, and what a rate asks for."""
 
+LIMITS: Final = 2
+"""Runs of a row without the resource that limits it, about: without all of its kind, and without the one with most."""
+
 STEPS: Final = 6
 """Next steps that are simulated, about."""
 
@@ -70,15 +73,17 @@ class Work:
         """About what the answer takes with so many cores."""
         every = dict.fromkeys(canonical(each) for each in (*self.settings, *self.tried))
         sizes = {each: Size.of(each, mean=self.mean) for each in every}
-        studies = [law.study_s(size) for size in sizes.values()]
+        rows = set(map(canonical, self.settings))
+        limits = [size for each, size in sizes.items() if each in rows for _ in range(LIMITS)]
+        studies = [law.study_s(size) for size in sizes.values()] + list(map(law.engine_s, limits))
         tried = [sizes[each] for each in dict.fromkeys(map(canonical, self.tried))]
         steps = [size for size in tried for _ in range(STEPS)] if self.steps else []
         step_s = sum(map(law.study_s, steps)) / max(1, len(tried))
         drawn = self._drawn(law, [size for each, size in sizes.items() if at_once(each)]) if self.draws else []
-        together = [*sizes.values(), *drawn]
+        together = [*sizes.values(), *limits, *drawn]
         ops, sharings = total(law, together)
         more_ops, more_sharings = total(law, steps)
-        many = max(1, min(cores, len(studies)))
+        many = max(1, min(cores, len(sizes)))
         seconds = (
             law.start_s
             + self._recorded_s(list(every))

@@ -38,7 +38,7 @@ def row_of(estimate: Estimate, baseline_s: float | None, dataset: str, book: Pri
     full-graph training on the same machine, None where it cannot be known. book: the prices, None: the catalogue's.
     """
     scenario, result, metrics = estimate.scenario, estimate.result, estimate.result.metrics
-    method, limit = scenario.method, metrics.limit
+    method, limit = scenario.method, result.limit
     epoch_s = metrics.iteration_s * result.per_epoch
     rent = rent_of(scenario.cluster, book or PriceBook())
     return Row(
@@ -64,7 +64,7 @@ def row_of(estimate: Estimate, baseline_s: float | None, dataset: str, book: Pri
         cache_hit_rate=result.cache_hit_rate,
         nic_bytes=metrics.nic_bytes,
         speedup_vs_full_graph=None if baseline_s is None else baseline_s / epoch_s,
-        bottleneck=metrics.bottleneck,
+        bottleneck=limit.word,
         iterations_per_epoch=result.per_epoch,
         epoch_s=epoch_s,
         setting=knob_text(method),
@@ -73,6 +73,7 @@ def row_of(estimate: Estimate, baseline_s: float | None, dataset: str, book: Pri
         limited_by=limit.text,
         limited_by_kind=limit.kind,
         limited_by_share=limit.share,
+        limited_by_kind_share=limit.kind_share,
         limited_by_worker=limit.worker,
         usd_per_1000_iterations=usd_of(rent, 1000.0 * metrics.iteration_s),
         currency=None if rent is None else rent.currency,

@@ -1,13 +1,13 @@
 """What one step more of each knob would bring, from the recommended setting: of the method, the machine, the partition.
 
-A step whose analytic estimate is the same under nearly every draw of the assumptions is not simulated: it has no
-effect, and the answer says why. The others are simulated, and their gain is compared under the same draws of the
-assumptions, since most of what is unknown is shared.
+A step of the machine that is proven to shorten the iteration by less than 1 %, and whose analytic estimate is the same
+under nearly every draw of the assumptions, is not simulated: it has no effect, and the answer says why. The others are
+simulated, and their gain is compared under the same draws of the assumptions, since most of what is unknown is shared.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -27,10 +27,12 @@ from gcnsim.machine import resolve_machine
 from gcnsim.methods import Method, method_type
 from gcnsim.planning.candidate import central
 from gcnsim.planning.recommend import Rule, rate_of
-from gcnsim.planning.study_cache import PRECISION, OnProgress, StudyCache, canonical
+from gcnsim.planning.studied import PRECISION
+from gcnsim.planning.study_cache import OnProgress, StudyCache, canonical
 from gcnsim.planning.training_steps import KNOB, even_training
 from gcnsim.results import NoEffect, Step
 from gcnsim.scenario import ClusterSpec, Scenario
+from gcnsim.simulation import Result
 from gcnsim.units import format_gbps
 
 COPY_LINKS: Final = ("pcie3-x16", "pcie4-x16", "pcie5-x16")
@@ -44,6 +46,17 @@ SLIGHT: Final = 0.05
 
 PATIENCE_S: Final = 2.0
 """Seconds of METIS that a step may take unasked."""
+
+
+TOUCHES: Final[Mapping[str, frozenset[str]]] = {
+    "bandwidth": frozenset({"nic", "rack"}),
+    "device": frozenset({"compute", "sampling", "packing", "other", "pcie", "nvlink", "memory", "latency"}),
+    "PCIe": frozenset({"pcie", "latency"}),
+    "host cores": frozenset({"cpu"}),
+    "sampler threads": frozenset({"cpu"}),
+    "sampler": frozenset({"cpu", "pcie", "latency"}),
+}
+"""By knob of the machine, the kinds of resources (`gcnsim.simulation.limit.WORDS`) that a step of it makes faster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,16 +82,15 @@ def next_steps(
     unseen = ("tau", KNOB, "gpus") if scenario.method.mini_batches else ("tau",)
     studies.prepare([scenario, *(move.scenario for move in moves if move.knob in unseen and _allowed(studies, move))])
     even = any(move.even for move in moves)
-    studies.explore(scenario, [move.scenario for move in moves if not move.even], even, on_progress)
+    none = useless(studies, scenario, moves)
+    studies.explore(scenario, [move.scenario for move in moves if not move.even], even, on_progress, none)
     now = studies.result(scenario)
-    limit = now.metrics.limit
     steps = []
     for move in moves:
         if studies.refused(move.scenario):
             continue
         if not studies.matters(move.scenario, move.even):
-            why = (move.knob == "host cores" and why_cores_do_not_matter(scenario)) or f"the limit is {limit.text}"
-            idle.append(NoEffect(move.knob, f"{move.start} -> {move.end} changes less than 1 %: {why}"))
+            idle.append(_nothing(move, now))
             continue
         result = studies.result(move.scenario, even=move.even)
         seconds = result.metrics.iteration_s
@@ -86,6 +98,9 @@ def next_steps(
         saved = 1.0 - epochs * _times_over(studies, move, scenario)
         gain = 1.0 - epochs * seconds / now.metrics.iteration_s
         low, high = central(saved)
+        if max(abs(gain), abs(low), abs(high)) < PRECISION:
+            idle.append(_nothing(move, now))
+            continue
         low, high = min(low, gain), max(high, gain)
         if abs(gain) < PRECISION and low <= 0.0 <= high and max(-low, high) < SLIGHT:
             ends = f"{100 * -low:.1f} % longer to {100 * high:.1f} % shorter"
@@ -104,6 +119,25 @@ def _allowed(studies: StudyCache, move: Move) -> bool:
     except ScenarioError:
         return False
     return True
+
+
+def _nothing(move: Move, now: Result) -> NoEffect:
+    """That a move changes nothing, and why."""
+    limit = now.limit
+    why = why_cores_do_not_matter(now.scenario) if move.knob == "host cores" else None
+    if why is None and limit.kind not in TOUCHES.get(move.knob, ()):
+        why = limit.text if limit.share <= PRECISION else f"the limit is {limit.text}"
+    return NoEffect(move.knob, f"{move.start} -> {move.end} changes less than 1 %" + (f": {why}" if why else ""))
+
+
+def useless(studies: StudyCache, scenario: Scenario, moves: Iterable[Move]) -> list[Scenario]:
+    """Where those of `moves` lead that are proven to shorten the iteration by less than PRECISION."""
+    result = studies.result(scenario)
+    if result.scenario.faults:
+        return []
+    return [
+        move.scenario for move in moves if move.knob in TOUCHES and result.gain_at_most(TOUCHES[move.knob]) < PRECISION
+    ]
 
 
 def _times_over(studies: StudyCache, move: Move, scenario: Scenario) -> FloatArray:
@@ -135,7 +169,8 @@ def _pointless(scenario: Scenario) -> Iterator[NoEffect]:
         yield NoEffect("partition", "one GPU: nothing is exchanged")
         yield NoEffect("tau", "one GPU: nothing is exchanged")
         yield NoEffect("cache", "one GPU: nothing is exchanged")
-    if scenario.method.sampling().whole and not scenario.method.mini_batches and resolve_machine(cluster).kind == "gpu":
+    drawn = not scenario.method.sampling().whole or scenario.method.mini_batches
+    if not drawn and resolve_machine(cluster).kind == "gpu" and cluster.sockets == "free":
         yield NoEffect("host cores", "nothing is sampled, so the GPUs wait for no CPU")
 
 

@@ -17,8 +17,9 @@ from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph
 from gcnsim.ids import FloatArray, Seconds
 from gcnsim.methods import BASELINE, create_method
-from gcnsim.planning.candidate import INTERVAL, Candidate, Estimate, central
+from gcnsim.planning.candidate import Candidate, Estimate, central
 from gcnsim.planning.rungs import MeanGraph, Rung
+from gcnsim.planning.studied import Studied, effort_of, estimated_alike
 from gcnsim.processes import parallel_map, parallel_map_counted
 from gcnsim.results import Budget
 from gcnsim.scenario import Scenario
@@ -42,10 +43,6 @@ OnProgress: TypeAlias = Callable[[int, int], object]
 
 Key: TypeAlias = tuple[Scenario, Placement, bool]
 """One simulation: the scenario, the order of its parts, and whether these are even (`EvenPartition`)."""
-
-PRECISION: Final = 0.01
-"""Changes of less than 1 % are below what a simulation of a few iterations can tell."""
-
 
 FEW_WORKERS: Final = 12
 """Up to so many workers, estimates of a few milliseconds each are made in one process."""
@@ -90,7 +87,7 @@ class StudyCache:
         ends = [(asked, Placement.NUMBERED) for asked in likely]
         ends += [(asked, end) for asked in whole for end in placements(asked)]
         bounded = frozenset(map(canonical, whole))
-        self._simulate([(asked, placement, False) for asked, placement in ends], None, on_progress, bounded)
+        self._simulate([(asked, placement, False) for asked, placement in ends], on_progress, bounded)
 
     def explore(
         self,
@@ -98,14 +95,20 @@ class StudyCache:
         moved: Sequence[Scenario],
         even: bool = False,
         on_progress: OnProgress = lambda done, total: None,
+        useless: Sequence[Scenario] = (),
     ) -> None:
-        """Study those of `moved` whose estimate is not within PRECISION of that of `base` in nearly every draw.
+        """Study those of `moved` that may change the time of `base`.
 
-        even: study `base` in even parts too, by the same rule. `matters` says which were studied, `refused` which the
-        method or the machine does not allow.
+        even: study `base` in even parts too. useless: those of `moved` that are proven to bring less than PRECISION;
+        one of them is studied only where its estimate is not within PRECISION of that of `base` in nearly every draw,
+        since it may still be slower. `matters` says which were studied, `refused` which the method or the machine does
+        not allow.
         """
         keys = [(each, Placement.NUMBERED, False) for each in moved]
-        self._simulate([*keys, *([(base, Placement.NUMBERED, True)] if even else [])], self.factors(base), on_progress)
+        keys += [(base, Placement.NUMBERED, True)] if even else []
+        self._simulate(
+            keys, on_progress, lenient=True, alike=self.factors(base), useless=frozenset(map(canonical, useless))
+        )
 
     def matters(self, scenario: Scenario, even: bool = False) -> bool:
         """Whether `scenario` has been studied."""
@@ -118,15 +121,23 @@ class StudyCache:
     def _simulate(
         self,
         wanted: Sequence[Key],
-        base: Factors | None,
         on_progress: OnProgress,
-        bounded: frozenset[Scenario] = frozenset(),
+        rows: frozenset[Scenario] = frozenset(),
+        *,
+        lenient: bool = False,
+        alike: Factors | None = None,
+        useless: frozenset[Scenario] = frozenset(),
     ) -> None:
+        """Study what is `wanted` and was not yet.
+
+        rows: settings whose bound and limit will be asked for. lenient: what is refused is noted. alike, useless: those
+        of `useless` that are estimated like `alike` are not studied.
+        """
         keys = dict.fromkeys((canonical(asked), placement, even) for asked, placement, even in wanted)
         missing = [key for key in keys if key not in self._results]
-        self._read(list(dict.fromkeys(asked for asked, _, _ in missing)), lenient=base is not None)
+        self._read(list(dict.fromkeys(asked for asked, _, _ in missing)), lenient=lenient)
         # The longest first, so that no process is left with one at the end.
-        missing.sort(key=lambda key: -_effort(key[0]))
+        missing.sort(key=lambda key: -effort_of(key[0]))
         done = 0
 
         def count(more: int) -> None:
@@ -135,39 +146,38 @@ class StudyCache:
             if more:
                 on_progress(done, len(missing))
 
-        def one(key: Key, add: Callable[[int], object]) -> tuple[Result | None, Factors | None, Seconds | None]:
-            result: Result | None
-            left_open: Factors | None
+        def one(key: Key, add: Callable[[int], object]) -> Studied:
             try:
-                result, left_open = self._study_where(key, base)
+                found = self._study_where(key, alike if key[0] in useless else None)
             except ScenarioError:
-                if base is None:
+                if not lenient:
                     raise
-                result, left_open = None, None
-            asked = key[0] in bounded and key[1] is Placement.NUMBERED
-            lower = self._best_lower(key[0], left_open) if asked and left_open else None
+                found = Studied(refused=True)
+            if key[0] in rows and key[1] is Placement.NUMBERED and found.result and found.left_open:
+                # Found here, on as many cores as there are, and kept with the result.
+                _ = found.result.limit
+                found = found._replace(lower=self._best_lower(key[0], found.left_open))
             add(1)
-            return result, left_open, lower
+            return found
 
         if missing:
             engine()  # found before processes are forked, so once for all of them
-        found = parallel_map_counted(one, missing, self.processes, count)
-        for key, (result, left_open, lower) in zip(missing, found, strict=True):
-            if lower is not None:
-                self._lower[key[0]] = lower
-            if result is not None:
-                self._results[key] = result
-            if left_open is not None:
-                self._factors[key] = left_open
-            elif base is not None and result is None:
+        for key, found in zip(missing, parallel_map_counted(one, missing, self.processes, count), strict=True):
+            if found.lower is not None:
+                self._lower[key[0]] = found.lower
+            if found.result is not None:
+                self._results[key] = found.result
+            if found.left_open is not None:
+                self._factors[key] = found.left_open
+            if found.refused:
                 self._refused.add(key[0])
 
-    def _study_where(self, key: Key, base: Factors | None) -> tuple[Result | None, Factors]:
-        """The study of `key`, and what the assumptions leave open of it; no study where `base` is estimated alike."""
+    def _study_where(self, key: Key, alike: Factors | None) -> Studied:
+        """The study of `key`, and what the assumptions leave open of it; no study where it is estimated as `alike`."""
         left_open = self._factors.get(key) or factors(key[0], self.accesses_of(key), self.seed)
-        if base is not None and _alike(left_open, base):
-            return None, left_open
-        return self._study(key), left_open
+        if alike is not None and estimated_alike(left_open, alike):
+            return Studied(left_open=left_open)
+        return Studied(self._study(key), left_open)
 
     def accesses_of(self, key: Key) -> Source:
         """What the study of `key` reads."""
@@ -364,23 +374,10 @@ def _graphs_of(scenario: Scenario, even: bool) -> str:
     )
 
 
-def _alike(one: Factors, other: Factors) -> bool:
-    """Whether two settings are estimated alike at the stated values and in nearly every draw of the assumptions."""
-    ratio = one.nominal_s * one.joint / (other.nominal_s * other.joint)
-    apart = np.quantile(np.abs(ratio - 1.0), INTERVAL[1], method="hazen")
-    return bool(max(apart, abs(one.nominal_s / other.nominal_s - 1.0)) < PRECISION)
-
-
 def counted(progress: Callable[[str], object], told: str) -> OnProgress:
     """Says what is done next, and then how many of its simulations are done."""
     progress(told)
     return lambda done, total: progress(f"{told}: {done} of {total} runs done")
-
-
-def _effort(scenario: Scenario) -> int:
-    """How long a study takes, in no unit: ops grow with pairs of workers, iterations with sampling and staleness."""
-    method = scenario.method
-    return scenario.cluster.gpus**2 * (1 if method.sampling().whole else 4 + method.tau)
 
 
 def canonical(scenario: Scenario) -> Scenario:

@@ -15,8 +15,9 @@ class Row:
     """One method with one setting of its knobs on one cluster; seconds, bytes and fractions in [0, 1].
 
     bandwidth_bytes_per_s: of each server's network card, which plain data have as `bandwidth`, `15Gbps`.
-    limited_by: what sets the pace, limited_by_share: the share of the iteration that it is busy, limited_by_worker: the
-    worker it belongs to. vs_recommended_low, _high: 90 % of the paired difference to the recommended setting, as a
+    limited_by: the resource without which the iteration would be shortest; limited_by_share: by how much, as a share of
+    it; limited_by_kind_share: the same without all resources of its kind; limited_by_worker: whose it is, or who has
+    most of it to do. vs_recommended_low, _high: 90 % of the paired difference to the recommended setting, as a
     share of that one's time; distinguishable: whether that leaves out 0. may_be_recommended: None of an answer that
     recommends nothing. currency: of the costs; price: by which price of an hour they are. host, gpus_per_server: of the
     servers, where rows differ in them. What an answer does not say is None or empty.
@@ -53,6 +54,7 @@ class Row:
     limited_by: str = ""
     limited_by_kind: str = ""
     limited_by_share: float | None = None
+    limited_by_kind_share: float | None = None
     limited_by_worker: int | None = None
     usd_per_1000_iterations: float | None = None
     currency: str | None = None
@@ -87,6 +89,7 @@ class Row:
             "limited_by": limit.get("text") or told.get("bottleneck", ""),
             "limited_by_kind": limit.get("kind", ""),
             "limited_by_share": limit.get("share"),
+            "limited_by_kind_share": limit.get("kind_share"),
             "limited_by_worker": limit.get("worker"),
             "currency": cost.get("currency"),
             **{f"cost_{key}": cost.get(key) for key in _COSTS},
@@ -111,6 +114,7 @@ class Row:
                 "text": self.limited_by,
                 "kind": self.limited_by_kind,
                 "share": self.limited_by_share,
+                "kind_share": self.limited_by_kind_share,
                 "worker": self.limited_by_worker,
             },
             "usd_per_1000_iterations": self.usd_per_1000_iterations,

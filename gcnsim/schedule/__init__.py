@@ -1,6 +1,6 @@
 """Schedules: ops, streams, dependencies, collectives and analytic bounds."""
 
-from gcnsim.schedule.bounds import Bounds, Loads, bounds, estimate, resource_loads
+from gcnsim.schedule.bounds import Bounds, Loads, bounds, estimate, least_seconds, mean_loads, resource_loads
 from gcnsim.schedule.builder import Builder, Dependency, Waits, Work
 from gcnsim.schedule.collectives import (
     all_to_all,
@@ -37,7 +37,9 @@ __all__ = [
     "estimates",
     "host_message",
     "host_messages",
+    "least_seconds",
     "levels",
+    "mean_loads",
     "message_sizes",
     "predecessors",
     "resource_loads",

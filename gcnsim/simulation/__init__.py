@@ -2,7 +2,7 @@
 
 from gcnsim.simulation.faults import refuse_undrawn
 from gcnsim.simulation.fidelity import GRAIN, fidelity, wrong_by
-from gcnsim.simulation.limit import Limit
+from gcnsim.simulation.limit import Limit, find_limit
 from gcnsim.simulation.memory import fits, memory_of, tightest
 from gcnsim.simulation.metrics import Metrics, link_units, measure
 from gcnsim.simulation.parts import balanced_parts, worker_parts
@@ -18,6 +18,7 @@ __all__ = [
     "Window",
     "balanced_parts",
     "fidelity",
+    "find_limit",
     "fits",
     "link_units",
     "measure",

@@ -1,281 +1,346 @@
-"""What limits an iteration: the worker, link or stage to speed up first, and its share of the iteration.
+"""What limits an iteration: the resource without which it would be shortest.
 
-Either one stream or link is busy all the time, and the iteration is as long as its work; or nothing is, and the longest
-exposed part of the slowest worker's iteration is what to shorten.
+One definition for all answers. A resource is removed when its work takes no time and everything else stays as it is
+(`gcnsim.simulation.removal`). The limit is the kind of resource whose removal shortens the iteration most; kinds within
+a percent of the iteration of it are named with it. Of a kind that workers or servers have unequally much to do for, the
+one with most is named alone where its removal alone shortens the iteration by more than a percent, and by no less than
+the removal of any other kind. Where no removal shortens it by more than a percent, no single resource limits: several
+take equally long, side by side.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 
 from gcnsim.cluster import LinkName
-from gcnsim.ids import FloatArray, IntArray, Rank, Server
-from gcnsim.schedule import Bounds
-from gcnsim.schedule.columns import EVERY
-from gcnsim.simulation.window import MeasurementWindow, Split
-from gcnsim.timeline import PS_PER_S, Intervals, OpKind, Phase
+from gcnsim.engine import Run
+from gcnsim.ids import FloatArray, Rank, Seconds, Server
+from gcnsim.simulation.removal import (
+    ALLREDUCE,
+    COMPUTE,
+    CPU,
+    LATENCY,
+    OPTIMIZER,
+    PACKING,
+    PAUSE,
+    SAMPLING,
+    Removals,
+    Resource,
+)
+from gcnsim.timeline import PHASE, OpKind, Phase
 
 WORDS: Final = {
-    "compute": "GPU compute",
+    COMPUTE: "GPU compute",
+    SAMPLING: "sampling on the GPU",
+    PACKING: "packing on the GPU",
     "nic": "network (NIC)",
     "pcie": "PCIe copies",
     "nvlink": "NVLink",
     "rack": "uplinks of racks",
     "memory": "host memory copies",
-    "cpu": "sampling on the CPU",
-    "peer": "waiting for a slower worker",
-    "other": "optimizer and bookkeeping",
-    "pause": "paused",
+    CPU: "sampling on the CPU",
+    OPTIMIZER: "optimizer and bookkeeping",
+    PAUSE: "paused",
 }
+"""Kinds of limits, in words."""
 
-ON_CORES: Final = {"cpu": "CPU cores", "compute": "CPU cores"}
-"""Where workers compute on CPU cores, all their work shares these."""
+SHORT: Final = {"nic": "NIC", "pcie": "PCIe", "nvlink": "NVLink", "rack": "uplinks of racks", "memory": "host"}
 
-LOADING: Final = {"cpu": "drawing and loading on the CPU"}
-"""Where mini-batches are drawn, the same cores pick their rows out of memory."""
+EVERY: Final = {
+    "nic": "NICs of all servers",
+    "pcie": "PCIe of all workers",
+    "pcie-switch": "PCIe switches of all servers",
+    "nvlink": "NVLink of all workers",
+    "rack": "uplinks of all racks",
+    "memory": "host memory copies of all servers",
+    "dram": "host memory of all servers",
+    "staging": "host memory copies of all workers",
+}
+"""All links of a family (`gcnsim.cluster.LinkName`), in words."""
 
-SOCKETS: Final = {"cpu": "CPU cores: sampling and sockets"}
-"""Where messages between hosts take of the cores that draw."""
+SLIGHT: Final = 0.01
+"""Share of the iteration that a simulation of a few iterations cannot tell from nothing: 1 %."""
+
+UNEVEN: Final = 1.05
+"""Work of the owner with most over the mean from which on it may be named alone."""
 
 SATURATED: Final = 0.95
-"""Share of the iteration above which a stream or link sets the pace by itself: 95 %."""
+"""Share of the iteration from which on cores limit, and not what one thread of them can do: 95 %."""
 
-MOSTLY: Final = 0.5
-"""Share of an exposed part above which the part is named after what takes it: all-reduce, latency."""
-
-STAGES: Final = {"compute": "GPU compute", "cpu": "sampler", "other": "optimizer and bookkeeping", "pause": "pause"}
-"""What a worker does by itself, in words."""
+NO_SINGLE: Final = "no single resource"
+"""How the name of a limit begins where no removal shortens the iteration noticeably."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """What sets the pace of an iteration.
+    """What limits an iteration, and what would be without it.
 
-    text: the link, stage or worker by name, e.g. "NIC of server 2". kind: one of `WORDS`; word: that in words. share:
-    of the iteration in which the link or stage is busy; of a wait, an all-reduce or the latency of messages, the share
-    that it takes. worker: whose stage it is, who is waited for, or of a link who moves most over it; None where that is
-    nobody. server, link: where it is a link of a server, and the link's name.
+    text: the resource by name, e.g. "NIC of server 2". kind: one of `WORDS`; word: that in words. share: by which the
+    iteration is shorter without it, at most 0.01 where no single resource limits; kind_share: without all resources of
+    its kind. worker: whose the one with most to do is, or of a link who moves most over it; None where that is
+    nobody. server, link: where the one with most is a link of a server, and its busier direction. most: the one
+    with most by name, empty where all have as much to do; busy: share of the iteration in which that is busy;
+    others: the least and the most of these shares of the others of its kind, None where there are none. only: of cores,
+    whether removing any other kind shortens the iteration by no more than a percent.
     """
 
     text: str
     kind: str
     word: str
     share: float
+    kind_share: float
     worker: Rank | None = None
     server: Server | None = None
     link: str | None = None
+    most: str = ""
+    busy: float = 0.0
+    others: tuple[float, float] | None = None
+    only: bool = False
 
 
-class Limits:
-    """Finds the limit of a measured run whose schedule has the bounds `limits`."""
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One resource of a kind. busy: share of the iteration; text: its name; family: that of its links, "" without."""
 
-    def __init__(self, window: MeasurementWindow, limits: Bounds, iteration_s: float) -> None:
-        self.window = window
-        self.limits = limits
-        self.iteration_s = iteration_s
-        schedule = window.schedule
-        self.busy = link_loads(window) / iteration_s
-        self.moves = window.of_phase(Phase.TRANSFER, Phase.REDUCE)
-        self.reduces = window.of_phase(Phase.REDUCE)
-        self.on_cores = bool(schedule.columns.is_flow[schedule.ends[0]])
-        self.loads = bool(schedule.columns.is_kind(OpKind.GATHER).any())
-        self.words = WORDS | (ON_CORES if self.on_cores else {})
-        if self.loads:
-            self.words |= LOADING
-        elif not self.on_cores and self._through_sockets():
-            self.words |= SOCKETS
+    resource: Resource
+    busy: float
+    text: str
+    family: str = ""
 
-    def limit(self, split: Split, rank: Rank) -> Limit:
-        """The saturated stream or link, else the longest exposed part of `rank`, the slowest worker."""
-        if self.limits.busiest_s >= SATURATED * self.iteration_s:
-            return self._saturated()
-        parts = {"compute": split.compute, "other": 0, "cpu": 0}
-        rest = split.other - split.paused
-        parts["cpu" if split.sampling > rest / 2 else "other"] = rest
-        parts["pause"] = split.paused
-        carried, near = self._carried(split, rank), self._near(rank)
-        kind = self._link_kind(near, rank)
-        parts[kind] = carried.length
-        parts["peer"] = split.exposed.length - carried.length
-        longest = max(parts, key=lambda part: parts[part])
-        if longest == "peer":
-            waited = self._waited_for(rank)
-            return self._named(f"waiting for worker {waited}", "peer", self._share(parts["peer"], rank), waited)
-        if longest not in STAGES:
-            return self._of_transfers(longest, near, carried, rank)
-        busy = {"compute": split.compute, "cpu": split.sampling}.get(longest, parts[longest])
-        return self._stage(longest, rank, self._share(busy, rank))
 
-    def _share(self, length: int, rank: Rank) -> float:
-        start, end = self.window.edges(rank)
-        return length / max(1, end - start)
+@dataclass
+class _Kind:
+    """A kind of resource. parts: those that make it up, the one with most to do first."""
 
-    def _named(
-        self, text: str, kind: str, share: float, worker: Rank | None, server: Server | None = None, link: str = ""
-    ) -> Limit:
-        return Limit(text, kind, self.words[kind], min(1.0, share), worker, server, link or None)
+    whole: Resource
+    text: str
+    parts: Sequence[_Part] = field(default_factory=tuple)
 
-    def _stage(self, kind: str, rank: Rank, share: float) -> Limit:
-        text = "drawing and loading" if kind == "cpu" and self.loads else STAGES[kind]
-        if kind in ON_CORES and self.on_cores:
-            return self._named(f"CPU cores of worker {rank}", kind, share, rank)
-        if kind == "cpu" and self._samples_on_gpu(rank):
-            return self._named(f"sampling on the GPU of worker {rank}", "compute", share, rank)
-        host = " (host CPU)" if kind == "cpu" else ""
-        return self._named(f"{text} of worker {rank}{host}", kind, share, rank)
+    @property
+    def loads(self) -> list[float]:
+        """Shares of the iteration in which the busiest and those that are like it are busy, the most first."""
+        return [part.busy for part in self.parts if part.family == self.parts[0].family]
 
-    def _saturated(self) -> Limit:
-        """The stream or link with the most work."""
-        name, kind = self.limits.busiest, self.limits.busiest_kind
-        share = self.limits.busiest_s / self.iteration_s
-        names = self.window.schedule.link_names
-        if name in names:
-            return self._link(names.index(name), kind, share)
-        stream, _, number = name.rpartition(" of worker ")
-        rank = int(number)
-        if kind in STAGES:
-            return self._stage(kind, rank, share)
-        links = self._links_of(kind, self.window.schedule.columns.of_worker(rank))
-        busiest = max(links, key=lambda link: self.busy[link])
-        told = self._link(busiest, kind, share)
-        if stream.startswith("reduce"):
-            return self._named(f"all-reduce ({WORDS_SHORT.get(kind, told.text)})", kind, share, rank)
-        text = f"transfers of worker {rank}, one after the other ({told.text})"
-        return self._named(text, kind, share, rank, told.server, names[busiest])
+    @property
+    def uneven(self) -> bool:
+        """Whether one has noticeably more to do than the mean of those that are like it."""
+        return len(self.loads) > 1 and self.loads[0] >= UNEVEN * float(np.mean(self.loads))
 
-    def _link(self, link: int, kind: str, share: float) -> Limit:
-        name = self.window.schedule.link_names[link]
+
+def find_limit(run: Run, first: int, iteration_s: Seconds, measured: int | None = None) -> Limit:
+    """The limit of the iterations of `run` from `first` on, whose mean is `iteration_s`; measured: as of `Removals`."""
+    return _Limits(Removals(run, first, iteration_s, measured)).limit()
+
+
+def gain_at_most(run: Run, first: int, iteration_s: Seconds, kinds: Collection[str]) -> float:
+    """A share of the iteration by which it is no more shortened however fast all resources of `kinds` become; as
+    `find_limit`. Proven, not simulated."""
+    removals = Removals(run, first, iteration_s)
+    return removals.at_most_without([each for kind, each in removals.kinds.items() if kind in kinds])
+
+
+class _Limits:
+    """Finds and names the limit."""
+
+    def __init__(self, removals: Removals) -> None:
+        self.removals = removals
+        self.schedule = removals.schedule
+        self.columns = removals.schedule.columns
+        self.cores = bool(self.columns.is_flow[self.schedule.ends[0]])
+        """Whether workers compute on cores."""
+        self.loads = bool(self.columns.is_kind(OpKind.GATHER).any())
+
+    def limit(self) -> Limit:
+        """What limits, named."""
+        removals, kinds = self.removals, self.removals.kinds
+        order = sorted(kinds, key=lambda kind: -removals.at_most(kinds[kind]))
+        saved: dict[str, float] = {}
+        for kind in order:
+            # What is left can neither be the limit nor be named with it.
+            least = max(SLIGHT, max(saved.values(), default=0.0) - SLIGHT)
+            if removals.at_most(kinds[kind]) <= least:
+                break
+            if not saved or removals.at_most(kinds[kind], chains=True) > least:
+                saved[kind] = removals.saved(kinds[kind])
+        best = max(saved, key=lambda kind: saved[kind], default="")
+        if not best or saved[best] <= SLIGHT:
+            return self._balanced(max(saved.values(), default=0.0))
+        tied = _distinct([kind for kind in saved if saved[kind] >= saved[best] - SLIGHT], best)
+        found = self._kind(tied[0])
+        share = saved[found.whole.kind]
+        if len(tied) == 1 and found.uneven and self._stands_out(found):
+            own = found.parts[0]
+            return self._named(own.text, found, removals.saved(own.resource), share)
+        return self._named(_listed([self._kind(kind).text for kind in tied]), found, share, share)
+
+    def _stands_out(self, kind: _Kind) -> bool:
+        """Whether removing the one with most alone brings no less than removing any other kind."""
+        own = self.removals.saved(kind.parts[0].resource)
+        return own > SLIGHT and self._none_beyond(own, kind)
+
+    def _none_beyond(self, share: float, kind: _Kind) -> bool:
+        """Whether removing any kind but this one shortens the iteration by no more than `share`."""
+        removals = self.removals
+        return all(
+            removals.at_most(other) <= share
+            or removals.at_most(other, chains=True) <= share
+            or removals.saved(other) <= share
+            for name, other in removals.kinds.items()
+            if name != kind.whole.kind
+        )
+
+    def _balanced(self, share: float) -> Limit:
+        """No single resource: the two kinds that are busiest are named."""
+        kinds = {kind: self._kind(kind) for kind in self.removals.kinds}
+        busiest = sorted((kind for kind in kinds if kinds[kind].parts), key=lambda kind: -kinds[kind].parts[0].busy)[:2]
+        if not busiest:
+            return Limit("nothing", OPTIMIZER, WORDS[OPTIMIZER], 0.0, 0.0)
+        names = " and ".join(kinds[kind].parts[0].text for kind in busiest)
+        text = f"{NO_SINGLE}: {names} overlap" if len(busiest) > 1 else names
+        return self._named(text, kinds[busiest[0]], max(0.0, share), max(0.0, share))
+
+    def _named(self, text: str, kind: _Kind, share: float, kind_share: float) -> Limit:
+        link = self._link_kind(kind.whole)
+        word = self._word(link)
+        if not kind.parts:
+            return Limit(text, link, word, share, kind_share)
+        most = kind.parts[0]
+        facts = self._owner(most.resource)
+        busy = [min(1.0, load) for load in kind.loads]
+        others = (min(busy[1:]), max(busy[1:])) if busy[1:] else None
+        uneven = most.text if kind.uneven else ""
+        only = kind.whole.kind == CPU and kind_share > SLIGHT and self._none_beyond(SLIGHT, kind)
+        return Limit(text, link, word, share, kind_share, *facts, uneven, busy[0], others, only)
+
+    def _owner(self, most: Resource) -> tuple[Rank | None, Server | None, str | None]:
+        """Worker, server and link of the one with most."""
+        links = most.links
+        if not links and isinstance(most.owner, int):
+            return most.owner, None, None
+        if not links:
+            links = tuple(np.unique(self.columns.first_link(most.ops)).tolist())
+        link = max(links, key=lambda each: float(self.removals.link_loads[each]))
+        name = self.schedule.link_names[link]
         found = LinkName.of(name)
         if found is None:
-            return self._named(name, kind, share, self.heaviest(link), None, name)
-        text = found.text
-        if found.family == "cpu" and not self.on_cores:
-            text += f" ({'drawing and loading' if self.loads else 'samplers'})"
-        worker = self.heaviest(link) if found.of_worker is None else found.of_worker
-        return self._named(text, kind, share, worker, found.of_server, name)
+            return self.heaviest(link), None, name
+        return self.heaviest(link) if found.of_worker is None else found.of_worker, found.of_server, name
 
-    def _of_transfers(self, kind: str, near: IntArray, carried: Intervals, rank: Rank) -> Limit:
-        """Transfers that are waited for, over links of `kind`: named after the busiest of these."""
-        links = self._links_of(kind, near) or self._links_of(kind, EVERY)
-        if not links:
-            return self._named(self.words[kind], kind, self._share(carried.length, rank), rank)
-        link = max(links, key=lambda link: self.busy[link])
-        told, takes = self._link(link, kind, float(self.busy[link])), self._share(carried.length, rank)
-        for text, part in (
-            (
-                "all-reduce",
-                carried.intersection(self.window.spans(near[self.reduces[near]], rank)).length,
-            ),
-            ("latency of messages", round(carried.length * self._latency_share(near, kind))),
-        ):
-            if part > MOSTLY * carried.length:
-                return self._named(f"{text} ({WORDS_SHORT.get(kind, told.text)})", kind, takes, rank, None)
-        return told
+    def _kind(self, kind: str) -> _Kind:
+        """A kind with its name and its parts."""
+        whole = self.removals.kinds[kind]
+        shared = kind == CPU and (self.cores or self._core_load() >= SATURATED)
+        parts = [
+            _Part(resource, busy, self._text(kind, owner, whole, shared), self._family(resource))
+            for owner, (resource, busy) in self.removals.single(whole, shared).items()
+        ]
+        parts.sort(key=lambda part: -part.busy)
+        found = _Kind(whole, self._text(kind, None, whole, shared), parts)
+        if parts:
+            found.text = parts[0].text if len(found.loads) == 1 else EVERY.get(parts[0].family, found.text)
+        return found
 
-    def _carried(self, split: Split, rank: Rank) -> Intervals:
-        """Exposed waits of a worker while one of its own transfers or reductions is under way."""
-        return split.exposed.intersection(self.window.spans(self._near(rank), rank))
+    def _family(self, resource: Resource) -> str:
+        """The family of a resource's links; "" of one that is no link."""
+        found = LinkName.of(self.schedule.link_names[resource.links[0]]) if resource.links else None
+        return "" if found is None else found.family
 
-    def _near(self, rank: Rank) -> IntArray:
-        """Transfers and reductions of a worker, and those of others whose peer it is, int64[k]."""
-        near = self.window.schedule.columns.near(rank)
-        return near[self.moves[near]]
+    def _text(self, kind: str, owner: object, whole: Resource, shared: bool) -> str:
+        """A resource in words; owner: None for all of its kind."""
+        if kind in (LATENCY, ALLREDUCE):
+            link = self._link_kind(whole)
+            what = "all-reduce" if kind == ALLREDUCE else "latency of messages"
+            return f"{what} ({SHORT.get(link, link)})"
+        if whole.links:
+            return str(owner) if owner is not None else WORDS.get(kind, kind)
+        if shared:
+            cores = "CPU cores of all servers" if owner is None else str(owner)
+            return cores if self.cores else f"{cores} ({self._drawing(whole, many=True)})"
+        whose = "all workers" if owner is None else f"worker {owner}"
+        if kind == CPU:
+            return f"{self._drawing(whole, many=owner is None)} of {whose} (host CPU)"
+        return f"{'pause' if kind == PAUSE else WORDS[kind]} of {whose}"
 
-    def _waited_for(self, rank: Rank) -> Rank:
-        """The worker that waits least for others: the one that `rank` waits for."""
-        others = [other for other in range(self.window.schedule.workers) if other != rank]
+    def _drawing(self, whole: Resource, *, many: bool) -> str:
+        """What hosts do on their cores for workers on GPUs."""
+        if self.loads:
+            return "drawing and loading"
+        sampled = self._sampling(whole)
+        sampler = "samplers" if many else "sampler"
+        if sampled > 1.0 - SLIGHT:
+            return sampler
+        return f"{sampler} and sockets" if sampled > SLIGHT else "sockets"
 
-        def waits(other: Rank) -> int:
-            split = self.window.split(other)
-            return split.exposed.length - self._carried(split, other).length
+    def _sampling(self, whole: Resource) -> float:
+        """Share of the work of a resource that is sampling."""
+        sampling = self.columns.is_kind(*(kind for kind, phase in PHASE.items() if phase is Phase.SAMPLING))[whole.ops]
+        work = self.removals.work[whole.ops]
+        return float(work[sampling].sum() / max(float(work.sum()), 1e-300))
 
-        return min(others, key=lambda other: (waits(other), other), default=rank)
+    def _core_load(self) -> float:
+        """Share of the iteration in which the busiest server's cores are all busy."""
+        loads = self.removals.link_loads
+        return max(
+            (float(loads[link]) for link, kind in enumerate(self.schedule.link_kinds) if kind == CPU), default=0.0
+        )
 
-    def _latency_share(self, near: IntArray, kind: str) -> float:
-        """Of the time of transfers over links of `kind`, the share in which no byte moves yet."""
-        schedule, first = self.window.schedule, self.window.first
-        columns = schedule.columns
-        crosses = np.array([any(schedule.link_kinds[link] == kind for link in way) for way in (*columns.routes, ())])
-        chosen = near[crosses[columns.way[near]]]
-        lasted = (self.window.run.ends[first:, chosen] - self.window.run.starts[first:, chosen]) / PS_PER_S
-        latency = columns.of_route(columns.latency_s)[chosen] * (lasted > 0)
-        return float(latency.sum() / max(float(lasted.sum()), 1e-12))
+    def _word(self, kind: str) -> str:
+        """A kind in words."""
+        if self.cores and kind in (COMPUTE, CPU):
+            return "CPU cores"
+        if kind == CPU and self.loads:
+            return "drawing and loading on the CPU"
+        if kind == CPU and self._sampling(self.removals.kinds[CPU]) <= 1.0 - SLIGHT:
+            return "CPU cores: sampling and sockets"
+        return WORDS.get(kind, kind)
 
-    def _link_kind(self, near: IntArray, rank: Rank) -> str:
-        """The kind of link that the ops of `near` spend most time on, each of them on the busiest link of its route."""
-        schedule = self.window.schedule
-        columns = schedule.columns
-        kinds = np.array([*(self._tightest(route) for route in columns.routes), ""])[columns.way[near]]
-        spent: dict[str, int] = {"nic": 0}
-        for kind in dict.fromkeys(schedule.link_kinds):
-            spent[kind] = self.window.spans(near[kinds == kind], rank).length
-        return max(spent, key=lambda kind: spent[kind])
-
-    def _tightest(self, route: Sequence[int]) -> str:
-        """The kind of the busiest of these links; nothing without any."""
-        busiest = max(route, key=lambda link: self.busy[link], default=None)
-        return "" if busiest is None else self.window.schedule.link_kinds[busiest]
-
-    def _links_of(self, kind: str, near: IntArray | slice) -> list[int]:
-        """The links of `kind` on the routes of the ops of `near`, by id."""
-        schedule = self.window.schedule
-        ways = np.unique(schedule.columns.way[near])
-        links = {link for way in ways[ways >= 0].tolist() for link in schedule.columns.routes[way]}
-        return sorted(link for link in links if schedule.link_kinds[link] == kind)
+    def _link_kind(self, whole: Resource) -> str:
+        """The kind itself; of latency and an all-reduce, that of the links on which its messages take longest."""
+        if whole.kind not in (LATENCY, ALLREDUCE):
+            return whole.kind
+        run, first = self.removals.run, self.removals.first
+        lasted = (run.ends[first:, whole.ops] - run.starts[first:, whole.ops]).sum(axis=0)
+        spent: dict[str, float] = {}
+        for way, seconds in zip(self.columns.way[whole.ops].tolist(), lasted.tolist(), strict=True):
+            route = self.removals.routes[way] if way >= 0 else ()
+            if route:
+                tightest = max(route, key=lambda link: float(self.removals.link_loads[link]))
+                kind = self.schedule.link_kinds[tightest]
+                spent[kind] = spent.get(kind, 0.0) + seconds
+        return max(spent, key=lambda kind: spent[kind], default="nic")
 
     def heaviest(self, link: int) -> Rank | None:
         """The worker that moves most over a link: who sends where it leads away, who receives where it arrives."""
-        by_worker = self.by_worker(link)
-        return int(by_worker.argmax()) if by_worker.any() else None
+        moved = self.by_worker(link)
+        return int(moved.argmax()) if moved.any() else None
 
     def by_worker(self, link: int) -> FloatArray:
         """Units per iteration that each worker moves over a link, float64[P]; nothing where mini-batches are loaded:
         who asks for rows there is not who sends them.
         """
-        schedule = self.window.schedule
-        arrives = schedule.link_names[link].endswith((".rx", ".down"))
+        workers, columns = self.schedule.workers, self.columns
         if self.loads:
-            return np.zeros(schedule.workers)
-        columns = schedule.columns
+            return np.zeros(workers)
+        arrives = self.schedule.link_names[link].endswith((".rx", ".down"))
         ops, links = columns.crossings
         here = ops[links == link]
         mover = np.where(arrives & (columns.peer >= 0), columns.peer, columns.worker)[here]
-        moved = _moved(self.window)[here]
-        return np.bincount(mover, weights=moved, minlength=schedule.workers).astype(np.float64)
-
-    def _samples_on_gpu(self, rank: Rank) -> bool:
-        """Whether what draws a worker's graphs is on no core of its host."""
-        columns = self.window.schedule.columns
-        drawing = (columns.worker == rank) & columns.is_kind(OpKind.SAMPLE)
-        return not (drawing & columns.is_flow).any()
-
-    def _through_sockets(self) -> bool:
-        """Whether messages take of the cores that the workers' samplers run on."""
-        columns = self.window.schedule.columns
-        first = columns.first_link()[columns.is_kind(OpKind.WIRE)]
-        return any(self.window.schedule.link_kinds[link] == "cpu" for link in np.unique(first).tolist() if link >= 0)
+        return np.bincount(mover, weights=self.removals.work[here], minlength=workers).astype(np.float64)
 
 
-WORDS_SHORT: Final = {"nic": "NIC", "pcie": "PCIe", "nvlink": "NVLink", "rack": "uplinks of racks", "memory": "host"}
+def _listed(texts: Sequence[str]) -> str:
+    return " or ".join([", ".join(texts[:-1]), texts[-1]]) if len(texts) > 1 else texts[0]
 
 
-def link_loads(window: MeasurementWindow) -> FloatArray:
-    """Seconds per iteration in which each link is busy at its capacity, float64[links]."""
-    return np.asarray(units_moved(window) / np.array(window.schedule.capacity), dtype=np.float64)
-
-
-def units_moved(window: MeasurementWindow) -> FloatArray:
-    """Mean units (bytes; core-seconds for a CPU) per measured iteration over each link, float64[links]."""
-    ops, links = window.schedule.columns.crossings
-    count = len(window.schedule.capacity)
-    return np.bincount(links, weights=_moved(window)[ops], minlength=count).astype(np.float64)
-
-
-def _moved(window: MeasurementWindow) -> FloatArray:
-    """What each op takes of its links per measured iteration, float64[ops]."""
-    rows = np.arange(window.first, window.run.iterations) % window.schedule.demand.shape[0]
-    return np.asarray(window.schedule.demand[rows].mean(axis=0), dtype=np.float64)
+def _distinct(tied: Sequence[str], best: str) -> list[str]:
+    """The kinds that bring about as much as the best, it first; of an all-reduce and the links or the latency that it
+    consists of, the all-reduce alone."""
+    order = [best, *(kind for kind in tied if kind != best)]
+    if ALLREDUCE not in order:
+        return order
+    own = (COMPUTE, SAMPLING, PACKING, OPTIMIZER, PAUSE, CPU)
+    return [ALLREDUCE, *(kind for kind in order if kind in own)]

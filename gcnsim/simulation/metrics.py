@@ -12,9 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gcnsim.engine import Run
-from gcnsim.ids import Rank
-from gcnsim.schedule import Bounds
-from gcnsim.simulation.limit import Limit, Limits, units_moved
+from gcnsim.ids import FloatArray, Rank
 from gcnsim.simulation.side_by_side import computing_and_exposed, slowest_of
 from gcnsim.simulation.window import MeasurementWindow
 from gcnsim.timeline import PS_PER_S
@@ -38,16 +36,10 @@ class Metrics:
     gpu_utilization: float
     nic_utilization: float
     nic_bytes: float
-    limit: Limit
-
-    @property
-    def bottleneck(self) -> str:
-        """What to speed up first, in words."""
-        return self.limit.word
 
 
-def measure(run: Run, first: int, limits: Bounds) -> Metrics:
-    """The metrics of the iterations from `first` (at least 1) to the end of `run`; limits: the schedule's bounds."""
+def measure(run: Run, first: int) -> Metrics:
+    """The metrics of the iterations from `first` (at least 1) to the end of `run`."""
     window = MeasurementWindow(run, first)
     ranks = range(run.schedule.workers)
     computing, exposed = computing_and_exposed(window)
@@ -71,7 +63,6 @@ def measure(run: Run, first: int, limits: Bounds) -> Metrics:
         gpu_utilization=float(np.mean(busy)),
         nic_utilization=nic_share,
         nic_bytes=nic_bytes,
-        limit=Limits(window, limits, length).limit(split, slowest),
     )
 
 
@@ -93,8 +84,16 @@ def at_least(metrics: Metrics, iteration_s: float) -> Metrics:
         exposed_comm_s=metrics.exposed_comm_s + waited,
         gpu_utilization=metrics.gpu_utilization * share,
         nic_utilization=metrics.nic_utilization * share,
-        limit=replace(metrics.limit, share=metrics.limit.share * share),
     )
+
+
+def units_moved(window: MeasurementWindow) -> FloatArray:
+    """Mean units (bytes; core-seconds for a CPU) per measured iteration over each link, float64[links]."""
+    schedule = window.schedule
+    ops, links = schedule.columns.crossings
+    rows = np.arange(window.first, window.run.iterations) % schedule.demand.shape[0]
+    moved = schedule.demand[rows].mean(axis=0)
+    return np.bincount(links, weights=moved[ops], minlength=len(schedule.capacity)).astype(np.float64)
 
 
 def link_units(run: Run, first: int) -> dict[str, float]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -29,6 +30,7 @@ from gcnsim.scenario import COARSE, EXACT, RELEASED, Scenario, WorkloadSpec
 from gcnsim.schedule import Bounds, Schedule, bounds
 from gcnsim.simulation.faults import apply_static_faults, passing
 from gcnsim.simulation.fidelity import as_closely, wrong_by
+from gcnsim.simulation.limit import Limit, find_limit, gain_at_most
 from gcnsim.simulation.memory import fits, memory_of
 from gcnsim.simulation.metrics import Metrics, at_least, measure
 from gcnsim.simulation.steady import Steady
@@ -42,7 +44,7 @@ from gcnsim.sources.range_end import RangeEnd
 from gcnsim.workload import NO_DROPOUT, LayerShape
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Result:
     """What one scenario gave. low, high: the 90 % interval of the mean iteration, from the spread of its iterations and
     what its calibration left unexplained, and wider by what a coarse run may be wrong by. The mean is at least the
@@ -65,6 +67,16 @@ class Result:
     run: Run
     per_epoch: int = 1
     memory: tuple[Memory, ...] | None = None
+
+    @cached_property
+    def limit(self) -> Limit:
+        """What limits its iterations: found when first asked for, since it takes some simulations more."""
+        measured = 0 if passing(self.scenario.faults) else self.scenario.run.iterations
+        return find_limit(self.run, self.warm_up, self.metrics.iteration_s, measured)
+
+    def gain_at_most(self, kinds: Collection[str]) -> float:
+        """The share by which its iterations are no more shortened however fast all resources of `kinds` become."""
+        return gain_at_most(self.run, self.warm_up, self.metrics.iteration_s, kinds)
 
     @property
     def fits(self) -> bool | None:
@@ -247,7 +259,7 @@ def study(scenario: Scenario, accesses: Source | None = None, corner: RangeEnd =
     if often.min() < often.max():
         limits = bounds(measured.of_graphs(graphs))
         measured = measured.of_graphs(np.flatnonzero(often))
-    metrics = at_least(measure(run, window.first, limits), limits.lower_s)
+    metrics = at_least(measure(run, window.first), limits.lower_s)
     # Of told faults the graphs vary as they do without them.
     drawn = np.hypot(judge.spread(window, schedule if passes else measured), noise_s / metrics.iteration_s)
     # What a coarse run is wrong by is no chance that others even out.

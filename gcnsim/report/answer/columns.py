@@ -69,7 +69,7 @@ MEANINGS: dict[str, Meaning] = {
         "that nothing hides; the rest is sampling, optimizer and other.",
         "comp|\nexp %",
     ),
-    "limited_by": Meaning("limited by", "The worker, link or stage that sets the pace: what to speed up first."),
+    "limited_by": Meaning("limited by", "The resource without which the iteration would be shortest."),
     "memory_bytes": Meaning(
         "{unit}\nper GPU",
         "Peak memory of the worker that is nearest its GPU's limit; ! where that lacks it.",

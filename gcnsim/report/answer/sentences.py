@@ -18,6 +18,9 @@ from gcnsim.scenario import ClusterSpec
 from gcnsim.units import format_seconds
 
 UNCALIBRATED = "UNCALIBRATED"
+CLOSE = 0.05
+"""Share of the iteration that its limit brings, up to which other work is said to take nearly as long."""
+
 PRECISION = 0.01
 """Changes smaller than this share are below what a simulation of a few iterations can tell."""
 MOST_EXCLUDED = 4
@@ -125,9 +128,17 @@ def money(value: float) -> str:
 
 
 def limit_text(row: Row) -> str:
-    """What limits, and the share of the iteration that it is busy."""
-    share = row.limited_by_share
-    return plain(row.limited_by if share is None else f"{row.limited_by}, {_percent(share)} of the iteration")
+    """What limits, and by how much the iteration is shorter without it."""
+    share, whole = row.limited_by_share, row.limited_by_kind_share
+    if share is None or whole is None:
+        # Version 0.1 told in which share of the iteration it is busy.
+        return plain(row.limited_by)
+    if share <= PRECISION:
+        return plain(f"{row.limited_by}; without any one of them less than 1 % shorter")
+    more = "" if whole <= share + PRECISION else f", {_percent(whole)} without all of its kind"
+    if whole <= CLOSE:
+        more += ", since other work beside it takes nearly as long"
+    return plain(f"{row.limited_by}: {_percent(share)} shorter without it{more}")
 
 
 def straggler_of(answer: WhatIf) -> str:

@@ -34,7 +34,7 @@ def iteration_s(asked: Scenario) -> float:
 def test_where_the_sampler_decides_more_threads_or_the_gpu_help_and_cores_do_not() -> None:
     asked = scenario(device="a100-40")
     now = study(asked)
-    text = sampler_decides(now.metrics.limit, asked)
+    text = sampler_decides(now.limit, asked)
     assert text is not None
     assert text.startswith("at the stated values the host's CPU sampler decides")
     assert "use 2 of its 16 cores" in text
@@ -42,7 +42,7 @@ def test_where_the_sampler_decides_more_threads_or_the_gpu_help_and_cores_do_not
     assert iteration_s(more_sampler_threads(asked)) < 0.3 * now.metrics.iteration_s
     on_gpu = study(gpu_sampler(asked))
     assert on_gpu.metrics.iteration_s < 0.3 * now.metrics.iteration_s
-    assert sampler_decides(on_gpu.metrics.limit, gpu_sampler(asked)) is None
+    assert sampler_decides(on_gpu.limit, gpu_sampler(asked)) is None
 
 
 def test_where_samplers_outnumber_cores_more_of_them_help() -> None:
@@ -58,9 +58,9 @@ def test_sampling_on_the_gpu_takes_its_time_and_is_named() -> None:
     asked = gpu_sampler(scenario({"name": "psc-gcn", "tau": 0, "epsilon": 0.01, "refresh": 1}, bandwidth="400Gbps"))
     found = study(asked)
     assert found.metrics.sampling_s > 0.4 * found.metrics.iteration_s
-    assert found.metrics.limit.text.startswith("sampling on the GPU of worker")
-    assert found.metrics.limit.kind == "compute"
-    assert sampler_decides(found.metrics.limit, asked) is None
+    assert found.limit.text == "sampling on the GPU of all workers"
+    assert found.limit.kind == "sampling"
+    assert sampler_decides(found.limit, asked) is None
 
 
 @pytest.mark.parametrize(

@@ -76,11 +76,11 @@ def test_nobody_straggles_alone_in_mini_batches_or_on_a_link_that_all_share(
     assert straggler_of(study(asked, accesses), counts_of(asked, accesses)) is None
 
 
-def test_an_all_reduce_has_no_straggler() -> None:
+def test_the_latency_of_messages_has_no_straggler() -> None:
     asked = scenario("psc-gcn", "yelp", bandwidth="100Gbps", latency="50ms", device="h100")
     accesses = open_source(asked)
     result = study(asked, accesses)
-    assert result.metrics.limit.text == "all-reduce (NIC)"
+    assert result.limit.text == "latency of messages (NIC)"
     assert straggler_of(result, counts_of(asked, accesses)) is None
 
 

@@ -10,7 +10,7 @@ import pytest
 from gcnsim.planning import Rule, StudyCache, next_steps
 from gcnsim.planning.candidate import central
 from gcnsim.planning.steps import Move, _moves, _pointless, possible_moves
-from gcnsim.planning.study_cache import PRECISION
+from gcnsim.planning.studied import PRECISION
 from gcnsim.results import NoEffect, Step
 from gcnsim.scenario import Scenario, from_mapping
 

@@ -152,7 +152,8 @@ def _limit(row: dict[str, Any]) -> dict[str, Any]:
     return {
         "text": "NIC of server 2" if nic else "GPU compute of worker 4",
         "kind": "nic" if nic else "compute",
-        "share": 0.997 if nic else 0.61,
+        "share": 0.33 if nic else 0.22,
+        "kind_share": 0.58 if nic else 0.9,
         "worker": 4,
     }
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from typing import Any
 
+import pytest
+
 from gcnsim.cost import Memory
 from gcnsim.report.result import render_result, render_short_result
 from gcnsim.results import SimulationReport, from_plain
@@ -27,7 +29,7 @@ ROW = TOLD | {
     "hidden_comm_s": 0.0,
     "sampling_s": 0.125,
     "speedup_vs_full_graph": 2.5,
-    "limited_by": {"text": "NIC of server 1", "kind": "nic", "share": 0.98, "worker": 3},
+    "limited_by": {"text": "NIC of server 1", "kind": "nic", "share": 0.42, "kind_share": 0.425, "worker": 3},
     "bottleneck": "nic1.tx",
     "gpu_utilization": 0.6,
     "nic_utilization": 0.98,
@@ -83,7 +85,7 @@ mine: psc-gcn, tau 2, epsilon 0.1, cache 30%  UNCALIBRATED
   400 us  < 0.1 %  exposed other
      0 s      0 %  hidden communication (overlaps the above)
   125 ms   25.0 %  sampling (may overlap)
-  speed-up over full-graph 2.50x, limited by NIC of server 1, 98 % of the iteration
+  speed-up over full-graph 2.50x, limited by NIC of server 1: 42 % shorter without it
   GPU busy 60.0 %, busiest NIC 98.0 %, 3.00 MiB sent per iteration, cache hits 45.0 %
   12 iterations simulated, the last 8 measured
   memory of worker 1: 2.00 GiB of 14.9 GiB
@@ -136,9 +138,29 @@ def test_iterations_that_were_not_simulated_are_told() -> None:
 
 def test_two_lines_say_what_it_is_and_what_limits_it() -> None:
     lines = render_short_result(payload()).splitlines()
-    assert lines == [*WHOLE.splitlines()[:2], "  limited by NIC of server 1, 98 % of the iteration"]
+    assert lines == [*WHOLE.splitlines()[:2], "  limited by NIC of server 1: 42 % shorter without it"]
     unknown = render_short_result(payload({"limited_by": None})).splitlines()
     assert unknown[-1] == "  limited by nic1.tx"
+
+
+@pytest.mark.parametrize(
+    ("limit", "text"),
+    [
+        ({"share": 0.3, "kind_share": 0.8}, "NIC of server 1: 30 % shorter without it, 80 % without all of its kind"),
+        ({"share": 0.3, "kind_share": 0.3}, "NIC of server 1: 30 % shorter without it"),
+        (
+            {"share": 0.02, "kind_share": 0.04},
+            "NIC of server 1: 2.0 % shorter without it, 4.0 % without all of its kind, "
+            "since other work beside it takes nearly as long",
+        ),
+        ({"share": 0.004, "kind_share": 0.004}, "NIC of server 1; without any one of them less than 1 % shorter"),
+        # Version 0.1 told in which share of the iteration it is busy.
+        ({"share": 0.98}, "NIC of server 1"),
+    ],
+)
+def test_what_limits_is_told_by_what_would_be_without_it(limit: dict[str, float], text: str) -> None:
+    told = {"text": "NIC of server 1", "kind": "nic", "worker": 3} | limit
+    assert render_short_result(payload({"limited_by": told})).splitlines()[-1] == f"  limited by {text}"
 
 
 def test_epochs_are_told_where_they_have_several_iterations() -> None:

@@ -35,7 +35,7 @@ TOLD: dict[str, Any] = {
     "setting": "",
     "memory_bytes": 6.0e9,
     "fits": True,
-    "limited_by": {"text": "NIC of server 1", "kind": "nic", "share": 0.9, "worker": 3},
+    "limited_by": {"text": "NIC of server 1", "kind": "nic", "share": 0.3, "kind_share": 0.9, "worker": 3},
     "usd_per_1000_iterations": 0.8,
 }
 

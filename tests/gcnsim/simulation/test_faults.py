@@ -189,7 +189,7 @@ def test_workers_on_cores_have_cores_as_their_bottleneck() -> None:
     on_cores = REDDIT | {"cluster": {"gpus": 2, "device": "cpu-core"}, "run": {"iterations": 1}}
     asked = on_cores | {"method": {"name": "full-graph"}}
     for inject in ((), ("pause:seconds=10s",), ("jitter:cv=1",)):
-        assert studied(asked, *inject).metrics.bottleneck == "CPU cores"
+        assert studied(asked, *inject).limit.word == "CPU cores"
 
 
 def test_faults_of_a_scenario_are_named_by_their_place() -> None:

@@ -114,7 +114,7 @@ def test_one_gpu_needs_no_network(facts: Callable[..., Case]) -> None:
     found = study(alone, Made(counts, counts, []))
     assert (found.metrics.exposed_comm_s, found.metrics.hidden_comm_s, found.metrics.nic_bytes) == (0.0, 0.0, 0.0)
     assert found.metrics.iteration_s == pytest.approx(found.bounds.lower_s) == pytest.approx(found.bounds.upper_s)
-    assert found.metrics.bottleneck == "GPU compute"
+    assert found.limit.word == "GPU compute"
 
 
 def test_without_accesses_they_are_opened() -> None:

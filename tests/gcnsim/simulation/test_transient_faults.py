@@ -34,7 +34,7 @@ def test_a_slower_network_is_one_however_it_is_asked_for(method: dict[str, objec
     ):
         assert (found.low_s, found.high_s) == pytest.approx((less.low_s, less.high_s), rel=1e-5)
         assert found.metrics.iteration_s == pytest.approx(less.metrics.iteration_s, rel=1e-5)
-        assert found.metrics.bottleneck == less.metrics.bottleneck
+        assert found.limit.text == less.limit.text
 
 
 def test_no_run_with_faults_beats_its_links() -> None:

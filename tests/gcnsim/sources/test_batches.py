@@ -204,7 +204,7 @@ def test_pagraph_on_a_real_graph_hits_more_with_its_cache_by_degree(name: str) -
 
 def test_loading_that_sets_the_pace_is_named_after_what_takes_most_of_it() -> None:
     result = study(asked({"name": "dgl"}, gpus=4, workload={"dataset": "reddit"}, cluster={"device": "gtx-1080-ti"}))
-    assert result.metrics.bottleneck == "drawing and loading on the CPU"
+    assert result.limit.word == "drawing and loading on the CPU"
     fast = study(asked({"name": "pagraph"}, gpus=4, workload={"dataset": "reddit"}, cluster={"device": "gtx-1080-ti"}))
     assert fast.metrics.iteration_s < result.metrics.iteration_s / 5
 
