@@ -19,9 +19,11 @@ from gcnsim.errors import FileError
 from gcnsim.graph.build import build_csr
 from gcnsim.graph.csr import Graph
 from gcnsim.graph.formats.arrays import class_count, opened
-from gcnsim.graph.formats.layouts.layout import check_rows, home_of, masks_of
+from gcnsim.graph.formats.layouts.layout import check_rows, home_of
 from gcnsim.graph.formats.layouts.numbers import columns_of, read_column, read_numbers
+from gcnsim.graph.formats.node_arrays import Found
 from gcnsim.graph.formats.size import Size, text_size
+from gcnsim.graph.formats.splits import masks_of
 from gcnsim.ids import AnyArray
 
 _PARTS = ("train", "valid", "test")
@@ -69,7 +71,7 @@ class OgbFolder:
             where=str(where),
         )
 
-    def arrays(self, nodes: int, wanted: Collection[str]) -> dict[str, AnyArray]:
+    def arrays(self, nodes: int, wanted: Collection[str]) -> Found:
         """Features and labels as far as they are there; masks of the only split."""
         found: dict[str, AnyArray] = {}
         if "x" in wanted and self._feature_shape() is not None:
@@ -82,7 +84,7 @@ class OgbFolder:
         if split is not None:
             files = [_either(split, part) for part in _PARTS]
             found |= masks_of([(str(file), read_column(file, np.int64)) for file in files], nodes)
-        return found
+        return Found(found)
 
     def size(self, *, features: bool) -> Size:
         """From the headers of the archives; of text by counting."""

@@ -15,6 +15,7 @@ from gcnsim.errors import FileError
 from gcnsim.graph.csr import Graph
 from gcnsim.graph.formats.arrays import Archive, class_count, opened
 from gcnsim.graph.formats.layouts.layout import check_classes, check_rows, home_of
+from gcnsim.graph.formats.node_arrays import Found
 from gcnsim.graph.formats.npz import read_npz, stored_size
 from gcnsim.graph.formats.size import Size
 from gcnsim.ids import AnyArray
@@ -47,7 +48,7 @@ class RedditPair:
         check_rows(str(self.data), "features", shape, graph.nodes)
         return replace(graph, features=shape[1] if len(shape) == 2 else None, classes=class_count(labels))
 
-    def arrays(self, nodes: int, wanted: Collection[str]) -> dict[str, AnyArray]:
+    def arrays(self, nodes: int, wanted: Collection[str]) -> Found:
         """Features, labels, and masks from the node types."""
         found: dict[str, AnyArray] = {}
         with opened(self.data) as archive:
@@ -61,7 +62,7 @@ class RedditPair:
             raise FileError(
                 f"{self.data}: 'node_types' run from {types.min()} to {types.max()}; 1 train, 2 validation, 3 test"
             )
-        return found | {name: types == kind for kind, name in enumerate(_TYPES, start=1)}
+        return Found(found | {name: types == kind for kind, name in enumerate(_TYPES, start=1)})
 
     def size(self, *, features: bool) -> Size:
         """From the headers of both archives."""
