@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from gcnsim.errors import FileError
-from gcnsim.graph.formats.arrays import npy_header, read_npy, whole_row
+from gcnsim.graph.formats.arrays import npy_shape, read_npy, whole_row
 from gcnsim.ids import AnyArray
 
 
@@ -35,11 +33,7 @@ class NpyFiles:
 
     def shape(self, key: str) -> tuple[int, ...]:
         """The shape in the file's header; the data stays unread."""
-        return npy_header(self.files[key])[0]
-
-    def dtype(self, key: str) -> np.dtype[np.generic]:
-        """The type in the file's header."""
-        return npy_header(self.files[key])[1]
+        return npy_shape(self.files[key])
 
     def nbytes(self, key: str) -> int:
         """Bytes of the file; 0 when it is not there."""
@@ -78,11 +72,6 @@ class HeldArrays:
     def shape(self, key: str) -> tuple[int, ...]:
         """The array's shape."""
         return self.arrays[key].shape
-
-    def dtype(self, key: str) -> np.dtype[np.generic]:
-        """The array's type."""
-        dtype: np.dtype[np.generic] = self.arrays[key].dtype
-        return dtype
 
     def nbytes(self, key: str) -> int:
         """Bytes of the array; 0 when it is not there."""

@@ -73,15 +73,9 @@ def read_arrays(path: str | Path, names: Sequence[str]) -> dict[str, AnyArray]:
 
 def npy_shape(path: Path) -> tuple[int, ...]:
     """The shape in the header of the `.npy` file at `path`. Raises FileError as `read_npy` does."""
-    return npy_header(path)[0]
-
-
-def npy_header(path: Path) -> tuple[tuple[int, ...], np.dtype[np.generic]]:
-    """Shape and type in the header of the `.npy` file at `path`. Raises FileError as `read_npy` does."""
     file_start(path)
     with _damage_named(path), open(path, "rb") as file:
-        shape, _, dtype = _header(str(path), file)
-    return shape, dtype
+        return _header(str(path), file)[0]
 
 
 def read_npy(path: str | Path) -> AnyArray:
@@ -126,16 +120,9 @@ class Archive:
 
     def shape(self, key: str) -> tuple[int, ...]:
         """The shape in the array's header; the data stays unread."""
-        return self._head(key)[0]
-
-    def dtype(self, key: str) -> np.dtype[np.generic]:
-        """The type in the array's header."""
-        return self._head(key)[2]
-
-    def _head(self, key: str) -> _Header:
         self._need(key)
         with self.zip.open(f"{key}.npy") as file:
-            return _header(self.where(key), file)
+            return _header(self.where(key), file)[0]
 
     def nbytes(self, key: str) -> int:
         """Bytes of the array, from the zip's directory; 0 when it is not there."""

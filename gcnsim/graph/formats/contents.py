@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Protocol
 
-import numpy as np
-
 from gcnsim.graph.formats import array_names as known
 from gcnsim.graph.formats.array_names import first_of, plain
 from gcnsim.ids import AnyArray
@@ -32,9 +30,6 @@ class ArraySource(Protocol):
 
     def shape(self, key: str) -> tuple[int, ...]:
         """The shape in the array's header; the data stays unread."""
-
-    def dtype(self, key: str) -> np.dtype[np.generic]:
-        """The type in the array's header."""
 
     def nbytes(self, key: str) -> int:
         """Bytes of the array; 0 when it is not there."""

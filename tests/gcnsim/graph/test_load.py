@@ -38,7 +38,9 @@ def test_a_missing_file_is_named() -> None:
 @pytest.mark.parametrize("name", ["g.pkl", "g", "g.gz", "g.txt.zip"])
 def test_an_unknown_format_lists_the_known_ones(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("0 1\n")
-    with pytest.raises(FileError, match=r"unknown graph format '.*'; known: \.csv, \.edges, \.graph, \.mtx, \.npy, \.npz"):
+    with pytest.raises(
+        FileError, match=r"unknown graph format '.*'; known: \.csv, \.edges, \.graph, \.mtx, \.npy, \.npz"
+    ):
         load_graph(tmp_path / name)
 
 

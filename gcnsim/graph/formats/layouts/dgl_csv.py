@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -116,17 +115,22 @@ def read_columns(file: Path, separator: str) -> dict[str, AnyArray]:
         raise FileError(f"{file}: separator {separator!r}; one character is allowed")
     try:
         table = csv.read_csv(file, parse_options=csv.ParseOptions(delimiter=separator))
-    except (ArrowException, OSError) as error:
+        names, columns = table.column_names, [column.to_numpy() for column in table.columns]
+    except UnicodeDecodeError as error:
+        raise FileError(f"{file}: not UTF-8 text (byte {error.start} of a value)") from None
+    except (ArrowException, OSError, ValueError) as error:
         raise FileError(f"{file}: {' '.join(str(error).split())}") from None
-    if len(set(table.column_names)) < len(table.column_names):
+    if len(set(names)) < len(names):
         raise FileError(f"{file}: two columns of one name; each name is allowed once")
-    return {name: _values(f"{file}: {name!r}", table.column(name)) for name in table.column_names}
+    for name, column in zip(names, table.columns, strict=True):
+        if str(column.type) == "binary":
+            raise FileError(f"{file}: {name!r}: not UTF-8 text")
+        if column.null_count and str(column.type) != "double":
+            raise FileError(f"{file}: {name!r}: {column.null_count} lines have no value; each needs one")
+    return {name: _plain(values) for name, values in zip(names, columns, strict=True)}
 
 
-def _values(where: str, column: Any) -> AnyArray:
-    if column.null_count and str(column.type) not in ("float", "double"):
-        raise FileError(f"{where}: {column.null_count} lines have no value; each needs one")
-    values: AnyArray = column.to_numpy()
+def _plain(values: AnyArray) -> AnyArray:
     return values.astype(np.str_) if values.dtype.kind == "O" else values
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,8 +65,9 @@ class Document:
         path = self.path.parent / name
         if Path(name).is_absolute() or ".." in Path(name).parts or not name.isprintable():
             raise self.wrong(key, "a path inside the folder")
-        if not path.is_file():
-            raise FileError(f"{self.path}: {self.at}{key} names {name!r}, which is not there")
+        # Not Path.is_file, which raises for a name that is too long for a file.
+        if not os.path.isfile(path):
+            raise FileError(f"{self.path}: {self.at}{key} names {name!r:.80}, which is not there")
         return path
 
     def wrong(self, key: str, needed: str) -> FileError:

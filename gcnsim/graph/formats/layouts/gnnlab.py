@@ -26,7 +26,6 @@ from gcnsim.graph.formats.splits import masks_of
 from gcnsim.ids import AnyArray
 
 _META, _SETS = "meta.txt", {"train_set": "NUM_TRAIN_SET", "valid_set": "NUM_VALID_SET", "test_set": "NUM_TEST_SET"}
-_READ = ("indptr.bin", "indices.bin", "feat.bin", "label.bin", *(f"{name}.bin" for name in _SETS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,39 +46,29 @@ class GnnLabFolder:
         nodes, edges = self._count(said, "NUM_NODE"), self._count(said, "NUM_EDGE")
         indptr = read_raw(self.home / "indptr.bin", np.uint32, (nodes + 1,))
         indices = read_raw(self.home / "indices.bin", np.uint32, (edges,))
-        labels = self._labels(nodes)
+        features, labels, sets = self._features(said, nodes), self._labels(nodes), self._sets(said)
         classes = said.get("NUM_CLASS") or (None if labels is None else class_count(labels))
-        has_features = "FEAT_DIM" in said and (self.home / "feat.bin").is_file()
-        if has_features:
-            self._features(said, nodes)
-        sets = all(self._has_set(said, part) for part in _SETS)
-        read = _READ if sets else [name for name in _READ if not name.endswith("_set.bin")]
-        unused = sorted(item.name for item in self.home.glob("*.bin") if item.name not in read)
-        if (self.home / "feat.bin").is_file() and not has_features:
-            unused.append("feat.bin")
+        read = {"indptr.bin", "indices.bin", "feat.bin", "label.bin", *(file.name for file in sets)}
         return from_csr(
             indptr,
             indices,
             name,
-            features=said["FEAT_DIM"] if has_features else None,
+            features=None if features is None else features.shape[1],
             classes=classes,
-            ignored=tuple(unused),
+            ignored=tuple(sorted(item.name for item in self.home.glob("*.bin") if item.name not in read)),
             where=str(self.home),
         )
 
     def arrays(self, nodes: int, wanted: Collection[str]) -> Found:
         """Features, labels and masks as far as the files are there and `meta.txt` says their sizes."""
-        said, found = self._said(), dict[str, AnyArray]()
-        if "x" in wanted and "FEAT_DIM" in said and (self.home / "feat.bin").is_file():
-            found["x"] = self._features(said, nodes)
+        said = self._said()
+        features = self._features(said, nodes) if "x" in wanted else None
         labels = self._labels(nodes) if "labels" in wanted else None
-        if labels is not None:
-            found["labels"] = labels
-        if all(self._has_set(said, part) for part in _SETS):
-            files = {self.home / f"{part}.bin": said[key] for part, key in _SETS.items()}
-            found |= masks_of(
-                [(str(file), read_raw(file, np.uint32, (count,))) for file, count in files.items()], nodes
-            )
+        found = {name: array for name, array in (("x", features), ("labels", labels)) if array is not None}
+        sets = self._sets(said)
+        if sets:
+            ids = [(str(file), read_raw(file, np.uint32, (count,))) for file, count in sets.items()]
+            found |= masks_of(ids, nodes)
         return Found(found)
 
     def size(self, *, features: bool) -> Size:
@@ -107,12 +96,17 @@ class GnnLabFolder:
             raise FileError(f"{self.home / _META}: {key} is missing; a .bin file does not say its own size")
         return said[key]
 
-    def _features(self, said: dict[str, int], nodes: int) -> AnyArray:
-        return read_raw(self.home / "feat.bin", np.float32, (nodes, said["FEAT_DIM"]))
+    def _features(self, said: dict[str, int], nodes: int) -> AnyArray | None:
+        file = self.home / "feat.bin"
+        return read_raw(file, np.float32, (nodes, self._count(said, "FEAT_DIM"))) if file.is_file() else None
 
     def _labels(self, nodes: int) -> AnyArray | None:
         file = self.home / "label.bin"
         return read_raw(file, np.uint64, (nodes,)) if file.is_file() else None
 
-    def _has_set(self, said: dict[str, int], part: str) -> bool:
-        return _SETS[part] in said and (self.home / f"{part}.bin").is_file()
+    def _sets(self, said: dict[str, int]) -> dict[Path, int]:
+        """The files of train, validation and test with their counts; none unless all three are there."""
+        files = {self.home / f"{part}.bin": key for part, key in _SETS.items()}
+        if not all(file.is_file() for file in files):
+            return {}
+        return {file: self._count(said, key) for file, key in files.items()}

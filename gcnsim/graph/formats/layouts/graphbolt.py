@@ -7,6 +7,7 @@ releases say `seed_nodes`) and `labels`. Format: "YAML specification" of DGL's d
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ from gcnsim.graph.build import build_csr
 from gcnsim.graph.csr import Graph
 from gcnsim.graph.formats.array_names import PARTS
 from gcnsim.graph.formats.array_sources import NpyFiles
-from gcnsim.graph.formats.arrays import class_count, read_npy, whole_numbers, whole_row
+from gcnsim.graph.formats.arrays import class_count, npy_shape, read_npy, whole_numbers, whole_row
 from gcnsim.graph.formats.contents import contents_of
 from gcnsim.graph.formats.layouts.closed import refuse_kinds
 from gcnsim.graph.formats.layouts.document import Document
@@ -97,7 +98,7 @@ class GraphBoltFolder:
         if edges.text("format") == _CSV:
             lines, loaded = text_size(file)
         else:
-            lines, loaded = NpyFiles(file.parent, {"edges": file}).shape("edges")[-1], 0
+            lines, loaded = math.prod(npy_shape(file)) // 2, 0
         name = contents_of(held).features
         return Size(nodes, 2 * lines, loaded + 8 * nodes + (held.nbytes(name) if features and name else 0))
 
@@ -166,7 +167,7 @@ class GraphBoltFolder:
                         ids[part] = data.file("path")
                     elif data.held.get("name") in ("labels", "label"):
                         labels[part] = data.file("path")
-        pairs = any(len(NpyFiles(file.parent, {"ids": file}).shape("ids")) != 1 for file in ids.values())
+        pairs = any(len(npy_shape(file)) != 1 for file in ids.values())
         if pairs or len(ids) < len(PARTS):
             return _Sets({}, {}, unused=(f"task {task.held.get('name')} (no node numbers in all three sets)", *others))
         classes = task.held.get("num_classes")

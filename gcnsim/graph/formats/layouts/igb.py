@@ -18,7 +18,7 @@ from gcnsim.errors import FileError
 from gcnsim.graph.build import build_csr
 from gcnsim.graph.csr import Graph
 from gcnsim.graph.formats.array_sources import NpyFiles
-from gcnsim.graph.formats.arrays import whole_numbers
+from gcnsim.graph.formats.arrays import npy_shape, read_npy, whole_numbers
 from gcnsim.graph.formats.layouts.closed import refuse_kinds
 from gcnsim.graph.formats.node_arrays import Found, node_arrays
 from gcnsim.graph.formats.npz import widths_of
@@ -66,7 +66,7 @@ class IgbFolder:
     def graph(self, name: str) -> Graph:
         """The citations; the nodes are as many as there are rows of features or labels."""
         table = whole_numbers(str(self.edges), self._table())
-        rows = [self.nodes.shape(key)[0] for key in self.nodes.names()]
+        rows = self._rows()
         nodes = rows[0] if rows else int(table.max(initial=-1)) + 1
         widths = widths_of(self.nodes, nodes)
         unused = (*widths.unused, *self.unused)
@@ -88,15 +88,19 @@ class IgbFolder:
 
     def size(self, *, features: bool) -> Size:
         """From headers."""
-        edges = NpyFiles(self.edges.parent, {"edges": self.edges}).shape("edges")
+        edges = npy_shape(self.edges)
         wanted = ["node_label", *(["node_feat"] if features else [])]
-        rows = [self.nodes.shape(key)[0] for key in self.nodes.names()]
+        rows = self._rows()
         loaded = sum(self.nodes.nbytes(key) for key in wanted)
         return Size(rows[0] if rows else 2 * edges[0], 2 * edges[0] if edges else 0, loaded)
 
+    def _rows(self) -> list[int]:
+        """Of features and of labels, as far as they are there."""
+        return [shape[0] for shape in map(self.nodes.shape, self.nodes.names()) if shape]
+
     def _table(self) -> AnyArray:
         """The citations, [E, 2] whatever their number."""
-        table = NpyFiles(self.edges.parent, {"edges": self.edges}).array("edges")
+        table = read_npy(self.edges)
         if table.ndim != 2 or table.shape[1] != 2:
             raise FileError(f"{self.edges} is {table.dtype}{list(table.shape)}; [E, 2] is needed")
         return table

@@ -27,6 +27,8 @@ from gcnsim.graph.formats.splits import masks_of
 from gcnsim.ids import AnyArray
 
 _PARTS = ("train", "valid", "test")
+_TEXTS = ("edge", "num-node-list", "num-edge-list", "node-feat", "node-label")
+_ARRAYS = ("edge_index", "num_nodes_list", "num_edges_list", "node_feat")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +70,7 @@ class OgbFolder:
             name,
             features=None if shape is None else shape[-1],
             classes=None if labels is None else class_count(labels),
+            ignored=self._unread(),
             where=str(where),
         )
 
@@ -97,6 +100,14 @@ class OgbFolder:
         width = columns_of(file) if features and file.is_file() else 0
         lines, text = text_size(self.raw / "edge.csv.gz")
         return Size(nodes, 2 * lines, text + 4 * nodes * width + 8 * nodes)
+
+    def _unread(self) -> tuple[str, ...]:
+        """Files, or arrays of the archive, that hold more than is read."""
+        if self.archived:
+            with opened(self.raw / "data.npz") as archive:
+                return tuple(name for name in archive.names() if name not in _ARRAYS)
+        names = sorted(item.name for item in self.raw.glob("*.csv.gz"))
+        return tuple(name for name in names if name.removesuffix(".csv.gz") not in _TEXTS)
 
     def _nodes(self) -> int:
         if self.archived:

@@ -21,6 +21,8 @@ from gcnsim.graph.formats.size import Size
 from gcnsim.ids import AnyArray
 
 DATA, GRAPHS = "reddit_data.npz", ("reddit_graph.npz", "reddit_self_loop_graph.npz")
+_READ = ("feature", "label", "node_types", "node_ids")
+"""Of `reddit_data.npz`; `node_ids` are the names of the posts' rows, which the graph numbers alike."""
 _TYPES = ("train_mask", "val_mask", "test_mask")
 
 
@@ -45,8 +47,11 @@ class RedditPair:
         graph = read_npz(self.matrix, name)
         with opened(self.data) as archive:
             shape, labels = archive.shape("feature"), self._labels(archive, graph.nodes)
+            unused = tuple(name for name in archive.names() if name not in _READ)
         check_rows(str(self.data), "features", shape, graph.nodes)
-        return replace(graph, features=shape[1] if len(shape) == 2 else None, classes=class_count(labels))
+        cleaning = replace(graph.cleaning, ignored=(*graph.cleaning.ignored, *unused))
+        features = shape[1] if len(shape) == 2 else None
+        return replace(graph, features=features, classes=class_count(labels), cleaning=cleaning)
 
     def arrays(self, nodes: int, wanted: Collection[str]) -> Found:
         """Features, labels, and masks from the node types."""

@@ -28,12 +28,26 @@ from tests.gcnsim.graph.formats.layouts.published import (
     write_saint,
     zipped,
 )
+from tests.gcnsim.graph.formats.layouts.tools import (
+    write_arrays,
+    write_dgl_csv,
+    write_gnnlab,
+    write_graphbolt,
+    write_igb,
+    write_pagraph,
+)
 
 WRITERS: dict[str, Callable[[Path], Path]] = {
     "reddit": write_reddit,
     "ogb_text": write_ogb_text,
     "ogb_arrays": write_ogb_arrays,
     "saint": write_saint,
+    "pagraph": write_pagraph,
+    "graphbolt": write_graphbolt,
+    "dgl_csv": write_dgl_csv,
+    "igb": write_igb,
+    "gnnlab": write_gnnlab,
+    "arrays": write_arrays,
 }
 
 
