@@ -21,8 +21,7 @@ from gcnsim.graph.formats.size import Size
 from gcnsim.ids import AnyArray
 
 DATA, GRAPHS = "reddit_data.npz", ("reddit_graph.npz", "reddit_self_loop_graph.npz")
-_READ = ("feature", "label", "node_types", "node_ids")
-"""Of `reddit_data.npz`; `node_ids` are the names of the posts' rows, which the graph numbers alike."""
+_READ = ("feature", "label", "node_types")
 _TYPES = ("train_mask", "val_mask", "test_mask")
 
 

@@ -88,6 +88,15 @@ def test_self_loops_of_reddit_are_dropped(tmp_path: Path) -> None:
     assert graph.content_hash() == ring().content_hash()
 
 
+def test_what_a_published_folder_holds_beside_is_named(tmp_path: Path) -> None:
+    assert "node_ids" in load_graph(write_reddit(tmp_path / "reddit")).cleaning.ignored
+    assert "node_year" in load_graph(write_ogb_arrays(tmp_path / "arrays")).cleaning.ignored
+    text = write_ogb_text(tmp_path / "text")
+    assert load_graph(text).cleaning.ignored == ()
+    zipped(text / "raw" / "edge-feat.csv.gz", "1.0\n" * NODES)
+    assert load_graph(text).cleaning.ignored == ("edge-feat.csv.gz",)
+
+
 def test_ogb_without_features_labels_or_split_is_a_bare_graph(tmp_path: Path) -> None:
     folder = write_ogb_text(tmp_path / "bare", node_feat=None, node_label=None)
     for part in (folder / "split" / "sales_ranking").iterdir():
