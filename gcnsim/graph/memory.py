@@ -8,6 +8,7 @@ from gcnsim.errors import GraphError
 from gcnsim.graph.formats.arrays import opened
 from gcnsim.graph.formats.layouts import layout_of
 from gcnsim.graph.formats.npz import NPY, edge_table_size, stored_size
+from gcnsim.graph.formats.parquet import MAGIC, parquet_size
 from gcnsim.graph.formats.size import Size, text_size
 from gcnsim.graph.formats.source import file_start
 from gcnsim.units import format_bytes
@@ -65,6 +66,8 @@ def _size(path: Path, features: bool) -> Size:
     start = file_start(path, len(NPY))
     if start == NPY:
         return edge_table_size(path)
+    if start.startswith(MAGIC):
+        return parquet_size(path)
     if start.startswith(b"PK"):
         with opened(path) as archive:
             return stored_size(archive, features=features)

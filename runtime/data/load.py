@@ -62,7 +62,8 @@ def load_dataset(options: Options) -> Dataset:
 
 def _notes(where: str, graph: Graph, held: NodeData) -> tuple[str, ...]:
     """What a user must know of how the file at `where` was read."""
-    cleaned = (f"{where}: {graph.cleaning}",) if graph.cleaning != Cleaning() else ()
+    left_out = replace(graph.cleaning, reverse_entries_added=0)
+    cleaned = () if left_out == Cleaning() else (f"{where}: {left_out}",)
     lines = tuple(f"{where}: {note}" for note in held.notes)
     if held.masks is not None:
         return (*cleaned, *lines)

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import scipy.sparse as sp
 
 from gcnsim.errors import FileError
@@ -191,6 +193,21 @@ def _tool(write: Callable[[Path], Path], home: Path) -> None:
     write(home / "0")
 
 
+def _parquet(home: Path) -> None:
+    ends, names = np.array(EDGES), np.array(list("abcdef"))
+    for place, one in enumerate((ends, names[ends])):
+        (home / str(place)).mkdir()
+        made = pa.table({"src": one[:, 0], "dst": one[:, 1], "weight": np.ones(len(EDGES))})
+        pq.write_table(made, home / str(place) / "g.parquet")
+
+
+def _parquet_file(folder: Path) -> None:
+    memory_to_load(folder / "g.parquet")
+    load_graph(folder / "g.parquet", "names")
+    with suppress(FileError):
+        load_graph(folder / "g.parquet", "compact")
+
+
 def _several_kinds(home: Path) -> None:
     put(home / "0" / "raw/num-node-dict.csv.gz", gzip.compress(b"author,paper\n4,2\n", mtime=0))
     put(home / "0" / "raw/relations/author___writes___paper/edge.csv.gz", gzip.compress(b"0,0\n", mtime=0))
@@ -287,6 +304,7 @@ def readers() -> Iterator[Reader]:
     for name, write in _TOOLS.items():
         yield Reader(f"{name} folder", partial(_tool, write), _layout)
     yield Reader("OGB of several kinds", _several_kinds, _refused)
+    yield Reader("edge list Parquet", _parquet, _parquet_file)
     yield Reader("edge table", _edge_tables, _texts)
     yield Reader("DGL partition", _dgl, _dgl_facts, frozenset({"part0/part_graph.dgl"}))
     yield Reader("degree sequence", _degrees, _read_degrees)
