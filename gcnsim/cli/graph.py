@@ -27,7 +27,7 @@ from gcnsim.graph.memory import check_memory
 
 @click.group("graph")
 def group() -> None:
-    """Inspect, partition, convert and draw graphs: files (.npz, .mtx, .graph, edge lists) and published folders."""
+    """Inspect, partition, convert and draw graphs: arrays, edge lists, .mtx, .graph, published folders."""
 
 
 @group.command()

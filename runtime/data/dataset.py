@@ -15,7 +15,7 @@ class Dataset:
 
     labels: int64[N], -1 unknown; or, with `multilabel`, float32[N, classes] in 0..1. train, val, test: bool[N],
     disjoint, every node in them labelled, at least one in train. Arrays are read-only. notes: what a user must know of
-    how the file was read, a line each: what was cleaned or not used, and a split drawn at random.
+    how features, labels and split were read, a line each: the first of several splits, one drawn at random.
     """
 
     name: str

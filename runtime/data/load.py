@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from gcnsim.errors import FileError, ScenarioError, nearest
-from gcnsim.graph import Cleaning, Graph, load_graph
+from gcnsim.graph import Graph, load_graph
 from gcnsim.ids import AnyArray, BoolArray, IntArray, frozen
 from gcnsim.streams import stream
 from runtime.data import digits
@@ -18,7 +18,7 @@ from runtime.data.dataset import Dataset
 from runtime.data.features import Features, InMemory, Normal, Projection, Source, Standard, Step, UnitRows
 from runtime.options import Options
 
-SPLIT = "60 % train, 20 % validate, 20 % test"
+_DRAWN = "60 % train, 20 % validate, 20 % test of the labelled nodes, drawn at random"
 
 FOLDER = "GCNSIM_DATA"
 """The environment variable that names the folder of NAME.npz files and of folders NAME as they were published."""
@@ -43,7 +43,7 @@ def load_dataset(options: Options) -> Dataset:
         held = read_node_data(
             where, graph.nodes, features=options.random_features is None, labels=options.random_classes is None
         )
-        notes = _notes(where, graph, held)
+        notes = _notes(graph, held)
     source, labels = _source(options, held), _labels(options, held, graph.nodes)
     lacking = [
         f"no {what} ({flag} makes random ones)"
@@ -60,14 +60,10 @@ def load_dataset(options: Options) -> Dataset:
     return replace(_dataset(options, graph, source, labels, masks), notes=notes)
 
 
-def _notes(where: str, graph: Graph, held: NodeData) -> tuple[str, ...]:
-    """What a user must know of how the file at `where` was read."""
-    left_out = replace(graph.cleaning, reverse_entries_added=0)
-    cleaned = () if left_out == Cleaning() else (f"{where}: {left_out}",)
-    lines = tuple(f"{where}: {note}" for note in held.notes)
-    if held.masks is not None:
-        return (*cleaned, *lines)
-    return (*cleaned, *lines, f"{where}: no split in it: {SPLIT} of the labelled nodes, drawn at random")
+def _notes(graph: Graph, held: NodeData) -> tuple[str, ...]:
+    """What a user must know of how features, labels and split were read."""
+    lines = tuple(f"{graph.name}: {note}" for note in held.notes)
+    return lines if held.masks is not None else (*lines, f"{graph.name}: no split in the file: {_DRAWN}")
 
 
 def _named(name: str) -> str:

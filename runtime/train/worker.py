@@ -16,7 +16,6 @@ from runtime.data import Dataset, load_dataset
 from runtime.exchange import Channel
 from runtime.exchange.channels import Message
 from runtime.launch import Place, Watch, connect
-from runtime.launch.failure_report import say
 from runtime.options import Options
 from runtime.record import breakdown
 from runtime.train.agreement import agree
@@ -53,10 +52,7 @@ def train(task: Task, place: Place, watch: Watch, datasets: DatasetCache) -> boo
     started = time.perf_counter()
     options = with_saved_kernels(replace(task.options, workers=place.world))
     device = device_of(options, place)
-    before, dataset = datasets.held, datasets.dataset(options)
-    if dataset is not before and place.rank == 0:
-        _say_notes(dataset, options)
-    worker = prepare(options, place, device, dataset)
+    worker = prepare(options, place, device, datasets.dataset(options))
     session = Session(worker, watch)
     origin = torch.tensor([time.perf_counter_ns()])
     offset = 0
@@ -77,15 +73,6 @@ def train(task: Task, place: Place, watch: Watch, datasets: DatasetCache) -> boo
         worker.control.barrier()
     worker.channels.close()
     return session.stopped
-
-
-def _say_notes(dataset: Dataset, options: Options) -> None:
-    """How the data was read, on standard error; as JSON objects where the iterations are."""
-    for note in dataset.notes:
-        if options.json_log:
-            sys.stderr.write(json.dumps({"note": note}) + "\n")
-        else:
-            say(note)
 
 
 def _tell(final: dict[str, Any], options: Options, out: str | None) -> None:

@@ -116,17 +116,15 @@ def test_how_the_file_was_read_is_noted(saved: Callable[..., str]) -> None:
     path = saved(**none, **several, year=np.arange(10))
     dataset = load_dataset(Options(graph=path))
     assert _masks(dataset) == [[0, 1, 2, 3], [4, 5, 6, 7], []]
-    assert len(dataset.notes) == 2
-    assert dataset.notes[0].startswith(f"{path}: ignored: ")
-    assert "year, " in dataset.notes[0]
-    assert dataset.notes[0].endswith("splits 2 to 3 of train_masks, val_masks, test_masks")
-    assert dataset.notes[1] == f"{path}: the first of 3 splits in train_masks, val_masks, test_masks"
+    assert dataset.notes == ("ring: the first of 3 splits in train_masks, val_masks, test_masks",)
+    assert "year" in dataset.graph.cleaning.ignored
+    assert "splits 2 to 3 of train_masks, val_masks, test_masks" in dataset.graph.cleaning.ignored
 
 
 def test_a_split_that_is_drawn_is_noted(saved: Callable[..., str]) -> None:
     path = saved(train_mask=None, val_mask=None, test_mask=None)
-    drawn = "no split in it: 60 % train, 20 % validate, 20 % test of the labelled nodes, drawn at random"
-    assert load_dataset(Options(graph=path)).notes[-1] == f"{path}: {drawn}"
+    drawn = "no split in the file: 60 % train, 20 % validate, 20 % test of the labelled nodes, drawn at random"
+    assert load_dataset(Options(graph=path)).notes == (f"ring: {drawn}",)
     assert load_dataset(Options()).notes == ()
 
 
