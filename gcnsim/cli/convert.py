@@ -105,6 +105,7 @@ def _print(loaded: Graph, held: NodeArrays, nodes_too: bool, out: str, named: st
             ("features", absent if features is None else f"{facts['features']:,} per node{sparse}"),
             ("labels", absent if labels is None else f"{'several' if labels.ndim == 2 else 'one'} per node"),
             ("split", absent if masks is None else ", ".join(f"{name[:-5]} {n:,}" for name, n in masks.items())),
+            *([("read as", "; ".join(held.notes))] if held.notes else []),
             ("cleaning", str(loaded.cleaning)),
             ("content hash", facts["content_hash"]),
             ("written", f"{out}, {format_bytes(facts['bytes'])}"),

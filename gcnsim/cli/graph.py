@@ -27,7 +27,7 @@ from gcnsim.graph.memory import check_memory
 
 @click.group("graph")
 def group() -> None:
-    """Inspect, partition, convert and draw graphs: files (.npz, .mtx, .graph, edge lists) and published folders."""
+    """Inspect, partition, convert and draw graphs: arrays, edge lists, .mtx, .graph, published folders."""
 
 
 @group.command()
@@ -98,6 +98,7 @@ def _graph_facts(loaded: Graph, held: NodeArrays) -> dict[str, Any]:
         "classes": loaded.classes,
         "homophily": asdict(alike) if alike is not None else None,
         "masks": {name: int(np.count_nonzero(mask)) for name, mask in masks.items()} if masks is not None else None,
+        "notes": list(held.notes),
         "cleaning": asdict(loaded.cleaning),
         "unused_ids": loaded.unused_ids,
         "warnings": list(graph_warnings(loaded)),
@@ -119,6 +120,7 @@ def _print_graph(loaded: Graph, facts: dict[str, Any]) -> None:
             ("classes", _or_unsaid(loaded.classes)),
             ("homophily", _homophily(facts)),
             ("split", ", ".join(f"{name[:-5]} {n:,}" for name, n in masks.items()) if masks else "not in the file"),
+            *([("read as", "; ".join(facts["notes"]))] if facts["notes"] else []),
             ("cleaning", str(loaded.cleaning)),
             ("content hash", facts["content_hash"]),
         ]

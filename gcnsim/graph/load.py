@@ -10,19 +10,23 @@ from gcnsim.graph.csr import Graph
 from gcnsim.graph.formats.edges import IDS, NUMBERS, read_edges
 from gcnsim.graph.formats.matrix_market import BANNER, read_matrix_market
 from gcnsim.graph.formats.metis import read_metis
-from gcnsim.graph.formats.npz import read_npz
+from gcnsim.graph.formats.npz import NPY, read_edge_table, read_npz
+from gcnsim.graph.formats.parquet import MAGIC as PARQUET_MAGIC
+from gcnsim.graph.formats.parquet import SUFFIXES as PARQUET
+from gcnsim.graph.formats.parquet import read_parquet
 from gcnsim.graph.formats.source import file_start, file_text
 from gcnsim.io.container import MAGIC, kind_of
 
 _EDGE_LISTS = (".txt", ".tsv", ".csv", ".edges")
-SUFFIXES = (".npz", ".mtx", ".graph", *_EDGE_LISTS)
-"""What `load_graph` reads; all but `.npz` also with `.gz` behind."""
+SUFFIXES = (".npz", ".npy", ".mtx", ".graph", *_EDGE_LISTS, *PARQUET)
+"""What `load_graph` reads; the texts also with `.gz` behind."""
 
 
 def load_graph(path: str | Path, ids: str = NUMBERS, ends: Sequence[str] | None = None) -> Graph:
     """The graph in the file or folder at `path`, named after it.
 
-    `.npz` (NumPy or SciPy), edge lists `.txt .tsv .csv .edges`, Matrix Market `.mtx`, METIS `.graph`; text may be gzip.
+    `.npz` (NumPy or SciPy), `.npy` (edges), edge lists `.txt .tsv .csv .edges .parquet`, Matrix Market `.mtx`, METIS
+    `.graph`; text may be gzip.
     A folder holds a data set as it was published (`gcnsim.graph.formats.layouts`). What was changed to make it clean is
     in `graph.cleaning`.
     ids: how the ids of an edge list become node numbers (`graph.formats.edges`): `numbers`, `compact` or `names`; what
@@ -47,6 +51,11 @@ def load_graph(path: str | Path, ids: str = NUMBERS, ends: Sequence[str] | None 
     if suffix == ".npz" or start.startswith(b"PK"):
         _refuse(source, ids, ends)
         return read_npz(source, name)
+    if suffix == ".npy" or start.startswith(NPY):
+        _refuse(source, ids, ends)
+        return read_edge_table(source, name)
+    if suffix in PARQUET or start.startswith(PARQUET_MAGIC):
+        return read_parquet(source, name, ids=ids, ends=ends)
     if suffix not in SUFFIXES and start != BANNER:
         what = (
             f"is a {kind_of(source)} file, not a graph"
@@ -64,7 +73,7 @@ def load_graph(path: str | Path, ids: str = NUMBERS, ends: Sequence[str] | None 
 
 def _refuse(source: Path, ids: str, ends: Sequence[str] | None) -> None:
     """What only an edge list has."""
-    lists = ", ".join(_EDGE_LISTS)
+    lists = ", ".join((*_EDGE_LISTS, *PARQUET))
     if ids != NUMBERS:
         raise FileError(f"{source}: ids: {ids} is for edge lists ({lists}); allowed: {NUMBERS}")
     if ends is not None:

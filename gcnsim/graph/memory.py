@@ -7,7 +7,8 @@ from pathlib import Path
 from gcnsim.errors import GraphError
 from gcnsim.graph.formats.arrays import opened
 from gcnsim.graph.formats.layouts import layout_of
-from gcnsim.graph.formats.npz import stored_size
+from gcnsim.graph.formats.npz import NPY, edge_table_size, stored_size
+from gcnsim.graph.formats.parquet import MAGIC, parquet_size
 from gcnsim.graph.formats.size import Size, text_size
 from gcnsim.graph.formats.source import file_start
 from gcnsim.units import format_bytes
@@ -62,7 +63,12 @@ def _refuse(name: str | Path, what: str, needed: int, max_memory: float) -> None
 def _size(path: Path, features: bool) -> Size:
     if path.is_dir():
         return layout_of(path).size(features=features)
-    if file_start(path, 2) == b"PK":
+    start = file_start(path, len(NPY))
+    if start == NPY:
+        return edge_table_size(path)
+    if start.startswith(MAGIC):
+        return parquet_size(path)
+    if start.startswith(b"PK"):
         with opened(path) as archive:
             return stored_size(archive, features=features)
     lines, loaded = text_size(path)

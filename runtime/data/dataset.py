@@ -14,7 +14,8 @@ class Dataset:
     """The whole graph's data, in node order.
 
     labels: int64[N], -1 unknown; or, with `multilabel`, float32[N, classes] in 0..1. train, val, test: bool[N],
-    disjoint, every node in them labelled, at least one in train. Arrays are read-only.
+    disjoint, every node in them labelled, at least one in train. Arrays are read-only. notes: what a user must know of
+    how features, labels and split were read, a line each: the first of several splits, one drawn at random.
     """
 
     name: str
@@ -26,3 +27,4 @@ class Dataset:
     test: BoolArray
     classes: int
     multilabel: bool
+    notes: tuple[str, ...] = ()

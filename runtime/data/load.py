@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,8 @@ from runtime.data.dataset import Dataset
 from runtime.data.features import Features, InMemory, Normal, Projection, Source, Standard, Step, UnitRows
 from runtime.options import Options
 
+_DRAWN = "60 % train, 20 % validate, 20 % test of the labelled nodes, drawn at random"
+
 FOLDER = "GCNSIM_DATA"
 """The environment variable that names the folder of NAME.npz files and of folders NAME as they were published."""
 
@@ -29,6 +32,7 @@ def load_dataset(options: Options) -> Dataset:
     Raises ScenarioError for an unknown data set and an option that does not fit it, FileError or GraphError for a file
     that cannot be used.
     """
+    notes: tuple[str, ...] = ()
     if options.graph is None and options.dataset == digits.NAME:
         where = digits.NAME
         graph, features, held_labels = digits.read_digits()
@@ -39,6 +43,7 @@ def load_dataset(options: Options) -> Dataset:
         held = read_node_data(
             where, graph.nodes, features=options.random_features is None, labels=options.random_classes is None
         )
+        notes = _notes(graph, held)
     source, labels = _source(options, held), _labels(options, held, graph.nodes)
     lacking = [
         f"no {what} ({flag} makes random ones)"
@@ -52,7 +57,13 @@ def load_dataset(options: Options) -> Dataset:
         raise FileError(f"{where}: {' and '.join(lacking)}")
     masks = held.masks or _split(labels, ("split", graph.content_hash()))
     _check(where, labels, masks)
-    return _dataset(options, graph, source, labels, masks)
+    return replace(_dataset(options, graph, source, labels, masks), notes=notes)
+
+
+def _notes(graph: Graph, held: NodeData) -> tuple[str, ...]:
+    """What a user must know of how features, labels and split were read."""
+    lines = tuple(f"{graph.name}: {note}" for note in held.notes)
+    return lines if held.masks is not None else (*lines, f"{graph.name}: no split in the file: {_DRAWN}")
 
 
 def _named(name: str) -> str:
@@ -115,7 +126,9 @@ def _dataset(
 ) -> Dataset:
     train, val, test = (frozen(mask) for mask in masks)
     multilabel = labels.ndim == 2
-    classes = options.random_classes or (labels.shape[1] if multilabel else int(labels.max()) + 1)
+    # A file may declare classes that no node has.
+    known = labels.shape[1] if multilabel else max(int(labels.max()) + 1, graph.classes or 0)
+    classes = options.random_classes or known
     return Dataset(
         name=graph.name,
         graph=graph,

@@ -128,7 +128,7 @@ def prepare(options: Options, place: Place, device: torch.device, dataset: Datas
     control = channels.open("control") if place.world > 1 else None
     dataset = load_dataset(options) if dataset is None else dataset
     if place.rank == 0:
-        for line in graph_notes(dataset.graph):
+        for line in (*graph_notes(dataset.graph), *dataset.notes):
             sys.stderr.write(f"note: {line}\n")
     partitioning = _agreed(options, dataset, place, control)
     share = share_of(dataset, partitioning, place.rank)

@@ -14,7 +14,16 @@ DOORS: Final = frozenset(
         *("open", "read_text", "read_bytes", "read_yaml", "parse_yaml", "read_json", "parse_json", "read_sections"),
         *("kind_of", "loadtxt", "genfromtxt", "fromstring", "fromfile", "ZipFile", "is_zipfile", "GzipFile"),
         *("ParquetFile", "DictReader", "safe_open", "memmap", "file_text", "file_start", "plain_bytes", "opened"),
-        *("read_arrays", "read_npy", "npy_shape", "pidfd", "parse_qsl", "decompress", "raw_decode"),
+        *(
+            "read_arrays",
+            "read_npy",
+            "npy_shape",
+            "read_raw",
+            "pidfd",
+            "parse_qsl",
+            "decompress",
+            "raw_decode",
+        ),
     )
 )
 """Calls that open or parse, by their last name."""

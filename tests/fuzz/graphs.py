@@ -5,15 +5,19 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache, partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import scipy.sparse as sp
 
-from gcnsim.graph import Graph, build_csr, load_graph
+from gcnsim.errors import FileError
+from gcnsim.graph import Graph, build_csr, load_graph, read_arrays
 from gcnsim.graph.formats.layouts import DglFolder, layout_of
 from gcnsim.graph.formats.nodes import check_features, read_nodes
 from gcnsim.graph.formats.write import write_npz
@@ -22,6 +26,14 @@ from gcnsim.graph.memory import memory_to_load
 from gcnsim.partition import open_partition, partition_graph, read_partition, write_partition
 from gcnsim.sampling.norms import read_norms, write_norms
 from tests.fuzz.readers import Reader, put, text
+from tests.gcnsim.graph.formats.layouts.tools import (
+    write_arrays,
+    write_dgl_csv,
+    write_gnnlab,
+    write_graphbolt,
+    write_igb,
+    write_pagraph,
+)
 from tests.gcnsim.partition.dgl_files import folder as dgl_folder
 
 EDGES = ((0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 0), (0, 3), (1, 4))
@@ -69,6 +81,11 @@ def _archives(home: Path) -> None:
     parts = {"x_data": sparse.data, "x_indices": sparse.indices, "x_indptr": sparse.indptr}
     several = np.eye(6, 3, dtype=np.float32)
     shape = np.array(sparse.shape)
+    ends, ids = np.array(EDGES).T, {"train_idx": np.arange(3), "val_idx": np.array([3, 4]), "test_idx": np.array([5])}
+    put(home / "5" / "g.npz", npz(edge_index=ends, feat=rows, y=labels[:, None].astype(np.float32), **ids))
+    tables = {f"{name}s": np.stack([mask, mask]) for name, mask in _masks().items()}
+    rows_of = {"adj_indptr": graph.indptr, "adj_indices": graph.indices, "adj_data": np.ones(graph.entries)}
+    put(home / "6" / "g.npz", npz(node_labels=labels, adj_shape=np.array([6, 6]), **rows_of, **tables))
     put(home / "4" / "g.npz", npz(indptr=graph.indptr, indices=graph.indices, labels=several, x_shape=shape, **parts))
 
 
@@ -78,6 +95,7 @@ def _archive(folder: Path) -> None:
     memory_to_load(path, features=True)
     graph = load_graph(path)
     check_features(path)
+    read_arrays(path, ["x", "labels", "edge_index"])
     read_nodes(path, graph.nodes)
 
 
@@ -160,6 +178,52 @@ def _saint(home: Path) -> None:
         put(home / str(place) / "role.json", json.dumps({"tr": [0, 1, 2], "va": [3, 4], "te": [5]}))
 
 
+_TOOLS: dict[str, Callable[[Path], Path]] = {
+    "PaGraph": write_pagraph,
+    "GraphBolt": write_graphbolt,
+    "GraphBolt CSV": partial(write_graphbolt, csv=True),
+    "DGL CSV": write_dgl_csv,
+    "IGB": write_igb,
+    "GNNLab": write_gnnlab,
+    "array": write_arrays,
+}
+
+
+def _tool(write: Callable[[Path], Path], home: Path) -> None:
+    write(home / "0")
+
+
+def _parquet(home: Path) -> None:
+    ends, names = np.array(EDGES), np.array(list("abcdef"))
+    for place, one in enumerate((ends, names[ends])):
+        (home / str(place)).mkdir()
+        made = pa.table({"src": one[:, 0], "dst": one[:, 1], "weight": np.ones(len(EDGES))})
+        pq.write_table(made, home / str(place) / "g.parquet")
+
+
+def _parquet_file(folder: Path) -> None:
+    memory_to_load(folder / "g.parquet")
+    load_graph(folder / "g.parquet", "names")
+    with suppress(FileError):
+        load_graph(folder / "g.parquet", "compact")
+
+
+def _several_kinds(home: Path) -> None:
+    put(home / "0" / "raw/num-node-dict.csv.gz", gzip.compress(b"author,paper\n4,2\n", mtime=0))
+    put(home / "0" / "raw/relations/author___writes___paper/edge.csv.gz", gzip.compress(b"0,0\n", mtime=0))
+
+
+def _refused(folder: Path) -> None:
+    """A folder that is never a graph: what matters is how it is refused."""
+    with suppress(FileError):
+        layout_of(folder)
+
+
+def _edge_tables(home: Path) -> None:
+    put(home / "0" / "edge_index.npy", _npy(np.array(EDGES).T))
+    put(home / "1" / "edges.npy", _npy(np.array(EDGES, np.float32)))
+
+
 def _dgl(home: Path) -> None:
     parts = {
         f"part-{part}": {name: f"part{part}/{name}.dgl" for name in ("node_feats", "edge_feats", "part_graph")}
@@ -237,6 +301,11 @@ def readers() -> Iterator[Reader]:
     yield Reader("Reddit folder", _reddit, _layout)
     yield Reader("OGB folder", _ogb, _layout)
     yield Reader("GraphSAINT folder", _saint, _layout)
+    for name, write in _TOOLS.items():
+        yield Reader(f"{name} folder", partial(_tool, write), _layout)
+    yield Reader("OGB of several kinds", _several_kinds, _refused)
+    yield Reader("edge list Parquet", _parquet, _parquet_file)
+    yield Reader("edge table", _edge_tables, _texts)
     yield Reader("DGL partition", _dgl, _dgl_facts, frozenset({"part0/part_graph.dgl"}))
     yield Reader("degree sequence", _degrees, _read_degrees)
     yield Reader("partition", _partition, lambda folder: read_partition(folder / "g.partition"))

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import IO, TypeAlias
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from gcnsim.errors import FileError
 from gcnsim.graph.formats.source import file_start
@@ -54,6 +55,8 @@ _HEADER = 10_000
 _UNPACKED = 2**18
 """Bytes unpacked at a time: they stay in the cache."""
 
+_MOST_WHOLE = 2.0**53
+
 _Header: TypeAlias = tuple[tuple[int, ...], bool, np.dtype[np.generic]]
 
 
@@ -86,6 +89,17 @@ def read_npy(path: str | Path) -> AnyArray:
         return _parsed(str(source), BytesIO(source.read_bytes()))
 
 
+def read_raw(path: Path, dtype: DTypeLike, shape: tuple[int, ...]) -> AnyArray:
+    """The numbers of a file without a header, read-only. Raises FileError unless it has exactly their bytes."""
+    file_start(path)
+    kind = np.dtype(dtype).newbyteorder("<")
+    held, needed = path.stat().st_size, math.prod(shape) * kind.itemsize
+    if held != needed:
+        raise FileError(f"{path}: {held:,} bytes; {kind.name}{list(shape)} needs {needed:,}")
+    with _damage_named(path):
+        return np.frombuffer(path.read_bytes(), kind).reshape(shape)
+
+
 @dataclass(frozen=True, slots=True)
 class Archive:
     """An open .npz; its methods read one array each, checked against the zip's checksum."""
@@ -96,11 +110,19 @@ class Archive:
     def __contains__(self, key: str) -> bool:
         return f"{key}.npy" in self.zip.namelist()
 
+    def names(self) -> tuple[str, ...]:
+        """The names of all arrays; a member that is no `.npy` keeps its whole name."""
+        return tuple(item.removesuffix(".npy") for item in self.zip.namelist())
+
+    def where(self, key: str) -> str:
+        """How messages begin that are about the array."""
+        return f"{self.path}: {key!r}"
+
     def shape(self, key: str) -> tuple[int, ...]:
         """The shape in the array's header; the data stays unread."""
         self._need(key)
         with self.zip.open(f"{key}.npy") as file:
-            return _header(self._where(key), file)[0]
+            return _header(self.where(key), file)[0]
 
     def nbytes(self, key: str) -> int:
         """Bytes of the array, from the zip's directory; 0 when it is not there."""
@@ -109,7 +131,7 @@ class Archive:
     def array(self, key: str) -> AnyArray:
         """The whole array, read-only; unpacked by chunks into its own memory, so that it is held once."""
         self._need(key)
-        where, stored = self._where(key), self.nbytes(key)
+        where, stored = self.where(key), self.nbytes(key)
         with self.zip.open(f"{key}.npy") as file:
             shape, fortran, dtype = _header(where, file)
             size, held = math.prod(shape) * dtype.itemsize, stored - file.tell()
@@ -122,7 +144,7 @@ class Archive:
     def check_finite(self, key: str) -> None:
         """Read the array by chunks, without holding it. Raises FileError unless it is finite numbers in float32."""
         self._need(key)
-        where = self._where(key)
+        where = self.where(key)
         with self.zip.open(f"{key}.npy") as file:
             shape, _, dtype = _header(where, file)
             if dtype.kind not in "fiub":
@@ -138,28 +160,20 @@ class Archive:
                 raise FileError(f"{where}: truncated or altered: its bytes are not {dtype}{list(shape)}")
 
     def integers(self, key: str) -> AnyArray:
-        """The array, refused unless it is a row of integers."""
-        array = self.array(key)
-        if array.dtype.kind not in "iu" or array.ndim != 1:
-            raise FileError(
-                f"{self._where(key)} is {array.dtype}{list(array.shape)}; a 1-D array of integers is needed"
-            )
-        return array
+        """The array, refused unless it is a row of whole numbers; floats that are whole come as int64."""
+        return whole_row(self.where(key), self.array(key))
 
     def numbers(self, key: str, count: int) -> list[int]:
         """`count` integers, refused before they are read where there are more or fewer."""
         self._need(key)
         if self.shape(key) != (count,):
-            raise FileError(f"{self._where(key)} has shape {list(self.shape(key))}; {count} integers are needed")
+            raise FileError(f"{self.where(key)} has shape {list(self.shape(key))}; {count} integers are needed")
         return [int(each) for each in self.integers(key)]
 
     def _need(self, key: str) -> None:
         if key not in self:
             found = ", ".join(sorted(item.removesuffix(".npy") for item in self.zip.namelist())) or "nothing"
             raise FileError(f"{self.path}: key {key!r} is missing (found: {found})")
-
-    def _where(self, key: str) -> str:
-        return f"{self.path}: {key!r}"
 
 
 def _filled(file: IO[bytes], into: memoryview) -> int:
@@ -216,6 +230,33 @@ def _header(where: str, file: IO[bytes]) -> _Header:
     if min(shape, default=0) < 0 or not fits_memory(shape, dtype.itemsize):
         raise FileError(f"{where}: truncated or altered: no array can have the shape {list(shape)} of {dtype}")
     return shape, fortran, dtype
+
+
+def whole_row(where: str, array: AnyArray) -> AnyArray:
+    """A row of whole numbers, as `whole_numbers`; a column [K, 1] is a row. Raises FileError for other shapes."""
+    row = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
+    if row.ndim != 1:
+        raise FileError(f"{where} is {array.dtype}{list(array.shape)}; a 1-D array of integers is needed")
+    return whole_numbers(where, row)
+
+
+def whole_numbers(where: str, array: AnyArray) -> AnyArray:
+    """The array as integers: booleans as 0 and 1, floats as int64 where every one is whole.
+
+    Raises FileError for any other type or value.
+    """
+    if array.dtype.kind in "iu":
+        return array
+    if array.dtype.kind == "b":
+        return frozen(array.astype(np.int8))
+    if array.dtype.kind != "f":
+        raise FileError(f"{where} is {array.dtype}{list(array.shape)}; integers are needed")
+    # Beyond 2^53 a float skips whole numbers, so what it stands for is not known.
+    wrong = ~(np.abs(array) <= _MOST_WHOLE) | (array != np.floor(array))
+    if wrong.any():
+        found = array[wrong].flat[0]
+        raise FileError(f"{where} is {array.dtype}{list(array.shape)} with the value {found}; integers are needed")
+    return frozen(array.astype(np.int64))
 
 
 def class_count(labels: AnyArray) -> int | None:

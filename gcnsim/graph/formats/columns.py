@@ -100,6 +100,11 @@ def layout_of(sample: Sample, chosen: Sequence[str] | None, *, names: bool, wher
     return Layout(separator, width, ends, skip, ignored, weight)
 
 
+def ends_of_header(header: Sequence[str], chosen: Sequence[str] | None, where: str) -> Ends:
+    """The ends of a table whose columns all have names. Raises FileError as `layout_of` does."""
+    return _ends(header, (), where) if chosen is None else _chosen(chosen, header, len(header), where)
+
+
 def two_columns(text: str, path: str) -> tuple[str, str]:
     """The two columns that `text` names, as in `source,target`. Raises ScenarioError, the path first, for others."""
     words = [word.strip() for word in text.split(",")]

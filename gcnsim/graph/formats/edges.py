@@ -67,10 +67,20 @@ def read_edges(data: bytes, name: str, *, where: str, ids: str = NUMBERS, ends: 
         names=True,
     )
     ignored = (*layout.ignored, *attributes)
-    if compact:
-        return _compact(pairs.rows, pairs.cols, layout.ends.two_kinds, name, where, ignored)
-    second = int(pairs.rows.max()) + 1 if layout.ends.two_kinds else 0
-    rows, cols = pairs.rows, pairs.cols + second if second else pairs.cols
+    return graph_of_pairs(pairs.rows, pairs.cols, layout.ends.two_kinds, ids, name, where=where, ignored=ignored)
+
+
+def graph_of_pairs(
+    rows: AnyArray, cols: AnyArray, two_kinds: bool, ids: str, name: str, *, where: str, ignored: tuple[str, ...] = ()
+) -> Graph:
+    """The graph of the ends of its edges, integers[E] (at least 1); ids: `numbers`, from 0, or `compact`.
+
+    two_kinds: rows and cols number nodes of two kinds, each for itself. Raises GraphError as `read_edges` does.
+    """
+    if ids == "compact":
+        return _compact(rows, cols, two_kinds, name, where, ignored)
+    second = int(rows.max()) + 1 if two_kinds else 0
+    cols = cols + second if second else cols
     nodes, unused = _node_count(rows, cols, where)
     graph = build_csr(rows, cols, nodes, name, ignored=ignored, where=where)
     return replace(graph, unused_ids=unused, cleaning=replace(graph.cleaning, second_kind_from=second))

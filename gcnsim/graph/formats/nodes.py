@@ -8,7 +8,6 @@ for several classes per node; `train_mask`, `val_mask`, `test_mask` [N] of 0 and
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,12 +15,16 @@ from typing import Any
 import numpy as np
 
 from gcnsim.errors import FileError, plural
-from gcnsim.graph.formats.arrays import opened, read_arrays
+from gcnsim.graph.formats.arrays import opened, whole_row
+from gcnsim.graph.formats.contents import contents_of
 from gcnsim.graph.formats.layouts import layout_of
+from gcnsim.graph.formats.node_arrays import Found, node_arrays
 from gcnsim.graph.formats.npz import MOST_CLASSES, MOST_WIDTH
+from gcnsim.graph.formats.splits import MASKS
 from gcnsim.ids import AnyArray, BoolArray, frozen
 
-MASKS = ("train_mask", "val_mask", "test_mask")
+__all__ = ["MASKS", "SPARSE", "NodeArrays", "check_features", "named_arrays", "read_nodes"]
+
 SPARSE = ("x_data", "x_indices", "x_indptr", "x_shape")
 
 
@@ -30,12 +33,14 @@ class NodeArrays:
     """Checked arrays of the N nodes; None where the source says nothing.
 
     features: float32[N, F], or a canonical scipy csr_array of float32. labels: int64[N], -1 unknown; or float32[N, C]
-    in 0..1. masks: train, val, test, bool[N], disjoint.
+    in 0..1. masks: train, val, test, bool[N], disjoint. notes: a line for each reading that was chosen, such as the
+    first of several splits.
     """
 
     features: Any | None = None
     labels: AnyArray | None = None
     masks: tuple[BoolArray, BoolArray, BoolArray] | None = None
+    notes: tuple[str, ...] = ()
 
 
 def read_nodes(path: str | Path, nodes: int, *, features: bool = True, labels: bool = True) -> NodeArrays:
@@ -49,14 +54,12 @@ def read_nodes(path: str | Path, nodes: int, *, features: bool = True, labels: b
     if source.is_dir():
         found = layout_of(source).arrays(nodes, wanted)
     elif zipfile.is_zipfile(source):
-        found = read_arrays(source, wanted)
+        with opened(source) as archive:
+            found = node_arrays(archive, nodes, wanted)
     else:
         return NodeArrays()
-    return NodeArrays(
-        _features(where, found, nodes),
-        _labels(where, found["labels"], nodes) if "labels" in found else None,
-        _masks(where, found, nodes),
-    )
+    given = _Given(where, found)
+    return NodeArrays(_features(given, nodes), _labels(given, nodes), _masks(given, nodes), found.notes)
 
 
 def check_features(path: str | Path) -> None:
@@ -67,8 +70,9 @@ def check_features(path: str | Path) -> None:
     if Path(path).is_dir() or not zipfile.is_zipfile(path):
         return
     with opened(Path(path)) as archive:
-        for name in ("x", "x_data"):
-            if name in archive:
+        held = contents_of(archive)
+        for name in (held.features, held.sparse.get("data")):
+            if name is not None:
                 archive.check_finite(name)
 
 
@@ -88,47 +92,69 @@ def named_arrays(held: NodeArrays) -> dict[str, AnyArray]:
     return arrays
 
 
-def _features(path: str, found: Mapping[str, AnyArray], nodes: int) -> Any | None:
-    if any(name in found for name in SPARSE[:3]):
-        matrix = _sparse(path, found, nodes)
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """The arrays of the source at `path`, and how it calls them."""
+
+    path: str
+    found: Found
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.found.arrays
+
+    def __getitem__(self, name: str) -> AnyArray:
+        return self.found.arrays[name]
+
+    def spelled(self, name: str) -> str:
+        """The source's own name of the array."""
+        return self.found.spelled.get(name, name)
+
+    def where(self, name: str) -> str:
+        """How messages begin that are about the array."""
+        return f"{self.path}: {self.spelled(name)!r}"
+
+
+def _features(given: _Given, nodes: int) -> Any | None:
+    if any(name in given for name in SPARSE[:3]):
+        matrix = _sparse(given, nodes)
         values = matrix.data
-    elif "x" in found:
-        matrix = values = _float32(path, "x", found["x"])
+    elif "x" in given:
+        matrix = values = _float32(given, "x")
     else:
         return None
     if matrix.ndim != 2 or matrix.shape[0] != nodes or matrix.shape[1] < 1:
-        raise FileError(f"{path}: features have shape {list(matrix.shape)}; [{nodes}, 1 or more] is needed")
+        raise FileError(f"{given.path}: features have shape {list(matrix.shape)}; [{nodes}, 1 or more] is needed")
     if not np.isfinite(values).all():
-        raise FileError(f"{path}: the features hold values that are not finite in float32")
+        raise FileError(f"{given.path}: the features hold values that are not finite in float32")
     return matrix
 
 
-def _float32(path: str, name: str, array: AnyArray) -> AnyArray:
+def _float32(given: _Given, name: str) -> AnyArray:
+    array = given[name]
     if array.dtype.kind not in "fiub":
-        raise FileError(f"{path}: {name!r} is {array.dtype}{list(array.shape)}; numbers are needed")
+        raise FileError(f"{given.where(name)} is {array.dtype}{list(array.shape)}; numbers are needed")
     with np.errstate(over="ignore"):  # found again as values that are not finite
         return frozen(array.astype(np.float32, copy=False))
 
 
-def _sparse(path: str, found: Mapping[str, AnyArray], nodes: int) -> Any:
+def _sparse(given: _Given, nodes: int) -> Any:
     """The scipy csr_array with sorted columns and no duplicates, after checking what scipy takes on trust."""
     from scipy.sparse import csr_array
 
-    missing = [name for name in SPARSE if name not in found]
+    path, missing = given.path, [name for name in SPARSE if name not in given]
     if missing:
         raise FileError(f"{path}: sparse features need {', '.join(SPARSE)}; missing: {', '.join(missing)}")
-    data = _float32(path, "x_data", found["x_data"])
-    indices, indptr, shape = (_whole(path, name, found[name]) for name in SPARSE[1:])
+    data = _float32(given, "x_data")
+    indices, indptr, shape = (whole_row(given.where(name), given[name]) for name in SPARSE[1:])
     if shape.size != 2 or shape[0] != nodes or not 0 < shape[1] <= MOST_WIDTH:
-        raise FileError(f"{path}: 'x_shape' is {shape.tolist()}; [{nodes}, 1 or more] is needed")
+        raise FileError(f"{given.where('x_shape')} is {shape.tolist()}; [{nodes}, 1 or more] is needed")
     if indptr.size != nodes + 1 or indptr[0] != 0 or indptr[-1] != indices.size or (indptr[1:] < indptr[:-1]).any():
-        raise FileError(f"{path}: 'x_indptr' must rise from 0 to {indices.size} in {nodes + 1} values")
+        raise FileError(f"{given.where('x_indptr')} must rise from 0 to {indices.size} in {nodes + 1} values")
     if indices.size and not (indices.min() >= 0 and indices.max() < shape[1]):
-        raise FileError(
-            f"{path}: 'x_indices' run from {indices.min()} to {indices.max()}; {shape[1]} columns are there"
-        )
+        run = f"run from {indices.min()} to {indices.max()}"
+        raise FileError(f"{given.where('x_indices')} {run}; {shape[1]} columns are there")
     if data.shape != indices.shape:
-        raise FileError(f"{path}: 'x_data' has shape {list(data.shape)}; {list(indices.shape)} is needed")
+        raise FileError(f"{given.where('x_data')} has shape {list(data.shape)}; {list(indices.shape)} is needed")
     rows = (data, indices.astype(np.int32, copy=False), indptr.astype(np.int64, copy=False))
     matrix = csr_array(rows, shape=(nodes, int(shape[1])))
     if not matrix.has_canonical_format:
@@ -137,42 +163,40 @@ def _sparse(path: str, found: Mapping[str, AnyArray], nodes: int) -> Any:
     return matrix
 
 
-def _whole(path: str, name: str, array: AnyArray) -> AnyArray:
-    if array.dtype.kind not in "iu" or array.ndim != 1:
-        raise FileError(f"{path}: {name!r} is {array.dtype}{list(array.shape)}; a 1-D array of integers is needed")
-    return array
-
-
-def _labels(path: str, labels: AnyArray, nodes: int) -> AnyArray | None:
-    """As in `NodeArrays`; None when not a single one is known."""
+def _labels(given: _Given, nodes: int) -> AnyArray | None:
+    """As in `NodeArrays`; None when there are none, or not a single one is known."""
+    if "labels" not in given:
+        return None
+    labels, path, where = given["labels"], given.path, given.where("labels")
     if labels.ndim == 2 and labels.shape[0] == nodes and labels.shape[1] > 0:
-        several = _float32(path, "labels", labels)
+        several = _float32(given, "labels")
         if not ((several >= 0) & (several <= 1)).all():
-            raise FileError(f"{path}: 'labels' of several classes per node must be 0 to 1")
+            raise FileError(f"{where} of several classes per node must be 0 to 1")
         return several
     if labels.shape != (nodes,):
         raise FileError(f"{path}: labels have shape {list(labels.shape)}; [{nodes}] or [{nodes}, classes] is needed")
-    known = _whole(path, "labels", labels)
+    known = whole_row(where, labels)
     if known.max() >= MOST_CLASSES:
-        raise FileError(f"{path}: 'labels' run up to {known.max()}; at most {MOST_CLASSES} classes are allowed")
+        raise FileError(f"{where} run up to {known.max()}; at most {MOST_CLASSES} classes are allowed")
     return frozen(np.maximum(known.astype(np.int64), -1)) if known.max() >= 0 else None
 
 
-def _masks(path: str, found: Mapping[str, AnyArray], nodes: int) -> tuple[BoolArray, BoolArray, BoolArray] | None:
-    there = [name for name in MASKS if name in found]
+def _masks(given: _Given, nodes: int) -> tuple[BoolArray, BoolArray, BoolArray] | None:
+    there = [given.spelled(name) for name in MASKS if name in given]
     if not there:
         return None
     if len(there) < len(MASKS):
-        raise FileError(f"{path}: only {', '.join(there)}; all of {', '.join(MASKS)} are needed, or none")
+        raise FileError(f"{given.path}: only {', '.join(there)}; all of {', '.join(MASKS)} are needed, or none")
     for name in MASKS:
-        mask = found[name]
+        mask = given[name]
         if mask.shape != (nodes,) or mask.dtype.kind not in "iub" or mask.min() < 0 or mask.max() > 1:
             raise FileError(
-                f"{path}: {name!r} is {mask.dtype}{list(mask.shape)}; [{nodes}] of zeros and ones is needed"
+                f"{given.where(name)} is {mask.dtype}{list(mask.shape)}; [{nodes}] of zeros and ones is needed"
             )
-    train, val, test = (frozen(found[name].astype(np.bool_)) for name in MASKS)
+    train, val, test = (frozen(given[name].astype(np.bool_)) for name in MASKS)
     for first, second, here in ((0, 1, train & val), (0, 2, train & test), (1, 2, val & test)):
         if here.any():
             shared = plural(int(np.count_nonzero(here)), "node")
-            raise FileError(f"{path}: {MASKS[first]} and {MASKS[second]} have {shared} in common; allowed: none")
+            both = f"{given.spelled(MASKS[first])} and {given.spelled(MASKS[second])}"
+            raise FileError(f"{given.path}: {both} have {shared} in common; allowed: none")
     return train, val, test

@@ -18,6 +18,14 @@ from tests.gcnsim.graph.formats.layouts.published import (
     write_reddit,
     write_saint,
 )
+from tests.gcnsim.graph.formats.layouts.tools import (
+    write_arrays,
+    write_dgl_csv,
+    write_gnnlab,
+    write_graphbolt,
+    write_igb,
+    write_pagraph,
+)
 
 
 def _masks(dataset: Dataset) -> list[list[int]]:
@@ -89,6 +97,45 @@ def test_without_masks_the_labelled_nodes_are_split_by_the_structure(saved: Call
     assert sorted(node for nodes in found for node in nodes) == np.flatnonzero(labels >= 0).tolist()
     again = saved("renamed", labels=labels, train_mask=None, val_mask=None, test_mask=None)
     assert _masks(load_dataset(Options(graph=again, seed=3))) == found
+
+
+def test_a_split_of_node_numbers_is_the_split_that_is_trained_on(saved: Callable[..., str]) -> None:
+    none = {"train_mask": None, "val_mask": None, "test_mask": None}
+    for names in (("train_idx", "val_idx", "test_idx"), ("idx_train", "idx_valid", "idx_test")):
+        split = dict(zip(names, (np.array([9, 0]), np.array([4]), np.array([2, 3, 5])), strict=True))
+        dataset = load_dataset(Options(graph=saved(**none, **split)))
+        assert _masks(dataset) == [[0, 9], [4], [2, 3, 5]]
+        assert dataset.notes == ()
+
+
+def test_how_the_file_was_read_is_noted(saved: Callable[..., str]) -> None:
+    table = np.zeros((3, 10), bool)
+    table[0, :4] = table[1:, 4:8] = True
+    none = {"train_mask": None, "val_mask": None, "test_mask": None}
+    several = {"train_masks": table, "val_masks": table[[1, 0, 0]], "test_masks": np.zeros((3, 10), bool)}
+    path = saved(**none, **several, year=np.arange(10))
+    dataset = load_dataset(Options(graph=path))
+    assert _masks(dataset) == [[0, 1, 2, 3], [4, 5, 6, 7], []]
+    assert dataset.notes == ("ring: the first of 3 splits in train_masks, val_masks, test_masks",)
+    assert "year" in dataset.graph.cleaning.ignored
+    assert "splits 2 to 3 of train_masks, val_masks, test_masks" in dataset.graph.cleaning.ignored
+
+
+def test_a_split_that_is_drawn_is_noted(saved: Callable[..., str]) -> None:
+    path = saved(train_mask=None, val_mask=None, test_mask=None)
+    drawn = "no split in the file: 60 % train, 20 % validate, 20 % test of the labelled nodes, drawn at random"
+    assert load_dataset(Options(graph=path)).notes == (f"ring: {drawn}",)
+    assert load_dataset(Options()).notes == ()
+
+
+@pytest.mark.parametrize(
+    "write", [write_pagraph, write_graphbolt, write_dgl_csv, write_igb, write_gnnlab, write_arrays]
+)
+def test_the_folder_of_a_known_tool_is_a_data_set(write: Callable[[Path], Path], tmp_path: Path) -> None:
+    dataset = load_dataset(Options(graph=str(write(tmp_path / "data"))))
+    assert (dataset.name, dataset.classes, dataset.multilabel) == ("data", 2, False)
+    assert dataset.features.rows(np.arange(10)).tolist() == FEATURES.tolist()
+    assert _masks(dataset) == list(SPLIT.values())
 
 
 def test_labels_of_several_classes_are_kept(saved: Callable[..., str]) -> None:

@@ -5,34 +5,61 @@ from __future__ import annotations
 from pathlib import Path
 
 from gcnsim.errors import FileError
-from gcnsim.graph.formats.layouts.closed import refuse_pickles
+from gcnsim.graph.formats.layouts.array_folder import ArrayFolder
+from gcnsim.graph.formats.layouts.closed import refuse_pickles, refuse_relations
 from gcnsim.graph.formats.layouts.dgl import DglFacts, DglFolder
+from gcnsim.graph.formats.layouts.dgl_csv import DglCsvFolder
+from gcnsim.graph.formats.layouts.gnnlab import GnnLabFolder
+from gcnsim.graph.formats.layouts.graphbolt import GraphBoltFolder
+from gcnsim.graph.formats.layouts.igb import IgbFolder
 from gcnsim.graph.formats.layouts.layout import Layout
 from gcnsim.graph.formats.layouts.ogb import OgbFolder
+from gcnsim.graph.formats.layouts.pagraph import PaGraphFolder
 from gcnsim.graph.formats.layouts.reddit import RedditPair
 from gcnsim.graph.formats.layouts.saint import SaintFolder
 
 __all__ = ["DglFacts", "DglFolder", "Layout", "layout_of"]
 
-_READ: tuple[type[RedditPair] | type[OgbFolder] | type[SaintFolder] | type[DglFolder], ...] = (
+_READ = (
     RedditPair,
     OgbFolder,
     SaintFolder,
     DglFolder,
+    GraphBoltFolder,
+    DglCsvFolder,
+    IgbFolder,
+    GnnLabFolder,
+    PaGraphFolder,
+    ArrayFolder,
 )
+
+_LOOKED_FOR = (
+    "OGB (raw/edge.csv.gz or raw/data.npz), Reddit (reddit_data.npz with reddit_graph.npz), GraphSAINT (adj_full.npz), "
+    "PaGraph (adj.npz), GraphBolt (metadata.yaml), DGL's CSV (meta.yaml), DGL's partitions (NAME.json with part0/), "
+    "IGB (paper__cites__paper/edge_index.npy), GNNLab (meta.txt with indptr.bin), arrays (edge_index.npy)"
+)
+_MOST_LISTED = 8
 
 
 def layout_of(folder: Path) -> Layout:
     """The layout of the files in `folder`, or in its `raw/`.
 
-    Raises FileError when none is there, and for one that is pickles, which are never opened.
+    Raises FileError when none is there, for several kinds of nodes, and for pickles, which are never opened.
     """
     for kind in _READ:
-        found = kind.found(folder)
+        found: Layout | None = kind.found(folder)
         if found is not None:
             return found
+    refuse_relations(folder)
     refuse_pickles(folder)
-    raise FileError(
-        f"{folder}: not a known data set; known: reddit_data.npz with reddit_graph.npz, OGB's raw/edge.csv.gz or "
-        "raw/data.npz, GraphSAINT's adj_full.npz, DGL's partitions"
-    )
+    raise FileError(f"{folder}: no graph in this folder, which holds {_listed(folder)}; looked for: {_LOOKED_FOR}")
+
+
+def _listed(folder: Path) -> str:
+    """What is in the folder, the first few by name."""
+    try:
+        names = sorted(f"{item.name}/" if item.is_dir() else item.name for item in folder.iterdir())
+    except OSError as error:
+        raise FileError(f"{folder}: cannot be listed: {error.strerror}") from None
+    more = f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else ""
+    return (", ".join(names[:_MOST_LISTED]) or "nothing") + more

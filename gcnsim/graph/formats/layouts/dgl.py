@@ -15,9 +15,9 @@ from typing import Any
 
 from gcnsim.errors import FileError
 from gcnsim.graph.csr import Graph
+from gcnsim.graph.formats.node_arrays import Found
 from gcnsim.graph.formats.size import Size
 from gcnsim.graph.formats.source import file_text
-from gcnsim.ids import AnyArray
 
 _MOST_BYTES = 2**24
 """Of a JSON that is looked at: DGL's are a few kB."""
@@ -93,10 +93,10 @@ class DglFolder:
             "convert it with DGL as docs/files.md shows (gcnsim graph info prints what the JSON says)"
         )
 
-    def arrays(self, nodes: int, wanted: Collection[str]) -> dict[str, AnyArray]:
+    def arrays(self, nodes: int, wanted: Collection[str]) -> Found:
         """As `graph`."""
         self.graph(self.config.stem)
-        return {}
+        return Found({})
 
     def size(self, *, features: bool) -> Size:
         """As `graph`."""

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from pathlib import Path
 from typing import Protocol
 
-import numpy as np
-
 from gcnsim.errors import FileError
 from gcnsim.graph.csr import Graph
+from gcnsim.graph.formats.node_arrays import Found
 from gcnsim.graph.formats.size import Size
-from gcnsim.ids import AnyArray, BoolArray, frozen
+from gcnsim.ids import AnyArray
 
 
 class Layout(Protocol):
@@ -20,7 +19,7 @@ class Layout(Protocol):
     def graph(self, name: str) -> Graph:
         """The graph, with the widths of features and labels. Raises FileError, GraphError as `load_graph`."""
 
-    def arrays(self, nodes: int, wanted: Collection[str]) -> dict[str, AnyArray]:
+    def arrays(self, nodes: int, wanted: Collection[str]) -> Found:
         """Those of the `wanted` arrays, named as in `gcnsim.graph.formats.nodes`, that the files hold.
 
         Raises FileError.
@@ -36,21 +35,6 @@ def home_of(folder: Path, *names: str) -> Path | None:
         if all((home / name).is_file() for name in names):
             return home
     return None
-
-
-def mask_of(where: str, ids: AnyArray, nodes: int) -> BoolArray:
-    """bool[nodes], True at `ids`. Raises FileError for ids that are no node."""
-    if ids.size and (ids.dtype.kind not in "iu" or ids.min() < 0 or ids.max() >= nodes):
-        raise FileError(f"{where}: node ids run from {ids.min()} to {ids.max()}; 0 to {nodes - 1} are allowed")
-    mask = np.zeros(nodes, dtype=np.bool_)
-    mask[ids.astype(np.int64)] = True
-    return frozen(mask)
-
-
-def masks_of(named: Iterable[tuple[str, AnyArray]], nodes: int) -> dict[str, AnyArray]:
-    """The three masks from the ids of train, val and test, each with the name of where they stand."""
-    names = ("train_mask", "val_mask", "test_mask")
-    return {name: mask_of(where, ids, nodes) for name, (where, ids) in zip(names, named, strict=True)}
 
 
 def check_rows(where: str, what: str, shape: tuple[int, ...], nodes: int) -> None:

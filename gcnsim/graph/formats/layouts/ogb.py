@@ -19,12 +19,16 @@ from gcnsim.errors import FileError
 from gcnsim.graph.build import build_csr
 from gcnsim.graph.csr import Graph
 from gcnsim.graph.formats.arrays import class_count, opened
-from gcnsim.graph.formats.layouts.layout import check_rows, home_of, masks_of
+from gcnsim.graph.formats.layouts.layout import check_rows, home_of
 from gcnsim.graph.formats.layouts.numbers import columns_of, read_column, read_numbers
+from gcnsim.graph.formats.node_arrays import Found
 from gcnsim.graph.formats.size import Size, text_size
+from gcnsim.graph.formats.splits import masks_of
 from gcnsim.ids import AnyArray
 
 _PARTS = ("train", "valid", "test")
+_TEXTS = ("edge", "num-node-list", "num-edge-list", "node-feat", "node-label")
+_ARRAYS = ("edge_index", "num_nodes_list", "num_edges_list", "node_feat")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +70,11 @@ class OgbFolder:
             name,
             features=None if shape is None else shape[-1],
             classes=None if labels is None else class_count(labels),
+            ignored=self._unread(),
             where=str(where),
         )
 
-    def arrays(self, nodes: int, wanted: Collection[str]) -> dict[str, AnyArray]:
+    def arrays(self, nodes: int, wanted: Collection[str]) -> Found:
         """Features and labels as far as they are there; masks of the only split."""
         found: dict[str, AnyArray] = {}
         if "x" in wanted and self._feature_shape() is not None:
@@ -82,7 +87,7 @@ class OgbFolder:
         if split is not None:
             files = [_either(split, part) for part in _PARTS]
             found |= masks_of([(str(file), read_column(file, np.int64)) for file in files], nodes)
-        return found
+        return Found(found)
 
     def size(self, *, features: bool) -> Size:
         """From the headers of the archives; of text by counting."""
@@ -95,6 +100,14 @@ class OgbFolder:
         width = columns_of(file) if features and file.is_file() else 0
         lines, text = text_size(self.raw / "edge.csv.gz")
         return Size(nodes, 2 * lines, text + 4 * nodes * width + 8 * nodes)
+
+    def _unread(self) -> tuple[str, ...]:
+        """Files, or arrays of the archive, that hold more than is read."""
+        if self.archived:
+            with opened(self.raw / "data.npz") as archive:
+                return tuple(name for name in archive.names() if name not in _ARRAYS)
+        names = sorted(item.name for item in self.raw.glob("*.csv.gz"))
+        return tuple(name for name in names if name.removesuffix(".csv.gz") not in _TEXTS)
 
     def _nodes(self) -> int:
         if self.archived:

@@ -15,11 +15,13 @@ from gcnsim.errors import FileError
 from gcnsim.graph.csr import Graph
 from gcnsim.graph.formats.arrays import Archive, class_count, opened
 from gcnsim.graph.formats.layouts.layout import check_classes, check_rows, home_of
+from gcnsim.graph.formats.node_arrays import Found
 from gcnsim.graph.formats.npz import read_npz, stored_size
 from gcnsim.graph.formats.size import Size
 from gcnsim.ids import AnyArray
 
 DATA, GRAPHS = "reddit_data.npz", ("reddit_graph.npz", "reddit_self_loop_graph.npz")
+_READ = ("feature", "label", "node_types")
 _TYPES = ("train_mask", "val_mask", "test_mask")
 
 
@@ -44,10 +46,13 @@ class RedditPair:
         graph = read_npz(self.matrix, name)
         with opened(self.data) as archive:
             shape, labels = archive.shape("feature"), self._labels(archive, graph.nodes)
+            unused = tuple(name for name in archive.names() if name not in _READ)
         check_rows(str(self.data), "features", shape, graph.nodes)
-        return replace(graph, features=shape[1] if len(shape) == 2 else None, classes=class_count(labels))
+        cleaning = replace(graph.cleaning, ignored=(*graph.cleaning.ignored, *unused))
+        features = shape[1] if len(shape) == 2 else None
+        return replace(graph, features=features, classes=class_count(labels), cleaning=cleaning)
 
-    def arrays(self, nodes: int, wanted: Collection[str]) -> dict[str, AnyArray]:
+    def arrays(self, nodes: int, wanted: Collection[str]) -> Found:
         """Features, labels, and masks from the node types."""
         found: dict[str, AnyArray] = {}
         with opened(self.data) as archive:
@@ -61,7 +66,7 @@ class RedditPair:
             raise FileError(
                 f"{self.data}: 'node_types' run from {types.min()} to {types.max()}; 1 train, 2 validation, 3 test"
             )
-        return found | {name: types == kind for kind, name in enumerate(_TYPES, start=1)}
+        return Found(found | {name: types == kind for kind, name in enumerate(_TYPES, start=1)})
 
     def size(self, *, features: bool) -> Size:
         """From the headers of both archives."""

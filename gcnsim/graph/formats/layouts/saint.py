@@ -18,10 +18,12 @@ import numpy as np
 from gcnsim.errors import FileError
 from gcnsim.graph.csr import Graph
 from gcnsim.graph.formats.arrays import class_count, npy_shape, opened, read_npy
-from gcnsim.graph.formats.layouts.layout import check_classes, check_rows, home_of, masks_of
+from gcnsim.graph.formats.layouts.layout import check_classes, check_rows, home_of
+from gcnsim.graph.formats.node_arrays import Found
 from gcnsim.graph.formats.npz import read_npz, stored_size
 from gcnsim.graph.formats.size import Size
 from gcnsim.graph.formats.source import file_text
+from gcnsim.graph.formats.splits import masks_of
 from gcnsim.ids import AnyArray
 
 MATRIX, FEATURES, CLASSES, ROLES = "adj_full.npz", "feats.npy", "class_map.json", "role.json"
@@ -52,7 +54,7 @@ class SaintFolder:
             classes = class_count(_labels(self.home / CLASSES, graph.nodes))
         return replace(graph, features=features, classes=classes)
 
-    def arrays(self, nodes: int, wanted: Collection[str]) -> dict[str, AnyArray]:
+    def arrays(self, nodes: int, wanted: Collection[str]) -> Found:
         """Features, labels and masks as far as they are there."""
         found: dict[str, AnyArray] = {}
         if "x" in wanted and (self.home / FEATURES).is_file():
@@ -62,7 +64,7 @@ class SaintFolder:
             found["labels"] = _labels(self.home / CLASSES, nodes)
         if (self.home / ROLES).is_file():
             found |= _masks(self.home / ROLES, nodes)
-        return found
+        return Found(found)
 
     def size(self, *, features: bool) -> Size:
         """From headers; JSON by the bytes of its text, which its objects take several times over."""

@@ -28,12 +28,26 @@ from tests.gcnsim.graph.formats.layouts.published import (
     write_saint,
     zipped,
 )
+from tests.gcnsim.graph.formats.layouts.tools import (
+    write_arrays,
+    write_dgl_csv,
+    write_gnnlab,
+    write_graphbolt,
+    write_igb,
+    write_pagraph,
+)
 
 WRITERS: dict[str, Callable[[Path], Path]] = {
     "reddit": write_reddit,
     "ogb_text": write_ogb_text,
     "ogb_arrays": write_ogb_arrays,
     "saint": write_saint,
+    "pagraph": write_pagraph,
+    "graphbolt": write_graphbolt,
+    "dgl_csv": write_dgl_csv,
+    "igb": write_igb,
+    "gnnlab": write_gnnlab,
+    "arrays": write_arrays,
 }
 
 
@@ -72,6 +86,15 @@ def test_self_loops_of_reddit_are_dropped(tmp_path: Path) -> None:
     graph = load_graph(write_reddit(tmp_path, self_loop=True))
     assert graph.cleaning.self_loops_dropped == NODES
     assert graph.content_hash() == ring().content_hash()
+
+
+def test_what_a_published_folder_holds_beside_is_named(tmp_path: Path) -> None:
+    assert "node_ids" in load_graph(write_reddit(tmp_path / "reddit")).cleaning.ignored
+    assert "node_year" in load_graph(write_ogb_arrays(tmp_path / "arrays")).cleaning.ignored
+    text = write_ogb_text(tmp_path / "text")
+    assert load_graph(text).cleaning.ignored == ()
+    zipped(text / "raw" / "edge-feat.csv.gz", "1.0\n" * NODES)
+    assert load_graph(text).cleaning.ignored == ("edge-feat.csv.gz",)
 
 
 def test_ogb_without_features_labels_or_split_is_a_bare_graph(tmp_path: Path) -> None:
@@ -138,7 +161,7 @@ def test_planetoid_is_named_as_pickles_and_never_opened(tmp_path: Path) -> None:
 
 
 def test_processed_files_and_foreign_folders_are_named(tmp_path: Path) -> None:
-    with pytest.raises(FileError, match=r"not a known data set; known: reddit_data\.npz with reddit_graph\.npz"):
+    with pytest.raises(FileError, match=r"no graph in this folder, which holds nothing; looked for: OGB "):
         load_graph(tmp_path)
     (tmp_path / "processed").mkdir()
     (tmp_path / "processed" / "data.pt").write_bytes(pickle.dumps(_Trap(tmp_path / "sprung")))
@@ -221,7 +244,7 @@ def test_a_truncated_dgl_json_is_named(tmp_path: Path) -> None:
 _REDDIT = [
     ({"feature": FEATURES[:9]}, "features have shape [9, 3]; 10 rows, one for each node, are needed"),
     ({"label": LABELS[:9]}, "labels have shape [9]; 10 rows"),
-    ({"label": LABELS + 0.5}, "'label' is float64[10]; a 1-D array of integers is needed"),
+    ({"label": LABELS + 0.5}, "'label' is float64[10] with the value 0.5; integers are needed"),
     ({"label": LABELS - 5}, "'label': a class of -5; whole numbers from 0 are allowed"),
     ({"label": LABELS + 10**7}, "'labels' run up to 10000001; at most 1000000 classes are allowed"),
     ({"node_types": np.full(NODES, 4)}, "'node_types' run from 4 to 4; 1 train, 2 validation, 3 test"),

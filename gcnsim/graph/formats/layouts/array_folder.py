@@ -1,0 +1,42 @@
+"""A folder of `.npy` files by the names of `array_names`: edges, features, labels and split, an array a file."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from gcnsim.graph.csr import Graph
+from gcnsim.graph.formats.array_sources import NpyFiles
+from gcnsim.graph.formats.contents import contents_of
+from gcnsim.graph.formats.node_arrays import Found, node_arrays
+from gcnsim.graph.formats.npz import graph_of_arrays, stored_size
+from gcnsim.graph.formats.size import Size
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayFolder:
+    """source: the files."""
+
+    source: NpyFiles
+
+    @classmethod
+    def found(cls, folder: Path) -> ArrayFolder | None:
+        """The layout in `folder` or its `raw/`; None where no file is named as edges are."""
+        for home in (folder, folder / "raw"):
+            source = NpyFiles.in_folder(home)
+            if contents_of(source).edges is not None:
+                return cls(source)
+        return None
+
+    def graph(self, name: str) -> Graph:
+        """The graph, with the widths of features and labels."""
+        return graph_of_arrays(self.source, name)
+
+    def arrays(self, nodes: int, wanted: Collection[str]) -> Found:
+        """Features, labels and masks as far as they are there."""
+        return node_arrays(self.source, nodes, wanted)
+
+    def size(self, *, features: bool) -> Size:
+        """From headers."""
+        return stored_size(self.source, features=features)

@@ -1,0 +1,204 @@
+"""A data set on disk of DGL's GraphBolt: `metadata.yaml`, and the arrays that it names.
+
+`graph.nodes` has the number of nodes, `graph.edges` a file: NumPy [2, E], or CSV without a header. `feature_data` names
+arrays of the nodes; a task has `train_set`, `validation_set` and `test_set`, each with `seeds` (node numbers; older
+releases say `seed_nodes`) and `labels`. Format: "YAML specification" of DGL's documentation of OnDiskDataset (2.x).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from gcnsim.errors import FileError
+from gcnsim.graph.build import build_csr
+from gcnsim.graph.csr import Graph
+from gcnsim.graph.formats.array_names import PARTS
+from gcnsim.graph.formats.array_sources import NpyFiles
+from gcnsim.graph.formats.arrays import class_count, npy_shape, read_npy, whole_numbers, whole_row
+from gcnsim.graph.formats.contents import contents_of
+from gcnsim.graph.formats.layouts.closed import refuse_kinds
+from gcnsim.graph.formats.layouts.document import Document
+from gcnsim.graph.formats.layouts.numbers import read_numbers
+from gcnsim.graph.formats.node_arrays import Found, node_arrays
+from gcnsim.graph.formats.npz import widths_of
+from gcnsim.graph.formats.size import Size, text_size
+from gcnsim.graph.formats.splits import mask_of
+from gcnsim.ids import AnyArray
+
+_SETS = {"train": "train_set", "val": "validation_set", "test": "test_set"}
+_SEEDS = ("seeds", "seed_nodes", "nodes", "node_ids")
+_NUMPY, _CSV = "numpy", "csv"
+
+
+@dataclass(frozen=True, slots=True)
+class _Sets:
+    """ids and labels of each part, as files; classes: as the task says; unused: what of the tasks is left out."""
+
+    ids: dict[str, Path]
+    labels: dict[str, Path]
+    classes: int | None = None
+    unused: tuple[str, ...] = ()
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphBoltFolder:
+    """said: what `metadata.yaml` says."""
+
+    said: Document
+
+    @classmethod
+    def found(cls, folder: Path) -> GraphBoltFolder | None:
+        """The layout in `folder`; None when it is another. Raises FileError for what GraphBolt has preprocessed."""
+        path = folder / "metadata.yaml"
+        if not path.is_file():
+            return None
+        said = Document.read(path)
+        if "graph_topology" in said.held:
+            raise FileError(
+                f"{path}: GraphBolt's preprocessed data set, whose graph is a pickle of PyTorch, never opened; "
+                "give the folder around it, which has the metadata.yaml that was preprocessed"
+            )
+        return cls(said)
+
+    def graph(self, name: str) -> Graph:
+        """The graph, with the widths of features and labels."""
+        nodes, table = self._nodes(), self._table()
+        features, sets = self._features(), self._sets()
+        widths = widths_of(features, nodes)
+        labels = self._labels(sets, nodes)
+        classes = sets.classes or (widths.classes if labels is None else class_count(labels))
+        unused = (*widths.unused, *self._unread(), *sets.unused)
+        where = str(self._edges().file("path"))
+        return build_csr(
+            table[0], table[1], nodes, name, features=widths.features, classes=classes, ignored=unused, where=where
+        )
+
+    def arrays(self, nodes: int, wanted: Collection[str]) -> Found:
+        """Features, and the first task's labels and sets."""
+        sets = self._sets()
+        found = node_arrays(self._features(), nodes, [name for name in wanted if name not in ("train_mask",)])
+        arrays = dict(found.arrays)
+        labels = self._labels(sets, nodes) if "labels" in wanted else None
+        if labels is not None:
+            arrays["labels"] = labels
+        for part, file in sets.ids.items():
+            arrays[f"{part}_mask"] = mask_of(str(file), _ids(file), nodes)
+        return Found(arrays, found.spelled, (*found.notes, *([sets.note] if sets.note else [])))
+
+    def size(self, *, features: bool) -> Size:
+        """From headers, of CSV by counting lines."""
+        edges, nodes, held = self._edges(), self._nodes(), self._features()
+        file = edges.file("path")
+        if edges.text("format") == _CSV:
+            lines, loaded = text_size(file)
+        else:
+            lines, loaded = math.prod(npy_shape(file)) // 2, 0
+        name = contents_of(held).features
+        return Size(nodes, 2 * lines, loaded + 8 * nodes + (held.nbytes(name) if features and name else 0))
+
+    def _nodes(self) -> int:
+        kinds = list(self.said.inner("graph").entries("nodes"))
+        if len(kinds) > 1:
+            names = [str(kind.held.get("type")) for kind in kinds]
+            refuse_kinds(str(self.said.path), "a GraphBolt data set", names)
+        if not kinds:
+            raise FileError(f"{self.said.path}: graph.nodes is missing; the number of nodes is needed")
+        return kinds[0].count("num")
+
+    def _edges(self) -> Document:
+        kinds = list(self.said.inner("graph").entries("edges"))
+        if len(kinds) != 1:
+            raise FileError(f"{self.said.path}: graph.edges has {len(kinds)} entries (kinds of edges); 1 is allowed")
+        return kinds[0]
+
+    def _table(self) -> AnyArray:
+        """Sources and targets, [2, E]."""
+        edges = self._edges()
+        file, form = edges.file("path"), edges.text("format")
+        if form == _CSV:
+            table = read_numbers(file, np.int64).T
+        elif form == _NUMPY:
+            table = whole_numbers(str(file), read_npy(file))
+        else:
+            raise edges.wrong("format", f"{_NUMPY} or {_CSV}")
+        if table.ndim != 2 or (table.size and table.shape[0] != 2):
+            sides = list(table.shape if form == _NUMPY else table.T.shape)
+            raise FileError(f"{file}: edges have shape {sides}; {'[2, E]' if form == _NUMPY else '[E, 2]'} is needed")
+        return table if table.size else np.empty((2, 0), np.int64)
+
+    def _entries(self) -> Iterator[Document]:
+        yield from self.said.entries("feature_data")
+
+    def _features(self) -> NpyFiles:
+        """The arrays of the nodes, by the names that the document gives them."""
+        files = {
+            entry.text("name"): entry.file("path")
+            for entry in self._entries()
+            if entry.held.get("domain") == "node" and entry.held.get("format") == _NUMPY
+        }
+        return NpyFiles(self.said.path.parent, files)
+
+    def _unread(self) -> tuple[str, ...]:
+        return tuple(
+            f"{entry.held.get('domain')} {entry.held.get('name')} ({entry.held.get('format')})"
+            for entry in self._entries()
+            if entry.held.get("domain") != "node" or entry.held.get("format") != _NUMPY
+        )
+
+    def _sets(self) -> _Sets:
+        tasks = list(self.said.entries("tasks"))
+        if not tasks:
+            return self._unnamed_sets()
+        task, others = tasks[0], tuple(f"task {other.held.get('name')}" for other in tasks[1:])
+        ids: dict[str, Path] = {}
+        labels: dict[str, Path] = {}
+        for part, key in _SETS.items():
+            for entry in task.entries(key):
+                for data in entry.entries("data"):
+                    if data.text("format") != _NUMPY:
+                        raise data.wrong("format", _NUMPY)
+                    if data.held.get("name") in _SEEDS:
+                        ids[part] = data.file("path")
+                    elif data.held.get("name") in ("labels", "label"):
+                        labels[part] = data.file("path")
+        pairs = any(len(npy_shape(file)) != 1 for file in ids.values())
+        if pairs or len(ids) < len(PARTS):
+            return _Sets({}, {}, unused=(f"task {task.held.get('name')} (no node numbers in all three sets)", *others))
+        classes = task.held.get("num_classes")
+        return _Sets(ids, labels, classes if type(classes) is int and classes > 0 else None, others)
+
+    def _unnamed_sets(self) -> _Sets:
+        """The files of `set/` by their names, where the document names no task."""
+        files = NpyFiles.in_folder(self.said.path.parent / "set")
+        split = contents_of(files).split
+        if len(split) < len(PARTS):
+            return _Sets({}, {})
+        ids = {part: files.files[found.name] for part, found in split.items()}
+        spelled = {part: f"{found.name.split('_')[0]}_labels" for part, found in split.items()}
+        labels = {part: files.files[name] for part, name in spelled.items() if name in files.files}
+        note = "split and labels are the files in set/, which metadata.yaml does not name"
+        return _Sets(ids, labels, note=note if labels else note.replace(" and labels are", " is"))
+
+    def _labels(self, sets: _Sets, nodes: int) -> AnyArray | None:
+        """int64[N], -1 where no set has a label; None where a set has none at all."""
+        if set(sets.labels) != set(sets.ids) or not sets.ids:
+            return None
+        labels = np.full(nodes, -1, np.int64)
+        for part, file in sets.labels.items():
+            ids, given = _ids(sets.ids[part]), whole_row(str(file), read_npy(file))
+            if ids.size != given.size:
+                raise FileError(f"{file}: {given.size} labels for {ids.size} nodes in {sets.ids[part].name}")
+            mask_of(str(sets.ids[part]), ids, nodes)
+            labels[ids] = given
+        return labels
+
+
+def _ids(file: Path) -> AnyArray:
+    found = read_npy(file)
+    return whole_row(str(file), found if found.size else np.empty(0, np.int64))
