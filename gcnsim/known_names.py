@@ -39,12 +39,14 @@ def meant_names(name: str, known: Iterable[str]) -> list[str]:
 
     >>> meant_names("redit", ["reddit", "yelp"]), meant_names("A100", ["a100-40", "a100-80", "h100"])
     (['reddit'], ['a100-40', 'a100-80'])
+    >>> meant_names("volume", ["vol", "cut"])
+    ['vol']
     >>> meant_names("h20", ["h200", "h100"]), meant_names("rtx-2080", ["rtx-2080-ti"])
     ([], [])
     """
     names = sorted(set(known))
     slips = {each: distance for each in names if (distance := _slip(_plain(name), _plain(each))) is not None}
-    family = [each for each in names if _in_family(name.lower().strip(), each.lower())]
+    family = [each for each in names if _in_family(name.lower().strip(), each.lower()) or _shortened(name, each)]
     if slips and (min(slips.values()) <= 1 or not family):
         return [min(slips, key=lambda each: (slips[each], each))]
     return family if len(family) <= MOST else []
@@ -91,6 +93,12 @@ def _in_family(name: str, known: str) -> bool:
         before = _rest(known[::-1], len(given))[::-1]
         return before[-1] in _SEPARATORS and not any(letter.isdigit() for letter in before)
     return False
+
+
+def _shortened(name: str, known: str) -> bool:
+    """Whether `known` is short for `name`: `vol` for volume. Numbers make another product."""
+    given, plain = _plain(name), _plain(known)
+    return len(plain) >= SHORTEST_WORD and given.startswith(plain) and given.isalpha()
 
 
 def _goes_on(given: str, rest: str) -> bool:

@@ -8,6 +8,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+from gcnsim.api.scenario_file import read_base
 from gcnsim.cli import main
 from gcnsim.cli.outputs import scenario_files
 from gcnsim.comparison.answers import read_answer
@@ -158,7 +159,11 @@ def readers() -> Iterator[Reader]:
     yield Reader(
         "scenario",
         text("s.yaml", SCENARIO, *(page.read_text(encoding="utf-8") for page in pages)),
-        lambda folder: (scenario_files(str(folder / "s.yaml")), load_scenario(folder / "s.yaml")),
+        lambda folder: (
+            scenario_files(str(folder / "s.yaml")),
+            load_scenario(folder / "s.yaml"),
+            read_base(folder / "s.yaml"),
+        ),
     )
     yield Reader(
         "question of a sweep",
