@@ -122,19 +122,18 @@ def what_if(
     """Predict iteration times of every combination asked for, recommend knobs, and try a step more of each.
 
     scenario: a file or plain data to start from (`gcnsim.scenario/1`); options replace its fields. A sequence gives a
-    row per value. method: None compares the usual ones, "all" every one; what is named may be recommended, or what
-    allow names, with a sampling rate of at least min_sampling_rate (0.1) and tau at most max_staleness (2). graph: a
-    file (also a stored profile), a `Graph`, or a graph of NetworkX, SciPy, PyTorch Geometric or DGL. ids: as of
-    `load_graph`. host: its device, GPUs per server and bandwidth stand where these are None; else they are t4, 2 (the
-    last server holds the rest) and 15Gbps. gpus: 6; iterations: 30; seed: 0. bandwidth: with its unit, or a network
-    (`10GbE`, `ethernet-25g`). epsilon, rate, cache: shares as numbers or percentages. calibration: a record of
-    `calibrate`. target_accuracy: a share of one on validation nodes, told by recorded `runs`, else by
-    target_iterations. overrides: `PATH=VALUE` on scenario fields. inject: faults, `KIND:name=value,...`. payload: how
-    boundary rows travel. measured: `[METHOD=]TIME`, or the path of a run or trace. partition_seeds: METIS seeds to try.
-    fidelity: `exact`, or `coarse` (None: from 192 GPUs). prices: `PriceBook.of`; None: the catalogue's. max_wait: what
-    the answer may take (`30s`). implementation: `released` counts what published code costs. progress, notice: told
-    what is done, and what to know before. processes: None: all cores. Raises GcnsimError (one line: path, value, what
-    is allowed).
+    row per value. method: None compares the usual ones, "all" every one; those named may be recommended, or those of
+    allow, with rates of at least min_sampling_rate (0.1), tau at most max_staleness (2). graph: a file (also a stored
+    profile), a `Graph`, or a graph of NetworkX, SciPy, PyTorch Geometric or DGL. ids: as of `load_graph`. host: its
+    device, GPUs per server and bandwidth stand where these are None; else they are t4, 2 (the last server holds the
+    rest) and 15Gbps. gpus: 6; iterations: 30; seed: 0. bandwidth: with its unit, or a network (`10GbE`,
+    `ethernet-25g`). epsilon, rate, cache: shares as numbers or percentages. calibration: a record of `calibrate`.
+    target_accuracy: a share of one on validation nodes, told by recorded `runs`, else by target_iterations. overrides:
+    `PATH=VALUE` on scenario fields. inject: faults, `KIND:name=value,...`. payload: how boundary rows travel. measured:
+    `[METHOD=]TIME`, or the path of a run or trace. partition_seeds: METIS seeds to try. fidelity: `exact`, or `coarse`
+    (None: from 192 GPUs). prices: `PriceBook.of`; None: the catalogue's. max_wait: what the answer may take (`30s`).
+    implementation: `released` counts what published code costs. progress, notice: told what is done, and what to know.
+    processes: None: all cores. Raises GcnsimError (one line: path, value, what is allowed).
     """
     return _answered(SimpleNamespace(**locals()))
 
