@@ -1,6 +1,6 @@
-"""What rungs of a budget change in intervals: `python -m studies.precision_costs [--gpus 4,8]`.
+"""What rungs of a limited wait change in intervals: `python -m studies.precision_costs [--gpus 4,8]`.
 
-Every setting is answered for as closely as without a budget, and then with its draws of the assumptions estimated, and
+Every setting is answered for as closely as without a limit, and then with its draws of the assumptions estimated, and
 with fewer graphs drawn. `needed`: by what share of themselves the ends of the less precise 90 % interval have to move
 outwards to hold the precise one. What nine of ten settings need is in `gcnsim/planning/rungs.py` (docs/scale.md).
 Published datasets; fewer graphs only of methods that draw edges. Two minutes of
@@ -20,8 +20,9 @@ import numpy as np
 
 from gcnsim.planning import StudyCache
 from gcnsim.planning.candidate import Estimate
+from gcnsim.planning.drawn_times import orders_of
 from gcnsim.planning.rungs import FEW_GRAPHS, FEWER_GRAPHS, MEAN_OF, Rung
-from gcnsim.planning.study_cache import canonical, orders_of
+from gcnsim.planning.study_cache import canonical
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
 from gcnsim.uncertainty import DRAWS, DrawnRuns, paces_to_factors
 
@@ -60,7 +61,7 @@ def estimate(scenario: Scenario, rung: Rung) -> Estimate:
     studies.rung = Rung(graphs=None, mean=rung.mean)
     studies.prepare([], [scenario])
     if rung.draws:
-        for key in orders_of(scenario):
+        for key in orders_of(canonical(scenario)):
             runs = DrawnRuns.of(canonical(scenario), studies.accesses_of(key), studies.seed)
             studies.keep_drawn({key: paces_to_factors([runs.pace(draw) for draw in range(DRAWS + 1)])})
     return studies.estimate(scenario)

@@ -19,7 +19,7 @@ from gcnsim.api.evidence import (
     write_validation,
 )
 from gcnsim.api.question import what_if as _what_if
-from gcnsim.api.recommending import Recommended
+from gcnsim.api.recommended import Recommended
 from gcnsim.api.recommending import recommend as _recommend
 from gcnsim.api.simulation import Simulation, write_result, write_timeline
 from gcnsim.api.simulation import simulate as _simulate

@@ -30,14 +30,13 @@ from gcnsim.methods import (
     methods,
 )
 from gcnsim.planning import (
-    LEAST_RATE,
     Candidate,
     Extras,
     Grid,
     Progress,
     Rule,
     Target,
-    read_budget,
+    read_max_wait,
     read_measurement,
     scenarios,
 )
@@ -107,13 +106,14 @@ def what_if(
     overrides: Sequence[str] = (),
     inject: Sequence[str] = (),
     allow: Some[str] | None = None,
-    min_rate: float | None = None,
+    min_sampling_rate: float | None = None,
+    max_staleness: int | None = None,
     measured: Some[str] = (),
     partition_seeds: int = 0,
     payload: str | None = None,
     fidelity: str | None = None,
     prices: PriceBook | None = None,
-    budget: str | None = None,
+    max_wait: str | None = None,
     implementation: str | None = None,
     progress: Progress = lambda _: None,
     notice: Progress = lambda _: None,
@@ -122,18 +122,18 @@ def what_if(
     """Predict iteration times of every combination asked for, recommend knobs, and try a step more of each.
 
     scenario: a file or plain data to start from (`gcnsim.scenario/1`); options replace its fields. A sequence gives a
-    row per value. method: None compares the usual ones, "all" every one; what is named may be recommended, or what
-    allow names, with a sampling rate of at least min_rate (0.1). graph: a file (also a stored profile), a `Graph`, or a
-    graph of NetworkX, SciPy, PyTorch Geometric or DGL. ids: as of `load_graph`. host: its device, GPUs per server and
-    bandwidth stand where these are None; else they are t4, 2 (the last server holds the rest) and 15Gbps. gpus: 6;
-    iterations: 30; seed: 0. bandwidth: with its unit, or a network (`10GbE`, `ethernet-25g`). epsilon, rate, cache:
-    shares as numbers or percentages. calibration: a record of `calibrate`. target_accuracy: a share of one on
-    validation nodes, told by recorded `runs`, else by target_iterations. overrides: `PATH=VALUE` on scenario fields.
-    inject: faults, `KIND:name=value,...`. payload: how boundary rows travel. measured: `[METHOD=]TIME`, or the path of
-    a run or trace. partition_seeds: METIS seeds to try. fidelity: `exact`, or `coarse` (None: from 192 GPUs). prices:
-    `PriceBook.of`; None: the catalogue's. budget: what the answer may take (`30s`). implementation: `released` counts
-    what published code costs. progress, notice: told what is done, and what to know before. processes: None: all cores.
-    Raises GcnsimError (one line: path, value, what is allowed).
+    row per value. method: None compares the usual ones, "all" every one; those named may be recommended, or those of
+    allow, with rates of at least min_sampling_rate (0.1), tau at most max_staleness (2). graph: a file (also a stored
+    profile), a `Graph`, or a graph of NetworkX, SciPy, PyTorch Geometric or DGL. ids: as of `load_graph`. host: its
+    device, GPUs per server and bandwidth stand where these are None; else they are t4, 2 (the last server holds the
+    rest) and 15Gbps. gpus: 6; iterations: 30; seed: 0. bandwidth: with its unit, or a network (`10GbE`,
+    `ethernet-25g`). epsilon, rate, cache: shares as numbers or percentages. calibration: a record of `calibrate`.
+    target_accuracy: a share of one on validation nodes, told by recorded `runs`, else by target_iterations. overrides:
+    `PATH=VALUE` on scenario fields. inject: faults, `KIND:name=value,...`. payload: how boundary rows travel. measured:
+    `[METHOD=]TIME`, or the path of a run or trace. partition_seeds: METIS seeds to try. fidelity: `exact`, or `coarse`
+    (None: from 192 GPUs). prices: `PriceBook.of`; None: the catalogue's. max_wait: what the answer may take (`30s`).
+    implementation: `released` counts what published code costs. progress, notice: told what is done, and what to know.
+    processes: None: all cores. Raises GcnsimError (one line: path, value, what is allowed).
     """
     return _answered(SimpleNamespace(**locals()))
 
@@ -149,7 +149,7 @@ def _answered(given: SimpleNamespace) -> Answer:
     book = given.prices or PriceBook()
     clusters = [each.cluster for each in scenarios(base, grid)]
     book.refuse_idle({name for each in clusters for name in (each.devices or (each.device,))})
-    budget_s = None if given.budget is None else read_budget(given.budget)
+    max_wait_s = None if given.max_wait is None else read_max_wait(given.max_wait)
     times = [given.measured] if isinstance(given.measured, str) else given.measured
     found = _what_if(
         base,
@@ -158,8 +158,8 @@ def _answered(given: SimpleNamespace) -> Answer:
         given.processes or cores(),
         graph if isinstance(graph, Graph) else None,
         _target(given.target_accuracy, given.runs, given.target_iterations or {}),
-        _rule(None if given.method is None and named == list(COMPARED) else named, given.allow, given.min_rate),
-        Extras(tuple(read_measurement(each) for each in times), given.partition_seeds, book, budget_s),
+        _rule(None if given.method is None and named == list(COMPARED) else named, given),
+        Extras(tuple(read_measurement(each) for each in times), given.partition_seeds, book, max_wait_s),
         given.notice,
     )
     return Answer(found.result, found.studies, grid, found.base, _as_asked(found.chosen))
@@ -245,16 +245,14 @@ def _sections(
     return {section: _given(fields) for section, fields in sections.items()}
 
 
-def _rule(named: Sequence[str] | None, allow: Any, min_rate: float | None) -> Rule:
+def _rule(named: Sequence[str] | None, given: SimpleNamespace) -> Rule:
     """What may be recommended: the methods named, else those compared by default, unless `allow` names others."""
-    least = LEAST_RATE if min_rate is None else min_rate
-    if isinstance(least, bool) or not isinstance(least, int | float) or not 0 < least <= 1:
-        raise ScenarioError(f"--min-rate: {least!r} is not allowed; a number above 0 and at most 1")
+    allow = given.allow
     asked = [name for name in named or () if name != "all"]
     if allow is not None:
         named = [name for each in _list(allow) for name in (methods() if each == "all" else [each])]
         asked = [method_type(name, "--allow").name for name in named]
-    return Rule(tuple(dict.fromkeys(asked)) or COMPARED, bool(asked), float(least))
+    return Rule.of(asked, given.min_sampling_rate, given.max_staleness)
 
 
 def _refuse_idle(base: Scenario, grid: Grid, own: Mapping[str, tuple[Any, ...]]) -> None:

@@ -3,56 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 from gcnsim.api.question import Some, _base, _knob, _list, _source, _target
-from gcnsim.capacity import COST, LIMIT, MINIMISED, Goal, Machines, Permitted, Question
+from gcnsim.api.recommended import Recommended
+from gcnsim.capacity import CONFIDENCE, COST, LIMIT, MINIMISED, Goal, Machines, Question, read_budget
 from gcnsim.capacity import recommend as _recommend
 from gcnsim.errors import ScenarioError, UnitError, nearest
 from gcnsim.graph import Graph, from_object
 from gcnsim.hardware import PriceBook, amount_in, network_bandwidth
-from gcnsim.methods import COMPARED, method_type, methods
-from gcnsim.planning import Progress
+from gcnsim.methods import DEFAULT, method_type, methods
+from gcnsim.planning import Progress, Rule
 from gcnsim.processes import cores
-from gcnsim.results import Advice
 from gcnsim.scenario import Scenario, parse_cache
-from gcnsim.simulation import Result
+from gcnsim.units import fraction
 from gcnsim.units import seconds as parse_seconds
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class Recommended:
-    """What was recommended. told: what JSON and text say of it; chosen: the simulated run of the choice."""
-
-    told: Advice
-    chosen: Result
-
-    @property
-    def payload(self) -> dict[str, Any]:
-        """Plain data in the shape of the JSON schema `gcnsim.recommend/1`."""
-        return self.told.payload()
-
-    def __repr__(self) -> str:
-        """The choice in a sentence."""
-        return self.told.verdict
-
-    def __str__(self) -> str:
-        """The text that the command line prints."""
-        from gcnsim.report import render_recommended
-
-        return render_recommended(self.told)
-
-    def to_html(self, path: str | Path) -> None:
-        """Write the recommendation as one offline page: why, time against cost, what moves the time.
-
-        Raises FileError.
-        """
-        from gcnsim.report import write_advice
-
-        write_advice(path, self.told)
 
 
 def recommend(
@@ -75,13 +42,15 @@ def recommend(
     target_iteration: str | None = None,
     target_epoch: str | None = None,
     target_hours: str | None = None,
-    budget_per_hour: str | None = None,
+    budget: str | None = None,
+    hours_per_day: float | None = None,
+    confidence: float | str | None = None,
     max_cost: str | None = None,
     target_accuracy: float | None = None,
     runs: Sequence[str | Path] = (),
     target_iterations: Mapping[str, int] | None = None,
-    least_epsilon: float | None = None,
-    most_tau: int | None = None,
+    min_sampling_rate: float | None = None,
+    max_staleness: int | None = None,
     prices: PriceBook | None = None,
     limit: int = LIMIT,
     iterations: int = 30,
@@ -93,11 +62,14 @@ def recommend(
 ) -> Recommended:
     """The machine and setting of least cost, fewest GPUs or shortest time (minimise) that meets the targets.
 
-    Without device and bandwidth: instances of the catalogue that have a price, or those of host, one to four of each,
-    or as many as gpus says. Targets have units (`0.5s`, `10h`, `10USD/h`, `100USD`); hours and max_cost are of a
-    training to target_accuracy, as of `what_if`. Settings that sample less than least_epsilon (1) or use values more
-    than most_tau (1) iterations old are not recommended, but for those whose iterations to the accuracy are known.
-    limit: settings of which bounds are computed; of more, Optuna picks so many. The rest is as of `what_if`.
+    A setting is recommended that meets the targets with a chance of at least confidence (90 %): in so many of the joint
+    draws of the assumptions. Without device and bandwidth: instances of the catalogue that have a price, or those of
+    host, parts of one and one to four whole ones, or as many GPUs as gpus says. Targets have units (`0.5s`, `10h`,
+    `100USD`); hours and max_cost are of a training to target_accuracy, as of `what_if`. budget: of the machine, an
+    hour, day, month or year (`500USD/month`), at hours_per_day (24). Settings that sample less than min_sampling_rate
+    (0.1) or use values more than max_staleness (2) iterations old are not recommended, but for those whose iterations
+    to the accuracy are known. limit: settings of which bounds are computed; of more, Optuna picks so many. The rest is
+    as of `what_if`.
     Raises GcnsimError (one line: path, value, what is allowed).
     """
     return _answered(SimpleNamespace(**locals()))
@@ -109,7 +81,10 @@ def _answered(given: SimpleNamespace) -> Recommended:
         graph = from_object(graph)
     book = given.prices or PriceBook()
     target = _target(given.target_accuracy, given.runs, given.target_iterations or {})
-    question = Question(_goal(given, book), _machines(given), _permitted(given), book, target, _limit(given.limit))
+    rule = Rule.of(_methods(given), given.min_sampling_rate, given.max_staleness)
+    strict = given.min_sampling_rate is not None or given.max_staleness is not None
+    limit = _limit(given.limit)
+    question = Question(_goal(given, book), _machines(given), rule, book, target, limit, strict)
     _refuse_contradictions(question, given)
     _refuse_set(question.machines, given.overrides)
     own = graph if isinstance(graph, Graph) else None
@@ -123,7 +98,7 @@ def _scenario(given: SimpleNamespace, graph: str | Path | Graph | None) -> Scena
     sections = {
         "cluster": {"gpus_per_server": given.gpus_per_server if given.device or given.bandwidth else None},
         "workload": named | {source: file},
-        "method": {"name": COMPARED[0]},
+        "method": {"name": DEFAULT},
         "run": {"iterations": given.iterations, "seed": given.seed},
     }
     return _base(sections, given.overrides)
@@ -136,15 +111,32 @@ def _goal(given: SimpleNamespace, book: PriceBook) -> Goal:
     times = {
         name: _seconds(name, getattr(given, name)) for name in ("target_iteration", "target_epoch", "target_hours")
     }
-    return Goal(
+    budget = read_budget(given.budget, given.hours_per_day, book.exchange)
+    goal = Goal(
         minimise=given.minimise,
         iteration_s=times["target_iteration"],
         epoch_s=times["target_epoch"],
         training_s=times["target_hours"],
-        per_hour=_amount("budget_per_hour", given.budget_per_hour, book, per_hour=True),
-        most_cost=_amount("max_cost", given.max_cost, book, per_hour=False),
+        per_hour=None if budget is None else budget.per_hour,
+        most_cost=_amount("max_cost", given.max_cost, book),
         currency=book.exchange.currency,
+        confidence=CONFIDENCE if given.confidence is None else _confidence(given.confidence),
+        budget=budget,
     )
+    if given.confidence is not None and not goal.uncertain:
+        raise ScenarioError("--confidence: is the chance of meeting a target; give one, e.g. --target-iteration 0.5s")
+    return goal
+
+
+def _confidence(value: Any) -> float:
+    """A chance, as a share or as text with its unit."""
+    try:
+        found = fraction(value) if isinstance(value, str) else value
+    except UnitError as error:
+        raise UnitError(f"--confidence: {error}") from None
+    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 < found <= 1:
+        raise ScenarioError(f"--confidence: {value!r} is not allowed; a share above 0% and at most 100%")
+    return float(found)
 
 
 def _seconds(name: str, text: str | None) -> float | None:
@@ -159,22 +151,26 @@ def _seconds(name: str, text: str | None) -> float | None:
     return found
 
 
-def _amount(name: str, text: str | None, book: PriceBook, *, per_hour: bool) -> float | None:
+def _amount(name: str, text: str | None, book: PriceBook) -> float | None:
     if text is None:
         return None
     option = f"--{name.replace('_', '-')}"
-    found = amount_in(text, option, book.exchange, per_hour=per_hour)
+    found = amount_in(text, option, book.exchange, per_hour=False)
     if found <= 0:
         raise ScenarioError(f"{option}: {text!r} is not allowed; an amount above 0")
     return found
 
 
+def _methods(given: SimpleNamespace) -> list[str]:
+    """The methods named, none where nobody named one. Raises ScenarioError for one that there is not."""
+    named = [name for each in _given_list(given.method) for name in (methods() if each == "all" else [each])]
+    return [method_type(name).name for name in named]
+
+
 def _machines(given: SimpleNamespace) -> Machines:
     """What to choose from. Raises GcnsimError for a name or a value that there is not."""
-    lists = {name: _given_list(getattr(given, name)) for name in ("host", "device", "bandwidth", "gpus", "method")}
+    lists = {name: _given_list(getattr(given, name)) for name in ("host", "device", "bandwidth", "gpus")}
     knobs = {name: _given_list(getattr(given, name)) for name in ("tau", "epsilon", "cache")}
-    named = [name for each in lists["method"] or COMPARED for name in (methods() if each == "all" else [each])]
-    named = [method_type(name).name for name in named]
     for value in lists["gpus"]:
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
             raise ScenarioError(f"--gpus: {value!r} is not a whole number of at least 1")
@@ -184,21 +180,10 @@ def _machines(given: SimpleNamespace) -> Machines:
         bandwidths=tuple(network_bandwidth(each) for each in lists["bandwidth"]),
         gpus=tuple(lists["gpus"]),
         gpus_per_server=given.gpus_per_server,
-        methods=tuple(dict.fromkeys(named)),
         taus=tuple(knobs["tau"]),
         rates=tuple(_knob("epsilon", each) for each in knobs["epsilon"]),
         caches=tuple(parse_cache(each, "method.cache") for each in knobs["cache"]),
     )
-
-
-def _permitted(given: SimpleNamespace) -> Permitted:
-    least, most = given.least_epsilon, given.most_tau
-    if least is not None and (isinstance(least, bool) or not 0 < least <= 1):
-        raise ScenarioError(f"--least-epsilon: {least!r} is not allowed; a number above 0 and at most 1")
-    if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 0):
-        raise ScenarioError(f"--most-tau: {most!r} is not allowed; a whole number of at least 0")
-    explicit = least is not None or most is not None
-    return Permitted(1.0 if least is None else least, 1 if most is None else most, explicit)
 
 
 def _limit(value: Any) -> int:
@@ -218,11 +203,14 @@ def _refuse_contradictions(question: Question, given: SimpleNamespace) -> None:
     if machines.hosts and (machines.devices or machines.bandwidths):
         other = "--device" if machines.devices else "--bandwidth"
         raise ScenarioError(f"--host: an instance has GPUs and a network of its own; {other} contradicts it")
-    least, most = question.permitted.least_epsilon, question.permitted.most_tau
-    if given.least_epsilon is not None and machines.rates and max(machines.rates) < least:
-        raise ScenarioError(f"--epsilon: {max(machines.rates):g} is below --least-epsilon {least:g}")
-    if given.most_tau is not None and machines.taus and min(machines.taus) > most:
-        raise ScenarioError(f"--tau: {min(machines.taus)} is more than --most-tau {most}")
+    least, most = question.rule.min_sampling_rate, question.rule.max_staleness
+    recorded = question.target is not None and not question.strict
+    if not recorded and machines.rates and max(machines.rates) < least:
+        rate = max(machines.rates)
+        raise ScenarioError(f"--epsilon: {rate:g} is below --min-sampling-rate {least:g}; allow it with {rate:g}")
+    if not recorded and machines.taus and min(machines.taus) > most:
+        tau = min(machines.taus)
+        raise ScenarioError(f"--tau: {tau} is more than --max-staleness {most}; allow it with {tau}")
     if goal.iteration_s is not None and goal.epoch_s is not None and goal.epoch_s < goal.iteration_s:
         raise ScenarioError(
             f"--target-epoch: {given.target_epoch} is less than --target-iteration {given.target_iteration}: an epoch "

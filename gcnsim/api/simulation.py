@@ -18,7 +18,7 @@ from gcnsim.planning import (
     links_of,
     memory_report,
     provenance,
-    read_budget,
+    read_max_wait,
     row_of,
     run_length,
     within,
@@ -73,11 +73,11 @@ def simulate(
     inject: Sequence[str] = (),
     progress: Callable[[str], None] = lambda _: None,
     notice: Callable[[str], None] = lambda _: None,
-    budget: str | None = None,
+    max_wait: str | None = None,
 ) -> Simulation:
     """Simulate one scenario: a YAML file, or its content as a mapping; inject: faults, `KIND:name=value,...`; progress:
     told what is under way; notice: told how long a long run will take, about;
-    budget: what it may take (`30s`), see `gcnsim.what_if`.
+    max_wait: what it may take (`30s`), see `gcnsim.what_if`.
 
     Raises GcnsimError (one line: path, value, what is allowed).
     """
@@ -85,13 +85,13 @@ def simulate(
         asked = from_mapping(dict(scenario), "scenario", overrides)
     else:
         asked = load_scenario(scenario, overrides)
-    budget_s = None if budget is None else read_budget(budget)
+    max_wait_s = None if max_wait is None else read_max_wait(max_wait)
     refuse_no_effect([asked.cluster])
     asked = replace(asked, faults=(*asked.faults, *read_injected(inject)))
     refuse_undrawn([asked])
     refuse_unused_figures([resolve_machine(asked.cluster)])
     studies = StudyCache(asked, cores())
-    work = within(studies, Work.of_run(studies, asked), budget_s)
+    work = within(studies, Work.of_run(studies, asked), max_wait_s)
     if (wait := announced(work, studies.processes, "")) is not None:
         notice(wait)
     asked = studies.rung.applied(asked)

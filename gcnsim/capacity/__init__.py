@@ -1,20 +1,23 @@
 """Capacity planning: which machine and setting to take for a target, of hundreds, and how sure that is."""
 
 from gcnsim.capacity.answer import Question, Recommended, recommend
-from gcnsim.capacity.goal import COST, GPUS, MINIMISED, TIME, Goal
-from gcnsim.capacity.machines import Machines, Permitted
+from gcnsim.capacity.goal import CONFIDENCE, COST, GPUS, MINIMISED, TIME, Goal
+from gcnsim.capacity.machines import Machines
 from gcnsim.capacity.sampled import LIMIT
+from gcnsim.capacity.spending import Budget, read_budget
 
 __all__ = [
+    "CONFIDENCE",
     "COST",
     "GPUS",
     "LIMIT",
     "MINIMISED",
     "TIME",
+    "Budget",
     "Goal",
     "Machines",
-    "Permitted",
     "Question",
     "Recommended",
+    "read_budget",
     "recommend",
 ]

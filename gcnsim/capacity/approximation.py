@@ -1,4 +1,4 @@
-"""Accuracy is never traded silently: what was held fixed, and what allowing more approximation would bring."""
+"""Accuracy is never traded silently: what the choice would be by a stricter and by a laxer rule, on its machine."""
 
 from __future__ import annotations
 
@@ -7,74 +7,58 @@ from dataclasses import replace
 from typing import Final
 
 from gcnsim.capacity.goal import Goal
-from gcnsim.capacity.machines import Machines, Permitted
 from gcnsim.capacity.search import Option, Setting, simulate
 from gcnsim.errors import ScenarioError
-from gcnsim.planning import StudyCache
+from gcnsim.planning import Rule, StudyCache
 from gcnsim.planning.candidate import central
-from gcnsim.planning.recommend import NEAR
+from gcnsim.planning.recommend import mildest, rate_of, shortlist
 from gcnsim.planning.study_cache import canonical
-from gcnsim.results import Held, Relaxed
+from gcnsim.results import OtherRule
 from gcnsim.scenario import Scenario, setting_text
 
-RATES: Final = (0.5, 0.1)
-TAUS: Final = (2,)
+RATES: Final = (1.0, 0.5, 0.1)
+TAUS: Final = (0, 1, 2)
 
 
-def held(
-    studies: StudyCache, chosen: Option, machines: Machines, permitted: Permitted, goal: Goal, *, on_record: bool
-) -> Held:
-    """The rule, and the fastest setting of the choice's machine for each step that would relax it. on_record: whether
-    recorded iterations said what is accurate enough."""
-    text = f"{permitted.text}, or settings whose iterations to the accuracy are known" if on_record else permitted.text
-    text += f"; of a machine's settings within {100 * NEAR:g} % of the best time the least approximate is taken"
-    found = [
-        told
-        for option, settings in _steps(studies, chosen, machines, permitted)
-        if (told := _relaxed(studies, chosen, option, settings, goal)) is not None
-    ]
-    return Held(text, permitted.least_epsilon, permitted.most_tau, tuple(found))
+def other_rules(studies: StudyCache, chosen: Option, rule: Rule, goal: Goal) -> tuple[OtherRule, ...]:
+    """What would be chosen on the choice's machine by each rule that is a step stricter, where the choice breaks it, or
+    a step laxer."""
+    found = ((option, _candidates(studies, chosen, other)) for option, other in _rules(chosen.scenario, rule))
+    reports = [_report(studies, chosen, option, settings, goal) for option, settings in found if settings]
+    return tuple(each for each in reports if each is not None)
 
 
-def _steps(
-    studies: StudyCache, chosen: Option, machines: Machines, permitted: Permitted
-) -> Iterator[tuple[str, list[Scenario]]]:
-    """Options that allow more, with the settings on the choice's machine that each adds."""
-    for rate in RATES:
-        if rate < permitted.least_epsilon:
-            more = replace(machines, rates=(rate,))
-            yield f"--least-epsilon {rate:g}", _added(studies, chosen, more, replace(permitted, least_epsilon=rate))
-    for tau in TAUS:
-        if tau > permitted.most_tau:
-            more = replace(machines, taus=(tau,))
-            yield f"--most-tau {tau}", _added(studies, chosen, more, replace(permitted, most_tau=tau))
+def _rules(scenario: Scenario, rule: Rule) -> Iterator[tuple[str, Rule]]:
+    """The rules, each with the option that states it."""
+    rate, tau = rate_of(scenario.method), scenario.method.tau
+    for least in RATES:
+        if rate < least or least < rule.min_sampling_rate:
+            yield f"--min-sampling-rate {least:g}", replace(rule, min_sampling_rate=least)
+    for most in TAUS:
+        if most < tau or most > rule.max_staleness:
+            yield f"--max-staleness {most}", replace(rule, max_staleness=most)
 
 
-def _added(studies: StudyCache, chosen: Option, machines: Machines, permitted: Permitted) -> list[Scenario]:
-    base = chosen.scenario
-    same = canonical(base)
-    every = machines.settings(base, base.cluster)
-    kept = [each for each in every if permitted.allows(each) and canonical(each) != same]
-    allowed = []
-    for each in kept:
-        try:
-            studies.check(each)
-            allowed.append(each)
-        except ScenarioError:
-            continue
-    return [each for each in allowed if studies.holds(each)]
+def _candidates(studies: StudyCache, chosen: Option, rule: Rule) -> list[Scenario]:
+    """What is worth simulating by a rule on the choice's machine."""
+    try:
+        found = shortlist(studies, replace(chosen.scenario, method=chosen.scenario.method.at_tau(0)), rule)
+    except ScenarioError:
+        return []
+    return [each for each in found if studies.holds(each)]
 
 
-def _relaxed(studies: StudyCache, chosen: Option, option: str, settings: list[Scenario], goal: Goal) -> Relaxed | None:
-    """The fastest of `settings` beside the choice; None where there is none."""
-    if not settings:
-        return None
+def _report(studies: StudyCache, chosen: Option, option: str, settings: list[Scenario], goal: Goal) -> OtherRule | None:
+    """What is chosen of `settings`, beside the choice; None where that is the choice itself."""
     work, rate = chosen.work, chosen.setting.rate
     found = simulate(studies, [Setting(each, work, 0.0, rate) for each in settings])
-    best = min(found, key=lambda each: each.seconds)
+    best = mildest(found, (), lambda each: each.scenario, lambda each: each.seconds)
+    if canonical(best.scenario) == canonical(chosen.scenario):
+        return None
     saved = 1.0 - best.candidate.over(chosen.candidate)
     now = 1.0 - best.seconds / chosen.seconds
     low, high = central(saved)
     cost = None if work.per_hour is None else best.seconds * work.per_hour / 3600.0
-    name = setting_text(best.scenario.method)
-    return Relaxed(option, name, best.seconds, cost, now, min(low, now), max(high, now), best.meets(goal))
+    name, chance = setting_text(best.scenario.method), best.chance(goal)
+    ends = (min(low, now), max(high, now))
+    return OtherRule(option, name, best.seconds, cost, now, *ends, best.meets(goal), chance)

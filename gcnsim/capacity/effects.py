@@ -7,7 +7,7 @@ from math import log
 from typing import Final
 
 from gcnsim.capacity.goal import time_text
-from gcnsim.capacity.points import instance_name
+from gcnsim.capacity.machines import instance_name
 from gcnsim.capacity.search import Option, Search, Setting, simulate
 from gcnsim.planning import StudyCache
 from gcnsim.planning.recommend import rate_of
@@ -79,22 +79,22 @@ def _word(option: Option, knob: str) -> str:
 
 def decides_text(chosen: Option, knobs: Sequence[KnobEffect], assumptions: Sequence[AssumptionEffect]) -> str:
     """Whether what can be chosen or what is not known moves the time more, and by what most."""
-    parts, spans = [], {}
-    if knobs:
-        first = knobs[0]
-        spans["knob"] = log(first.seconds_high / first.seconds_low)
-        ends = f"{time_text(first.seconds_low)} to {time_text(first.seconds_high)}"
-        parts.append(f"of what can be chosen, {first.knob} moves the time most ({ends})")
+    spans: list[tuple[float, str]] = []
     if assumptions:
         one = max(assumptions, key=span_of)
         low, high = sorted((one.iteration_s_low, one.iteration_s_high))
         work = chosen.work.compared
-        spans["assumption"] = span_of(one)
-        parts.append(f"of what is assumed, {one.name} ({time_text(low * work)} to {time_text(high * work)})")
-    if len(spans) == 2:
-        more = "a knob decides" if spans["knob"] > spans["assumption"] else "what we do not know decides"
-        parts.append(more)
-    return "; ".join(parts)
+        ends = f"{one.name}: {time_text(low * work)} to {time_text(high * work)}"
+        spans.append((span_of(one), f"an assumption that nobody has measured ({ends}): calibrate first"))
+    if knobs:
+        first = knobs[0]
+        ends = f"{time_text(first.seconds_low)} to {time_text(first.seconds_high)}"
+        spans.append((log(first.seconds_high / first.seconds_low), f"your choice of {first.knob} ({ends})"))
+    if not spans:
+        return ""
+    spans.sort(key=lambda each: -each[0])
+    more, *less = [text for _, text in spans]
+    return f"the answer depends mostly on {more}{''.join(f'; less on {each}' for each in less)}"
 
 
 def span_of(effect: AssumptionEffect) -> float:

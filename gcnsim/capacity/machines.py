@@ -1,4 +1,4 @@
-"""The settings that are considered: machines of the catalogue or of lists, times methods with their knobs."""
+"""The machines that are considered: instances of the catalogue that have a price, or those of lists."""
 
 from __future__ import annotations
 
@@ -11,10 +11,8 @@ from typing import Final
 from gcnsim.errors import ScenarioError, nearest, plural
 from gcnsim.hardware import PriceBook, hosts, instance_of, prices
 from gcnsim.known_names import known_name
-from gcnsim.methods import COMPARED
-from gcnsim.planning import Grid, Rule, scenarios
-from gcnsim.planning.recommend import rate_of
-from gcnsim.scenario import CacheSize, ClusterSpec, Scenario
+from gcnsim.scenario import CacheSize, ClusterSpec
+from gcnsim.units import format_gbps
 
 SERVERS: Final = (1, 2, 3, 4)
 """Instances of a kind that are tried where nobody says how many GPUs."""
@@ -22,38 +20,13 @@ SERVERS: Final = (1, 2, 3, 4)
 MOST_GPUS: Final = 32
 """Most GPUs of these: the shipped profiles of partitions go as far."""
 
-TAUS: Final = (0, 1)
-RATES: Final = (1.0,)
-CACHES: Final = (0.0, 0.1, 0.3)
-
-
-@dataclass(frozen=True, slots=True)
-class Permitted:
-    """How far values may be approximate: the least share of edges or nodes that is sampled, the most iterations of
-    staleness. explicit: whether somebody said so, where recorded runs decide else."""
-
-    least_epsilon: float = 1.0
-    most_tau: int = 1
-    explicit: bool = False
-
-    def allows(self, scenario: Scenario) -> bool:
-        """Whether a setting is not more approximate than that."""
-        method = scenario.method
-        return rate_of(method) >= self.least_epsilon and method.tau <= self.most_tau
-
-    @property
-    def text(self) -> str:
-        """As a clause."""
-        least = f"a sampling rate of at least {self.least_epsilon:g}"
-        sampled = "nothing sampled" if self.least_epsilon >= 1 else least
-        return f"{sampled}, values at most {plural(self.most_tau, 'iteration')} old"
-
 
 @dataclass(frozen=True, slots=True)
 class Machines:
     """What to choose from; an empty list is what is usual: instances of the catalogue that have a price.
 
-    hosts: instance types by name. servers: of each. devices, bandwidths (bytes/s): of machines that are no instance.
+    hosts: instance types by name. devices, bandwidths (bytes/s): of machines that are no instance. taus, rates, caches:
+    knobs; where none is given, the candidates of the rule.
     """
 
     hosts: tuple[str, ...] = ()
@@ -61,10 +34,14 @@ class Machines:
     bandwidths: tuple[float, ...] = ()
     gpus: tuple[int, ...] = ()
     gpus_per_server: int | None = None
-    methods: tuple[str, ...] = COMPARED
     taus: tuple[int, ...] = ()
     rates: tuple[float, ...] = ()
     caches: tuple[CacheSize, ...] = ()
+
+    @property
+    def knobs_named(self) -> bool:
+        """Whether the question says which knobs to choose from."""
+        return bool(self.taus or self.rates or self.caches)
 
     def clusters(self, base: ClusterSpec, book: PriceBook, most_gpus: int) -> list[ClusterSpec]:
         """The machines, each once. Raises ScenarioError where a name is none of the catalogue's."""
@@ -91,8 +68,7 @@ class Machines:
         if found is None:
             raise ScenarioError(f"--host: {name} has no GPUs of its own; give --device, --gpus and --bandwidth instead")
         each = self.gpus_per_server or found.gpus
-        usual = [count * each for count in SERVERS if count * each <= MOST_GPUS] or [each]
-        for gpus in self.gpus or usual:
+        for gpus in self.gpus or usual_gpus(each):
             inside = min(each, gpus)
             with suppress(ScenarioError):
                 yield replace(
@@ -104,19 +80,33 @@ class Machines:
                     gpus_per_server=inside,
                 )
 
-    def settings(self, base: Scenario, cluster: ClusterSpec) -> list[Scenario]:
-        """The methods with their knobs on one machine."""
-        grid = Grid(
-            methods=self.methods,
-            gpus=(cluster.gpus,),
-            bandwidths=(cluster.bandwidth,),
-            taus=self.taus or TAUS,
-            epsilons=self.rates or RATES,
-            caches=self.caches or tuple(CacheSize(fraction=each) for each in CACHES),
-            rates=self.rates or RATES,
-            devices=(cluster.device,),
-        )
-        return list(dict.fromkeys(scenarios(replace(base, cluster=cluster), grid)))
+
+def usual_gpus(each: int) -> list[int]:
+    """Numbers of GPUs that are tried of an instance type that has `each`: two, four, ... of one instance, and those of
+    one to four whole ones."""
+    part = [2**power for power in range(1, each.bit_length()) if 2**power < each]
+    return part + ([count * each for count in SERVERS if count * each <= MOST_GPUS] or [each])
+
+
+def space_text(clusters: Sequence[ClusterSpec]) -> str:
+    """The machines in a few words: families of instance types, or devices and networks, and how many GPUs."""
+    gpus = sorted({each.gpus for each in clusters})
+    count = f"{gpus[0]} to {gpus[-1]} GPUs" if len(gpus) > 1 else plural(gpus[0], "GPU")
+    named = {instance_name(each) for each in clusters}
+    if None not in named:
+        names = dict.fromkeys(str(name).partition(".")[0] for name in sorted(map(str, named)))
+        types = plural(len(named), "instance type")
+        what = ", ".join(names) if len(named) > 1 else str(next(iter(named)))
+        return f"{what} ({types}), {count}" if len(named) > 1 else f"{what}, {count}"
+    devices = dict.fromkeys(each.device for each in clusters)
+    networks = dict.fromkeys(format_gbps(each.bandwidth) for each in clusters)
+    return f"{', '.join(devices)} at {', '.join(networks)}, {count}"
+
+
+def instance_name(cluster: ClusterSpec) -> str | None:
+    """The instance type that a machine's servers are; None of servers that are none."""
+    found = instance_of(cluster.host) if cluster.host in hosts() else None
+    return cluster.host if found is not None and found.device == cluster.device else None
 
 
 def priced_hosts(book: PriceBook) -> tuple[str, ...]:
@@ -127,8 +117,3 @@ def priced_hosts(book: PriceBook) -> tuple[str, ...]:
     if not found:
         raise ScenarioError(f"--pricing: no host of the catalogue has a {book.pricing} price; give --device and --gpus")
     return found
-
-
-def rule_of(methods: Sequence[str], permitted: Permitted) -> Rule:
-    """The rule of what may be recommended, for the next steps."""
-    return Rule(tuple(methods), True, permitted.least_epsilon)

@@ -1,26 +1,34 @@
-"""A goal that nothing meets: how close the closest comes, and which single change would meet it."""
+"""A goal that nothing meets with the chance asked for: the best chance there is, and what would raise it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from math import isfinite
+from math import inf, isfinite
 
-from gcnsim.capacity.goal import Goal
+from gcnsim.capacity.effects import span_of
+from gcnsim.capacity.goal import Goal, percent, time_text
 from gcnsim.capacity.points import name_of
 from gcnsim.capacity.search import Option, excess_of
 from gcnsim.errors import plural
 from gcnsim.hardware import PriceBook
 from gcnsim.planning import Rule, StudyCache, rent_of
 from gcnsim.planning.steps import Move, possible_moves, useless
-from gcnsim.results import Change, Missed, Relaxed
+from gcnsim.results import AssumptionEffect, Change, Missed, OtherRule
+from gcnsim.uncertainty import PARTITION, WORKLOAD
 
 
 def missed(
-    studies: StudyCache, closest: Option, goal: Goal, book: PriceBook, rule: Rule, relaxed: Sequence[Relaxed]
+    studies: StudyCache,
+    closest: Option,
+    goal: Goal,
+    book: PriceBook,
+    rule: Rule,
+    others: Sequence[OtherRule],
+    assumptions: Sequence[AssumptionEffect],
 ) -> Missed:
-    """How far the closest setting is from the goal, and its single changes, the most useful first. relaxed: what more
-    approximation would bring."""
+    """How close the setting of the best chance comes, and what would raise it: its single changes, the best chance
+    first, another rule (others), or a measurement of what is assumed."""
     excess = excess_of(closest, goal)
     moves = possible_moves(studies, closest.scenario, rule, ())
     studies.prepare([closest.scenario, *(each.scenario for each in moves if each.knob == "tau")])
@@ -28,9 +36,10 @@ def missed(
     none = useless(studies, closest.scenario, moves)
     studies.explore(closest.scenario, [each.scenario for each in moves if not each.even], even, useless=none)
     changes = [_change(studies, closest, each, goal, book) for each in moves if _known(studies, each)]
-    changes.sort(key=lambda each: each.excess)
-    text = _text(closest, goal, excess, changes) + _relaxed_text(relaxed)
-    return Missed(text, excess if isfinite(excess) else None, tuple(changes))
+    changes.sort(key=lambda each: (-each.chance, _over(each)))
+    told = [*_raised(closest, goal, changes), *_ruled(others), *_measured(closest, goal, assumptions)]
+    raised = "; ".join(told) or "nothing that was tried"
+    return Missed(_text(closest, goal, excess), raised, excess if isfinite(excess) else None, tuple(changes))
 
 
 def _known(studies: StudyCache, move: Move) -> bool:
@@ -40,30 +49,73 @@ def _known(studies: StudyCache, move: Move) -> bool:
 def _change(studies: StudyCache, closest: Option, move: Move, goal: Goal, book: PriceBook) -> Change:
     result = studies.result(move.scenario, even=move.even)
     rent = rent_of(move.scenario.cluster, book)
-    work = replace(closest.work, per_hour=None if rent is None else rent.per_hour)
+    per_hour = None if rent is None else rent.per_hour
+    work = replace(closest.work, per_hour=per_hour, per_epoch=result.per_epoch)
     seconds = result.metrics.iteration_s
     excess = float(goal.excess(seconds, work))
-    meets = excess <= 1.0 and result.fits is not False
-    return Change(move.knob, move.start, move.end, seconds, meets, excess)
+    fits = result.fits is not False
+    chance = goal.chance(studies.times(move.scenario, even=move.even), work) if fits else 0.0
+    known = excess if isfinite(excess) else None
+    return Change(move.knob, move.start, move.end, seconds, chance >= goal.confidence, chance, known)
 
 
-def _relaxed_text(relaxed: Sequence[Relaxed]) -> str:
-    """Which steps of more approximation would meet the goal, as a clause; nothing where none would."""
-    enough = [each.option for each in relaxed if each.meets]
-    return f"; allowing more approximation would meet it: {' or '.join(enough)}" if enough else ""
+def _over(change: Change) -> float:
+    return inf if change.excess is None else change.excess
 
 
-def _text(closest: Option, goal: Goal, excess: float, changes: list[Change]) -> str:
-    name = name_of(closest.scenario)
+def _text(closest: Option, goal: Goal, excess: float) -> str:
+    """How far the closest setting is from the goal."""
     if not closest.fits:
-        return f"{name} does not fit the GPUs' memory"
-    far = f"{name} is {excess:.3g} times the limit that it misses most ({', '.join(goal.words)})"
+        return f"{name_of(closest.scenario)} does not fit the GPUs' memory"
+    if excess <= 1.0:
+        return f"at the stated values it meets the target, in {percent(closest.chance(goal))} of the draws too"
+    return f"at the stated values it is {excess:.3g} times the limit that it misses most ({', '.join(goal.words)})"
+
+
+def _raised(closest: Option, goal: Goal, changes: Sequence[Change]) -> list[str]:
+    """The single changes that would be enough, else the one that helps most."""
     enough = [each for each in changes if each.meets]
     if enough:
-        told = " or ".join(f"{each.knob} {each.start} -> {each.end}" for each in enough)
-        return f"{far}; a single change would meet it: {told}"
-    tried = f"none of {plural(len(changes), 'single change')} would meet it" if changes else "no single change is known"
-    if not changes:
-        return f"{far}; {tried}"
-    best = changes[0]
-    return f"{far}; {tried}, the best is {best.knob} {best.start} -> {best.end}, {best.excess:.3g} times the limit"
+        return [" or ".join(f"{each.knob} {each.start} -> {each.end} ({percent(each.chance)})" for each in enough)]
+    best = next((each for each in changes if each.chance > closest.chance(goal)), None)
+    if best is None:
+        closer = next((each for each in changes if _over(each) < excess_of(closest, goal)), None)
+        tried = f"none of {plural(len(changes), 'single change')} is enough"
+        if closer is None:
+            return [tried] if changes else []
+        return [
+            f"{tried}, the nearest is {closer.knob} {closer.start} -> {closer.end}, {_over(closer):.3g} times the limit"
+        ]
+    return [f"no single change is enough, the best is {best.knob} {best.start} -> {best.end} ({percent(best.chance)})"]
+
+
+def _ruled(others: Sequence[OtherRule]) -> list[str]:
+    """Other rules of what may be recommended that would be enough."""
+    enough = [each.option for each in others if each.meets]
+    return [f"allowing more approximation: {' or '.join(enough)}"] if enough else []
+
+
+def _measured(closest: Option, goal: Goal, assumptions: Sequence[AssumptionEffect]) -> list[str]:
+    """The assumption that decides whether the limits are met, where one alone does."""
+    across = [
+        each for each in assumptions if min(_excesses(closest, goal, each)) <= 1.0 < max(_excesses(closest, goal, each))
+    ]
+    if not across:
+        return []
+    one = max(across, key=span_of)
+    low, high = sorted((one.iteration_s_low, one.iteration_s_high))
+    work = closest.work.compared
+    ends = f"{time_text(low * work)} to {time_text(high * work)}"
+    return [f"{_how(one.name)} first: {one.name} alone decides whether the target is met ({ends})"]
+
+
+def _excesses(closest: Option, goal: Goal, effect: AssumptionEffect) -> list[float]:
+    ends = (effect.iteration_s_low, effect.iteration_s_high)
+    return [float(goal.excess(seconds, closest.work)) for seconds in ends]
+
+
+def _how(name: str) -> str:
+    """How an assumption is put to the test."""
+    if name in (PARTITION, WORKLOAD):
+        return "partition your own graph (--graph)"
+    return "calibrate (gcnsim calibrate)"

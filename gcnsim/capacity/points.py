@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from gcnsim.capacity.front import Place
 from gcnsim.capacity.goal import Goal
+from gcnsim.capacity.machines import instance_name
 from gcnsim.capacity.search import Option, Search
 from gcnsim.errors import plural
-from gcnsim.hardware import PriceBook, hosts, instance_of
+from gcnsim.hardware import PriceBook
 from gcnsim.planning import StudyCache, row_of
-from gcnsim.results import GoalReport, PointReport, SearchReport
+from gcnsim.results import BudgetReport, GoalReport, PointReport, SearchReport
 from gcnsim.scenario import ClusterSpec, Scenario, setting_text
 from gcnsim.units import format_gbps
 
@@ -19,12 +20,6 @@ def machine_text(cluster: ClusterSpec) -> str:
     if instance_name(cluster) is None:
         return f"{gpus} at {format_gbps(cluster.bandwidth)}"
     return f"{cluster.servers} x {cluster.host} ({gpus})"
-
-
-def instance_name(cluster: ClusterSpec) -> str | None:
-    """The instance type that its servers are; None of servers that are none."""
-    found = instance_of(cluster.host) if cluster.host in hosts() else None
-    return cluster.host if found is not None and found.device == cluster.device else None
 
 
 def name_of(scenario: Scenario) -> str:
@@ -53,7 +48,7 @@ def point_of(
         cost_low=costs[1],
         cost_high=costs[2],
         meets=option.meets(goal),
-        meets_share=option.meets_share(goal),
+        chance=option.chance(goal),
         row=row_of(estimate, None, studies.accesses.name, book),
         on_front=place is None or place.at_values,
         beaten_share=0.0 if place is None else place.share,
@@ -63,22 +58,27 @@ def point_of(
 def goal_report(goal: Goal) -> GoalReport:
     """The goal as a result."""
     limits = (goal.iteration_s, goal.epoch_s, goal.training_s, goal.per_hour, goal.most_cost)
-    return GoalReport(goal.text, goal.minimise, goal.currency, *limits)
+    spent = goal.budget
+    budget = None if spent is None else BudgetReport(spent.amount, spent.period, spent.hours_per_day)
+    return GoalReport(goal.text, goal.minimise, goal.currency, *limits, goal.confidence, budget)
 
 
-def search_report(found: Search) -> SearchReport:
-    """What became of all settings, in a sentence too."""
+def search_report(found: Search, space: str, slower: int) -> SearchReport:
+    """What became of all settings, in a sentence too. space: the machines in words; slower: settings that were left out
+    since another one of their machine is faster by its estimate."""
     simulated = len(found.options)
     parts = [
-        (found.same, "run the schedule of another one"),
-        (found.refused, "are not allowed by method or workload"),
-        (found.unpriced, "have no price or no known iterations"),
-        (found.too_large, "do not fit the GPUs' memory"),
-        (found.missed, "miss a limit even at their analytic bound"),
-        (found.beaten, "are beaten at their bound by what was simulated"),
+        (slower, "slower than another on the same machine by their estimate"),
+        (found.same, "duplicates"),
+        (found.refused, "not possible"),
+        (found.unpriced, "without a price or known iterations"),
+        (found.too_large, "too large for the GPUs' memory"),
+        (found.missed, "cannot meet the limit"),
+        (found.beaten, "cannot be best"),
     ]
     told = [f"{count:,} {what}" for count, what in parts if count]
     of = "" if found.grid is None else f" of {found.grid:,}, picked by their bounds (Optuna)"
-    text = f"{plural(found.settings, 'setting')}{of}: {'; '.join([*told, f'{simulated:,} simulated'])}"
-    counts = (found.settings, found.same, found.refused, found.too_large, found.unpriced, found.missed, found.beaten)
-    return SearchReport(*counts, simulated, text, found.grid)
+    settings = found.settings + slower
+    text = f"{plural(settings, 'setting')}{of}: {', '.join([*told, f'{simulated:,} simulated'])}"
+    counts = (found.same, found.refused, found.too_large, found.unpriced, found.missed, found.beaten)
+    return SearchReport(space, settings, slower, *counts, simulated, text, found.grid)

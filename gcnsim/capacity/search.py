@@ -1,11 +1,12 @@
 """From hundreds of settings to those worth simulating, without losing the best: bounds first, then the fast engine.
 
 A setting's least time is its analytic lower bound at the stated values (`gcnsim.schedule.bounds`), no simulated time is
-below it. What misses a limit even so is never simulated. The others are simulated a few at a time, in turn the one of
-the least cost and of the least time that their bounds allow; each that meets the goal beats those that, at their least
-time, are slower and dearer than it is near the worst end of its interval, on as few GPUs or more. So whatever is best
-by cost, GPUs or time, and whatever is about as good, is simulated. Neither is what an option beats at the stated values
-and in nearly every joint draw, the other one at its bound, moved in every draw as its estimate moves.
+below it. What misses a limit even so is never simulated, unless a chance is asked for that the stated values may miss.
+The others are simulated a few at a time, in turn the one of the least cost and of the least time that their bounds
+allow; each that meets the goal beats those that, at their least time, are slower and dearer than it is near the worst
+end of its interval (and, where GPUs are minimised, on as few GPUs or more). So whatever is best by what is minimised,
+and whatever is about as good, is simulated. Neither is what an option beats at the stated values and in nearly every
+joint draw, the other one at its bound, moved in every draw as its estimate moves.
 """
 
 from __future__ import annotations
@@ -19,12 +20,13 @@ from typing import Final
 
 from gcnsim.capacity.dominance import SURE, dominated, times_as_dear
 from gcnsim.capacity.goal import COST, GPUS, Goal, Work
+from gcnsim.capacity.settings import Iterations
 from gcnsim.errors import ScenarioError
 from gcnsim.hardware import PriceBook, Rent
 from gcnsim.ids import FloatArray, Seconds
 from gcnsim.planning import Candidate, StudyCache, rent_of
 from gcnsim.planning.candidate import central
-from gcnsim.planning.recommend import NEAR, approximation_key
+from gcnsim.planning.recommend import NEAR
 from gcnsim.planning.study_cache import canonical
 from gcnsim.processes import parallel_map
 from gcnsim.scenario import ClusterSpec, Scenario
@@ -34,6 +36,16 @@ from gcnsim.uncertainty import estimated_counts
 
 AT_A_TIME: Final = 8
 """Settings that are simulated before others are compared with them: a number of its own, whatever the cores."""
+
+LIKELY: Final = 0.7
+"""A chance of this or more is not reached where the stated values miss a limit: they are about the middle of the
+draws."""
+
+FAR: Final = 3.0
+"""What is so many times a limit at its bound is within it in no draw to speak of."""
+
+BEATEN_BY: Final = (1 + NEAR) ** 2
+"""What beats another setting is so many times as fast: of either machine another setting within NEAR may be chosen."""
 
 DRAWN_SLACK: Final = 0.95
 """Of the bound of a sampled method, which is that of the mean of a few drawn graphs: those that a run measures have up
@@ -59,10 +71,12 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A setting that was simulated."""
+    """A setting that was simulated. closer: seconds per iteration under more joint draws than others have, None where
+    it has no more."""
 
     setting: Setting
     candidate: Candidate
+    closer: FloatArray | None = None
 
     @property
     def work(self) -> Work:
@@ -100,12 +114,12 @@ class Option:
         return self.candidate.result.fits is not False
 
     def meets(self, goal: Goal) -> bool:
-        """Whether it is within every limit, and the GPUs hold it."""
-        return self.fits and bool(goal.excess(self.candidate.iteration_s, self.work) <= 1.0)
+        """Whether it is within every limit with the chance that is asked for, and the GPUs hold it."""
+        return self.fits and self.chance(goal) >= goal.confidence
 
-    def meets_share(self, goal: Goal) -> float:
-        """Of the joint draws, those in which it is within every limit."""
-        return float((goal.excess(self.candidate.times, self.work) <= 1.0).mean())
+    def chance(self, goal: Goal) -> float:
+        """The chance that it is within every limit: the share of the joint draws in which it is."""
+        return goal.chance(self.candidate.times if self.closer is None else self.closer, self.work)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +127,8 @@ class Search:
     """What was found. options: simulated; the others were not, each for the first reason that holds: not allowed by
     method or workload, too large for the GPUs' memory, a limit missed at the bound, beaten by what was simulated.
 
-    considered: those that the GPUs hold. settings: all of them; same: those that run the same schedule as another one
-    and were not looked at again. grid: of how many that differ they were picked; None: they are all.
+    considered: those that the GPUs hold. settings: all that were looked at; same: those that run the same schedule as
+    another one and were not looked at again. grid: of how many that differ they were picked; None: they are all.
     """
 
     options: tuple[Option, ...]
@@ -128,9 +142,6 @@ class Search:
     beaten: int
     grid: int | None = None
 
-
-Iterations = Callable[[Scenario], int | None]
-"""Iterations of a training; None where nobody knows."""
 
 Pick = Callable[[Sequence[Scenario], Callable[[Sequence[Scenario]], list[Setting]]], list[Setting]]
 """Of many settings those that are looked at, by what gives some of them with their bounds."""
@@ -166,7 +177,7 @@ def search(
     priced = [each for each in known if each.work.per_hour is not None] if needs_price(goal) else known
     counted = [each for each in priced if training is None or each.work.training is not None]
     held = [each for each in counted if studies.holds(each.scenario)]
-    possible = [each for each in held if goal.excess(each.least_s, each.work) <= 1.0]
+    possible = [each for each in held if _may_meet(studies, each, goal)]
     options = _simulated(studies, possible, goal, on_batch)
     if not any(each.meets(goal) for each in options):
         options += _closest(studies, [each for each in held if each not in possible], goal, options)
@@ -182,6 +193,17 @@ def search(
         missed=len(held) - len(possible),
         beaten=len(possible) - sum(each.setting in possible for each in options),
     )
+
+
+def _may_meet(studies: StudyCache, setting: Setting, goal: Goal) -> bool:
+    """Whether a setting may be within every limit with the chance that is asked for, by its bound."""
+    excess = goal.excess(setting.least_s, setting.work)
+    if excess <= 1.0:
+        return True
+    if goal.confidence >= LIKELY or excess > FAR:
+        return False
+    left_open = studies.factors(setting.scenario)
+    return goal.chance(left_open.scaled(setting.least_s, left_open.joint), setting.work) >= goal.confidence
 
 
 def needs_price(goal: Goal) -> bool:
@@ -237,10 +259,10 @@ def _simulated(
         first, left = left[:AT_A_TIME], left[AT_A_TIME:]
         if good:
             studies.prepare_factors([each.scenario for each in first])
-            first = [each for each in first if not any(_beats_in_draws(studies, one, each) for one in good)]
+            first = [each for each in first if not any(_beats_in_draws(studies, one, each, goal) for one in good)]
         options += simulate(studies, first)
         good = [each for each in options if each.meets(goal)]
-        left = [each for each in left if not any(_beats(one, each) for one in good)]
+        left = [each for each in left if not any(_beats(one, each, goal) for one in good)]
         on_batch(len(options), len(left))
     return options
 
@@ -251,24 +273,29 @@ def simulate(studies: StudyCache, settings: Sequence[Setting]) -> list[Option]:
     return [Option(each, studies.candidate(each.scenario)) for each in settings]
 
 
-def _beats(option: Option, setting: Setting) -> bool:
+def _beats(option: Option, setting: Setting, goal: Goal) -> bool:
     """Whether an option is surely better in every way: near its worst end it is no slower and no dearer than the other
     at its least time."""
-    worst = max(option.seconds * (1 + NEAR), central(option.drawn)[1])
+    worst = max(option.seconds * BEATEN_BY, central(option.drawn)[1])
     seconds, cost = setting.least
-    return option.gpus <= setting.scenario.cluster.gpus and worst <= seconds and worst * option.setting.rate <= cost
+    return _on_as_few(option, setting, goal) and worst <= seconds and worst * option.setting.rate <= cost
 
 
-def _beats_in_draws(studies: StudyCache, option: Option, setting: Setting) -> bool:
+def _beats_in_draws(studies: StudyCache, option: Option, setting: Setting, goal: Goal) -> bool:
     """Whether an option is better in nearly every joint draw, in pairs, and by more than NEAR at the stated values:
     the other at its least time, moved in every draw as its estimate moves."""
     seconds, cost = setting.least
-    now = option.seconds * (1 + NEAR)
-    if option.gpus > setting.scenario.cluster.gpus or now > seconds or now * option.setting.rate > cost:
+    now = option.seconds * BEATEN_BY
+    if not _on_as_few(option, setting, goal) or now > seconds or now * option.setting.rate > cost:
         return False
     left_open = studies.factors(setting.scenario)
     drawn = left_open.scaled(setting.least_s, left_open.joint) * setting.work.compared
     return float(dominated(option.drawn / drawn, times_as_dear(option.setting.rate, setting.rate)).mean()) >= SURE
+
+
+def _on_as_few(option: Option, setting: Setting, goal: Goal) -> bool:
+    """Whether an option has no more GPUs than a setting, where these count."""
+    return goal.minimise != GPUS or option.gpus <= setting.scenario.cluster.gpus
 
 
 def _closest(studies: StudyCache, missed: Sequence[Setting], goal: Goal, options: Sequence[Option]) -> list[Option]:
@@ -286,28 +313,3 @@ def _closest(studies: StudyCache, missed: Sequence[Setting], goal: Goal, options
 def excess_of(option: Option, goal: Goal) -> float:
     """The largest limited amount over its limit; infinite where the GPUs do not hold it."""
     return float(goal.excess(option.candidate.iteration_s, option.work)) if option.fits else inf
-
-
-def best_of(options: Sequence[Option], goal: Goal) -> list[Option]:
-    """Options from the best on: by what is minimised; of a machine's that are about as good, the least approximate."""
-    left, ranked = list(options), []
-    while left:
-        first = min(left, key=lambda each: objective(each, goal))
-        near = [
-            each
-            for each in left
-            if each.scenario.cluster == first.scenario.cluster and each.seconds <= first.seconds * (1 + NEAR)
-        ]
-        chosen = min(near, key=lambda each: (approximation_key(each.scenario), each.seconds))
-        ranked.append(chosen)
-        left.remove(chosen)
-    return ranked
-
-
-def objective(option: Option, goal: Goal) -> tuple[float, ...]:
-    """What is minimised, the rest behind it."""
-    if goal.minimise == COST:
-        return option.price, option.seconds
-    if goal.minimise == GPUS:
-        return option.gpus, option.price, option.seconds
-    return option.seconds, option.price

@@ -7,13 +7,14 @@ from math import inf
 
 from gcnsim.capacity.confirm import Confirmation
 from gcnsim.capacity.dominance import times_as_dear
-from gcnsim.capacity.goal import COST, GPUS, Goal, time_text
+from gcnsim.capacity.goal import COST, GPUS, Goal, percent, time_text
 from gcnsim.capacity.points import name_of, point_of
 from gcnsim.capacity.search import Option
+from gcnsim.capacity.spending import HOUR
 from gcnsim.errors import plural
 from gcnsim.hardware import PriceBook
 from gcnsim.planning import StudyCache
-from gcnsim.results import Confirmed, PointReport, RunnerUp
+from gcnsim.results import Confirmed, PointReport, RunnerUp, SearchReport
 
 
 def compared_text(option: Option) -> str:
@@ -39,21 +40,35 @@ def cost_text(point: PointReport) -> str:
     return f"{money(1000.0 * point.cost)} {row.currency} per 1,000 {unit}"
 
 
-def verdict(point: PointReport, goal: Goal, met: bool) -> str:
-    """The choice in one sentence."""
+def verdict(point: PointReport, goal: Goal, found: SearchReport, *, met: bool) -> str:
+    """The choice in one sentence, with the chance of meeting the target; where nothing meets it, that, and of what."""
     row = point.row
     low, high = time_text(row.iteration_s_low), time_text(row.iteration_s_high)
     iteration = f"{time_text(row.iteration_s)} per iteration ({low} to {high})"
     whole = f", {time_text(point.seconds)} in all" if point.iterations > row.iterations_per_epoch else ""
-    hour = "" if row.cost_per_hour is None else f", {money(row.cost_per_hour)} {row.currency} an hour"
-    limits = ", ".join(goal.words)
-    kept = f"; {limits} kept in {100 * point.meets_share:.0f} % of what the assumptions allow" if limits else ""
-    if not met:
-        kept = f", which does not keep {limits}" if limits else ", which does not fit"
-        return (
-            f"Nothing meets the goal; the closest is {point.name}: {iteration}{whole}, {cost_text(point)}{hour}{kept}."
-        )
-    return f"Use {point.name}: {iteration}{whole}, {cost_text(point)}{hour}{kept}."
+    about = f"{iteration}{whole}, {cost_text(point)}{_rent(row.cost_per_hour, row.currency, goal)}"
+    chance = f"{percent(point.chance)} chance of meeting {goal.targets}"
+    if met:
+        return f"Use {point.name}: {about}{f'; {chance}' if goal.uncertain else ''}."
+    none = f"None of {found.settings:,} settings on {found.space}"
+    if row.fits is False:
+        return f"{none} fits the GPUs' memory; the closest is {point.name}: {about}."
+    if not goal.uncertain:
+        return f"{none} costs {' and '.join(goal.words)} or less; the closest is {point.name}: {about}."
+    paid = f" for {goal.words[-1]} or less" if goal.per_hour is not None and goal.most_cost is None else ""
+    sure = f"meets {goal.targets}{paid} with a chance of {percent(goal.confidence)}"
+    if point.chance == 0.0:
+        return f"{none} {sure}. The closest is {point.name}, with no chance: {about}."
+    return f"{none} {sure}. The best chance has {point.name}: {chance}{paid}; {about}."
+
+
+def _rent(per_hour: float | None, currency: str | None, goal: Goal) -> str:
+    """What the machine costs an hour, and over the time that the budget is of."""
+    if per_hour is None:
+        return ""
+    budget = goal.budget
+    hour = f", {money(per_hour)} {currency} an hour"
+    return hour if budget is None or budget.period == HOUR else f"{hour}, {budget.text_of(per_hour)}"
 
 
 def runner_up(studies: StudyCache, ranked: Sequence[Option], goal: Goal, book: PriceBook) -> RunnerUp | None:
@@ -84,7 +99,7 @@ def _why(chosen: Option, other: Option, goal: Goal, faster: float, cheaper: floa
         first, sure = f"as many GPUs, {dearer} and {slower}", f"cheaper in {100 * cheaper:.0f} %"
     else:
         first, sure = f"{slower} and {dearer}", f"faster in {100 * faster:.0f} %"
-    return f"{first}; {sure} of what the assumptions allow"
+    return f"{first}; {sure} of the draws"
 
 
 def _apart(ratio: float, more: str, less: str) -> str:

@@ -25,7 +25,7 @@ from gcnsim.errors import ScenarioError
     help="lean, or released: with the costs of the papers' own code.  [default: the scenario's]",
 )
 @click.option("--inject", multiple=True, metavar="KIND:...", help="Fault, e.g. pause:worker=0,seconds=2s (repeatable).")
-@click.option("--budget", metavar="TIME", help="Simulate less precisely rather than take longer, e.g. 30s.")
+@click.option("--max-wait", metavar="TIME", help="Limit computing time, e.g. 30s; the answer gets coarser.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON (schema gcnsim.result/1).")
 @click.option("--out", type=click.Path(), help="Write result.json and spans.parquet into this folder.")
 @click.option("--html", type=click.Path(), help="Write an offline page with figures.")
@@ -36,7 +36,7 @@ def command(
     overrides: tuple[str, ...],
     implementation: str | None,
     inject: tuple[str, ...],
-    budget: str | None,
+    max_wait: str | None,
     as_json: bool,
     out: str | None,
     html: str | None,
@@ -57,7 +57,7 @@ def command(
     check_folder("out", out, ("html", html), ("timeline", timeline), read=read, inside=WRITTEN)
     with progress(own=len(read) > 1) as say:
         say(f"simulating {scenario}")
-        simulation = api.simulate(scenario, overrides, inject, say, say.notice, budget)
+        simulation = api.simulate(scenario, overrides, inject, say, say.notice, max_wait)
     writes: list[Callable[[], object]] = []
     # The folder first: the timeline may go into it.
     if out:

@@ -125,6 +125,17 @@ def _whole(text: str) -> int:
     return int(text)
 
 
+def rule_options(command: Callable[..., None]) -> Callable[..., None]:
+    """How approximate a setting may be that is recommended."""
+    staler = click.option(
+        "--max-staleness", type=int, help="Most iterations of staleness that may be recommended.  [default: 2]"
+    )
+    less = click.option(
+        "--min-sampling-rate", type=float, help="Least sampling rate that may be recommended.  [default: 0.1]"
+    )
+    return less(staler(command))
+
+
 def option(name: str, kind: Callable[[str], Any], allowed: str, text: str, default: str | None = None) -> Decorator:
     """An option that takes a list: a row each."""
     values = Values(name, kind, allowed)
@@ -164,7 +175,7 @@ def named(name: str, text: str) -> Decorator:
 )
 @option("method", _text, "a method", f"all, or methods of the catalogue (list).  [default: {','.join(COMPARED)}]")
 @option("allow", _text, "a method", "May be recommended (list).  [default: the methods named, else those compared]")
-@click.option("--min-rate", type=float, help="Least sampling rate that may be recommended.  [default: 0.1]")
+@rule_options
 @option("tau", _whole, "a whole number of iterations", "Staleness in iterations (list).  [default: 2]")
 @option("epsilon", _text, "a share (0.1 or 10%)", "Sampling rate (list).  [default: 0.1]")
 @option("cache", _text, "a share (30% or 0.3) or bytes (2GiB)", "Layer-0 feature cache per GPU (list).  [default: 0%]")
@@ -200,7 +211,7 @@ def named(name: str, text: str) -> Decorator:
     help="Boundary rows travel as fp16, bf16, int8, int4 or int2.  [default: fp32]",
 )
 @named("fidelity", "exact, or coarse sharing of links.  [default: auto, coarse from 192 GPUs]")
-@click.option("--budget", metavar="TIME", help="Answer less precisely rather than take longer, e.g. 30s.")
+@click.option("--max-wait", metavar="TIME", help="Limit computing time, e.g. 30s; the answer gets coarser.")
 @named("implementation", "lean, or released: with the costs of the papers' own code.  [default: lean]")
 @click.option("--inject", multiple=True, metavar="KIND:...", help="Fault, e.g. pause:worker=0,seconds=2s (repeatable).")
 @click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Override a scenario field (repeatable).")

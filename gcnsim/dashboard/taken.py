@@ -105,12 +105,11 @@ def recommend(options: Options, folder: Path, say: Say) -> Told:
     """A recommendation: time against cost, and what moves the time. Raises GcnsimError."""
     from gcnsim import api
     from gcnsim.report import front_data, front_figure, tornado_figure, tornado_of_advice
-    from gcnsim.report.tables import write_options_csv
 
     found = api.recommend(**options, progress=say)
     say("drawing")
     api.write_json(folder / "answer.json", found.payload)
-    write_options_csv(folder / "options.csv", found.told)
+    found.to_csv(folder / "options.csv")
     found.to_html(folder / "answer.html")
     front, tornado = front_data(found.told), tornado_of_advice(found.told)
     figures = []

@@ -1,11 +1,11 @@
 """Planning: many studies answer one question."""
 
-from gcnsim.planning.budget import read_budget, within
 from gcnsim.planning.candidate import Candidate, Estimate
+from gcnsim.planning.max_wait import read_max_wait, within
 from gcnsim.planning.measured import read_measurement
 from gcnsim.planning.patience import Work, announced
 from gcnsim.planning.provenance import provenance
-from gcnsim.planning.recommend import LEAST_RATE, Rule
+from gcnsim.planning.recommend import MAX_STALENESS, MIN_SAMPLING_RATE, Rule
 from gcnsim.planning.rows import links_of, memory_report, rent_of, row_of, run_length
 from gcnsim.planning.steps import next_steps
 from gcnsim.planning.study_cache import StudyCache, counted, full_graph
@@ -13,7 +13,8 @@ from gcnsim.planning.time_to_accuracy import Subject, Target, to_target
 from gcnsim.planning.what_if import Answer, Extras, Grid, Progress, scenarios, sweep_bandwidth, what_if
 
 __all__ = [
-    "LEAST_RATE",
+    "MAX_STALENESS",
+    "MIN_SAMPLING_RATE",
     "Answer",
     "Candidate",
     "Estimate",
@@ -32,7 +33,7 @@ __all__ = [
     "memory_report",
     "next_steps",
     "provenance",
-    "read_budget",
+    "read_max_wait",
     "read_measurement",
     "rent_of",
     "row_of",

@@ -18,7 +18,6 @@ from gcnsim.results import (
     Excluded,
     Recommendation,
     Row,
-    RuleReport,
 )
 from gcnsim.scenario import Scenario, setting_text
 from gcnsim.units import format_gbps
@@ -117,7 +116,7 @@ class Findings:
             verdict=verdict(self.chosen, several=bool(self.alternatives)),
             confidence=Confidence(self.choice.share, confidence_text(self.choice, self.rivals)),
             note=sampler_decides(estimate.result.limit, estimate.scenario),
-            rule=RuleReport(tuple(self.rule.methods), self.rule.min_rate, self.rule.text),
+            rule=self.rule.report(),
             excluded=tuple(Excluded(what, why) for what, why in self._excluded().items()),
             row=self._row(self.chosen),
             in_results=self.place,

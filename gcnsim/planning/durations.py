@@ -3,7 +3,7 @@
 `benchmarks/bench_durations.py` measures and writes the coefficients (`gcnsim/data/durations.yaml`, which names the
 machine). The logarithm of a part's seconds is a sum of coefficients times features of the setting. Two of them say how
 it grows: log n, and log(1 + (n / bend)^2), which is nothing for few and twice the logarithm for many: exponents e and
-e + 2 f. It is for whoever waits, and for budgets; no time that is predicted depends on it.
+e + 2 f. It is for whoever waits, and for limited waits; no time that is predicted depends on it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How long a question will take, before it is answered: by a law fitted to this engine's own runs.
 
 The law of the parts is in `gcnsim.planning.durations`; here is what a question has of them. It is for whoever waits and
-for budgets, never for a result.
+for limited waits, never for a result.
 """
 
 from __future__ import annotations

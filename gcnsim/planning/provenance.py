@@ -18,8 +18,8 @@ from gcnsim.hardware import Platform, is_file
 from gcnsim.machine import Machine, resolve_machine
 from gcnsim.methods.roc import Roc
 from gcnsim.planning.assumptions import machine_figures, workload_assumptions
-from gcnsim.planning.budget import exceeded
 from gcnsim.planning.candidate import Estimate
+from gcnsim.planning.max_wait import exceeded
 from gcnsim.planning.study_cache import StudyCache
 from gcnsim.results import Assumed, Bounds, Provenance
 from gcnsim.scenario import (
@@ -80,7 +80,7 @@ def provenance(
         given_figures=", ".join(given) or None,
         faults="; ".join(map(fault_words, scenario.faults)) or None,
         question_hash=question,
-        budget=studies.budget,
+        max_wait=studies.max_wait,
     )
 
 
@@ -169,14 +169,14 @@ def _warnings(studies: StudyCache, scenario: Scenario, estimates: Sequence[Estim
 
 
 def _limited(studies: StudyCache) -> Iterator[str]:
-    """What the budget left out, and that it is not kept."""
-    budget = studies.budget
-    if budget is None:
+    """What the limited time left out, and that it is not kept."""
+    max_wait = studies.max_wait
+    if max_wait is None:
         return
-    if budget.left_out:
-        wider = f"; intervals are up to {100 * budget.wider:.2g} % wider either way" if budget.wider else ""
-        yield f"for the budget of {format_seconds(budget.budget_s)}: {'; '.join(budget.left_out)}{wider}"
-    if (text := exceeded(budget)) is not None:
+    if max_wait.left_out:
+        wider = f"; intervals are up to {100 * max_wait.wider:.2g} % wider either way" if max_wait.wider else ""
+        yield f"to answer within {format_seconds(max_wait.max_wait_s)}: {'; '.join(max_wait.left_out)}{wider}"
+    if (text := exceeded(max_wait)) is not None:
         yield text
 
 

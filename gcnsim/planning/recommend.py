@@ -1,38 +1,46 @@
 """Which setting to choose: of those that may be recommended, the least approximate one that is about as fast as the
 fastest.
 
-One rule says what may be recommended (`Rule`): the methods asked for by name, else those that a question compares, and
-no sampling below a least rate, whatever is sampled. Staleness and sampling trade accuracy for time, so among settings
-within NEAR of the fastest the one with the largest rate, then the smallest tau, then the smallest cache is taken,
-unless a setting that was asked for itself is faster (by more than SAME). Candidates are ranked by their analytic
-estimate; the most promising are simulated.
+One rule says what may be recommended (`Rule`), by every command: the methods asked for by name, else those that a
+question compares, no sampling below a least rate, whatever is sampled, and no values older than a limit. Staleness and
+sampling trade accuracy for time, so among settings within NEAR of the fastest the one with the largest rate, then the
+smallest tau, then the smallest cache is taken, unless a setting that was asked for itself is faster (by more than
+SAME). Candidates are ranked by their analytic estimate; the most promising are simulated.
 
 A least rate of 0.1: PSC-GCN (Table II) reports accuracy at 0.1 equal to or above that of full-graph training on its
 three datasets, and 3.2 points below it on ogbn-products at 0.01; BNS-GCN (Table 4) reports scores at 0.1 equal to or
 above those at 1 on its three, at every number of partitions.
+
+At most 2 iterations of staleness: the default of psc-gcn. No published accuracy of more is known here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from gcnsim.errors import plural
+from gcnsim.errors import ScenarioError, plural
 from gcnsim.ids import Seconds
-from gcnsim.methods import COMPARED, Method, method_type
+from gcnsim.methods import COMPARED, Method, create_method, method_type
 from gcnsim.planning.candidate import Candidate
 from gcnsim.planning.study_cache import StudyCache, canonical
+from gcnsim.results import RuleReport
 from gcnsim.scenario import Scenario, setting_text
 
 NEAR: Final = 0.03
 """Settings within 3 % of the fastest count as equally fast."""
 
-LEAST_RATE: Final = 0.1
+T = TypeVar("T")
+
+MIN_SAMPLING_RATE: Final = 0.1
 """The least sampling rate that is recommended unless the question says another."""
+
+MAX_STALENESS: Final = 2
+"""The most iterations of staleness that are recommended unless the question says otherwise."""
 
 RATES: Final = (1.0, 0.5, 0.2, 0.1)
 SIMULATED: Final = 3
@@ -49,13 +57,28 @@ HOPELESS: Final = 2.0
 class Rule:
     """What may be recommended.
 
-    methods: their names; named: whether the question named them. min_rate: the least rate of sampling
-    (epsilon of edges, rate of nodes).
+    methods: their names; named: whether the question named them. min_sampling_rate: the least rate of sampling
+    (epsilon of edges, rate of nodes). max_staleness: the most iterations (tau) that values may be old.
     """
 
     methods: tuple[str, ...] = COMPARED
     named: bool = False
-    min_rate: float = LEAST_RATE
+    min_sampling_rate: float = MIN_SAMPLING_RATE
+    max_staleness: int = MAX_STALENESS
+
+    @classmethod
+    def of(cls, methods: Sequence[str], min_sampling_rate: Any = None, max_staleness: Any = None) -> Rule:
+        """The rule of what options say; no methods: those compared by default; None: the default.
+
+        Raises ScenarioError for a value out of range.
+        """
+        rate = MIN_SAMPLING_RATE if min_sampling_rate is None else min_sampling_rate
+        tau = MAX_STALENESS if max_staleness is None else max_staleness
+        if isinstance(rate, bool) or not isinstance(rate, int | float) or not 0 < rate <= 1:
+            raise ScenarioError(f"--min-sampling-rate: {rate!r} is not allowed; a number above 0 and at most 1")
+        if isinstance(tau, bool) or not isinstance(tau, int) or tau < 0:
+            raise ScenarioError(f"--max-staleness: {tau!r} is not allowed; a whole number of at least 0")
+        return cls(tuple(dict.fromkeys(methods)) or COMPARED, bool(methods), float(rate), tau)
 
     def excludes(self, scenario: Scenario) -> str | None:
         """Why a setting may not be recommended; None where it may."""
@@ -63,18 +86,33 @@ class Rule:
         if method.name not in self.methods:
             asked = "was not asked for" if self.named else "is shown for comparison only"
             return f"{method.name} {asked} (--allow {method.name} allows it)"
-        rate = rate_of(method)
-        if rate < self.min_rate:
-            hint = f" (--min-rate {rate:g} allows it)" if rate else ", which is above 0"
-            return f"rate {rate:g} is below the least rate {self.min_rate:g}{hint}"
+        return self.too_approximate(scenario)
+
+    def too_approximate(self, scenario: Scenario) -> str | None:
+        """Why a setting is more approximate than is allowed; None where it is not."""
+        rate, tau = rate_of(scenario.method), scenario.method.tau
+        if rate < self.min_sampling_rate:
+            hint = f" (--min-sampling-rate {rate:g} allows it)" if rate else "; no --min-sampling-rate allows it"
+            return f"sampling rate {rate:g} is below {self.min_sampling_rate:g}{hint}"
+        if tau > self.max_staleness:
+            return f"tau {tau} is above {self.max_staleness} (--max-staleness {tau} allows it)"
         return None
+
+    def report(self) -> RuleReport:
+        """As a result."""
+        return RuleReport(self.methods, self.min_sampling_rate, self.max_staleness, self.text)
+
+    @property
+    def limits(self) -> str:
+        """How approximate a setting may be, as a clause."""
+        return f"a sampling rate of at least {self.min_sampling_rate:g} and tau at most {self.max_staleness}"
 
     @property
     def text(self) -> str:
         """The rule as a sentence."""
+        methods = ", ".join(self.methods)
         why = "as asked" if self.named else "the methods compared by default"
-        names = ", ".join(self.methods)
-        return f"only {names} may be recommended ({why}), with a sampling rate of at least {self.min_rate:g}"
+        return f"only {methods} may be recommended ({why}), with {self.limits}"
 
 
 def rate_of(method: Method) -> float:
@@ -88,6 +126,14 @@ def approximation_key(scenario: Scenario) -> tuple[float, int, float, float]:
     return (-rate_of(method), method.tau, method.cache.fraction or 0.0, method.cache.nbytes or 0.0)
 
 
+def usual_rows(scenario: Scenario, names: Sequence[str]) -> list[Scenario]:
+    """The settings on the scenario's machine that a question compares where it names no knob: each method as it is
+    without being asked otherwise."""
+    base = scenario.method
+    methods = [base if base.name == name else create_method(name) for name in names]
+    return [replace(scenario, method=each.overlapping(base.overlap)) for each in methods]
+
+
 def candidates(scenario: Scenario, rule: Rule) -> list[Scenario]:
     """The settings considered on the scenario's machine, the mildest first."""
     found = dict.fromkeys(each for name in rule.methods for each in _of_method(scenario, name, rule))
@@ -95,10 +141,13 @@ def candidates(scenario: Scenario, rule: Rule) -> list[Scenario]:
 
 
 def _of_method(scenario: Scenario, name: str, rule: Rule) -> Iterator[Scenario]:
-    rates = [rate for rate in dict.fromkeys((*RATES, rule.min_rate)) if rate >= rule.min_rate and rate > 0]
+    least = rule.min_sampling_rate
+    rates = [rate for rate in dict.fromkeys((*RATES, least)) if rate >= least]
     kind, base = method_type(name), scenario.method
     start = base if isinstance(base, kind) else kind()
     for method in start.at_tau(0).overlapping(base.overlap).candidates(rates):
+        if method.tau > rule.max_staleness:
+            continue
         simplest = method.canonical()
         yield replace(scenario, method=simplest if simplest.name in rule.methods else method)
 
@@ -193,11 +242,7 @@ def choose(pool: Sequence[Candidate], asked: Sequence[Scenario], rule: Rule) -> 
     held = [each for each in pool if each.result.fits is not False]
     possible = held or list(pool)
     fastest = min(possible, key=lambda each: each.epoch_s)
-    named = set(asked)
-    own = [each.epoch_s for each in possible if each.scenario in named]
-    limit = min(fastest.epoch_s * (1 + NEAR), min(own, default=inf) * (1 + SAME))
-    near = [each for each in possible if each.epoch_s <= limit]
-    chosen = min(near, key=lambda each: (approximation_key(each.scenario), each.epoch_s))
+    chosen = mildest(possible, set(asked), lambda each: each.scenario, lambda each: each.epoch_s)
     share = float(np.all([chosen.epochs_over(each) <= 1 + NEAR for each in possible], axis=0).mean())
     fit = "" if len(possible) == len(pool) else " that fit"
     why = _why(chosen, fastest, f"{plural(len(possible), 'simulated setting')}{fit}", rule)
@@ -206,10 +251,21 @@ def choose(pool: Sequence[Candidate], asked: Sequence[Scenario], rule: Rule) -> 
     return Choice(chosen, tuple(possible), share, why)
 
 
+def mildest(
+    options: Sequence[T], asked: Collection[Scenario], scenario: Callable[[T], Scenario], seconds: Callable[[T], float]
+) -> T:
+    """The least approximate of the options of one machine that is within NEAR of the fastest, and within SAME of every
+    one that was asked for itself."""
+    own = [seconds(each) for each in options if scenario(each) in asked]
+    limit = min(min(map(seconds, options)) * (1 + NEAR), min(own, default=inf) * (1 + SAME))
+    near = [each for each in options if seconds(each) <= limit]
+    return min(near, key=lambda each: (approximation_key(scenario(each)), seconds(each)))
+
+
 def _why(chosen: Candidate, fastest: Candidate, many: str, rule: Rule) -> str:
     if chosen is fastest:
         which = "the only setting simulated" if many == "1 simulated setting" else f"the fastest of {many}"
-        return f"{which} with a sampling rate of at least {rule.min_rate:g}"
+        return f"{which} with {rule.limits}"
     other = setting_text(fastest.scenario.method)
     milder = _milder(chosen.scenario.method, fastest.scenario.method)
     lost = chosen.epoch_s / fastest.epoch_s - 1

@@ -11,8 +11,10 @@ from collections.abc import Sequence
 from math import inf
 from typing import Final
 
+from gcnsim.ids import FloatArray
 from gcnsim.planning.candidate import Candidate, central
-from gcnsim.planning.study_cache import Key, StudyCache, orders_of
+from gcnsim.planning.drawn_times import Key, orders_of
+from gcnsim.planning.study_cache import StudyCache, canonical
 from gcnsim.processes import parallel_map
 from gcnsim.uncertainty import DRAWS, DrawnRuns, at_once, paces_to_factors
 
@@ -48,23 +50,31 @@ def simulate_draws(studies: StudyCache, chosen: Candidate, others: Sequence[Cand
     whether any were. Candidates are to be asked for again."""
     wanted = _afforded(chosen, competitors(chosen, others))
     # The longest first, so that no process is left with one at the end.
-    wanted.sort(key=_effort, reverse=True)
-    keys = list(dict.fromkeys(key for each in wanted for key in orders_of(each.scenario)))
+    wanted.sort(key=effort_of, reverse=True)
+    keys = list(dict.fromkeys(key for each in wanted for key in orders_of(canonical(each.scenario))))
     if not keys:
         return False
-    runs = [DrawnRuns.of(key[0], studies.accesses_of(key), studies.seed) for key in keys]
-    starts = range(0, DRAWS + 1, AT_A_TIME)
+    studies.keep_drawn(simulated_factors(studies, keys))
+    return True
+
+
+def simulated_factors(studies: StudyCache, keys: Sequence[Key], draws: int = DRAWS) -> dict[Key, FloatArray]:
+    """So many joint draws of every one of `keys`, simulated: times over the time at the stated values, float64[draws].
+
+    The draws of each are graphs of one schedule (`at_once`).
+    """
+    runs = [DrawnRuns.of(key[0], studies.accesses_of(key), studies.seed, draws) for key in keys]
+    starts = range(0, draws + 1, AT_A_TIME)
 
     def paces(item: tuple[int, int]) -> list[float]:
         place, start = item
-        return [runs[place].pace(draw) for draw in range(start, min(start + AT_A_TIME, DRAWS + 1))]
+        return [runs[place].pace(draw) for draw in range(start, min(start + AT_A_TIME, draws + 1))]
 
     found = parallel_map(paces, [(place, start) for place in range(len(runs)) for start in starts], studies.processes)
     drawn: dict[Key, list[float]] = {key: [] for key in keys}
     for number, some in enumerate(found):
         drawn[keys[number // len(starts)]] += some
-    studies.keep_drawn({key: paces_to_factors(each) for key, each in drawn.items()})
-    return True
+    return {key: paces_to_factors(each) for key, each in drawn.items()}
 
 
 def _afforded(chosen: Candidate, others: Sequence[Candidate]) -> list[Candidate]:
@@ -72,8 +82,8 @@ def _afforded(chosen: Candidate, others: Sequence[Candidate]) -> list[Candidate]
     its own draws are not, since two settings are compared by the same means."""
     left: float = most_effort(chosen.scenario.cluster.gpus)
     taken: list[Candidate] = []
-    for each in (chosen, *sorted(others, key=_effort)):
-        effort = _effort(each)
+    for each in (chosen, *sorted(others, key=effort_of)):
+        effort = effort_of(each)
         if effort <= left:
             taken.append(each)
             left -= effort
@@ -87,10 +97,10 @@ def most_effort(gpus: int) -> int:
     return min(AFFORDED * gpus, AT_MOST)
 
 
-def _effort(candidate: Candidate) -> float:
-    """Ops times iterations of all draws of a setting, were each as long as the run at the stated values; infinite where
-    draws are not graphs of one schedule."""
+def effort_of(candidate: Candidate, draws: int = DRAWS) -> float:
+    """Ops times iterations of so many draws of a setting, were each as long as the run at the stated values; infinite
+    where draws are not graphs of one schedule."""
     if not at_once(candidate.scenario):
         return inf
     run = candidate.result.run
-    return run.schedule.columns.size * run.iterations * DRAWS * len(orders_of(candidate.scenario))
+    return run.schedule.columns.size * run.iterations * draws * len(orders_of(canonical(candidate.scenario)))

@@ -26,7 +26,7 @@ from gcnsim.ids import FloatArray
 from gcnsim.machine import resolve_machine
 from gcnsim.methods import Method, method_type
 from gcnsim.planning.candidate import central
-from gcnsim.planning.recommend import Rule, rate_of
+from gcnsim.planning.recommend import Rule
 from gcnsim.planning.studied import PRECISION
 from gcnsim.planning.study_cache import OnProgress, StudyCache, canonical
 from gcnsim.planning.training_steps import KNOB, even_training
@@ -106,7 +106,7 @@ def next_steps(
             ends = f"{100 * -low:.1f} % longer to {100 * high:.1f} % shorter"
             idle.append(NoEffect(move.knob, f"{move.start} -> {move.end} cannot be told apart ({ends})"))
             continue
-        below = rate_of(move.scenario.method) < rule.min_rate
+        below = rule.too_approximate(move.scenario) is not None
         epoch_s = None if epochs == 1 else seconds * result.per_epoch
         steps.append(Step(move.knob, move.start, move.end, seconds, gain, low, high, result.fits, below, epoch_s))
     return sorted(steps, key=lambda step: (step.fits is False, -step.gain)), idle

@@ -8,8 +8,6 @@ from dataclasses import replace
 from math import inf
 from typing import Final, TypeAlias
 
-import numpy as np
-
 from gcnsim.alternatives import holds, least_gpus
 from gcnsim.diagnosis import EvenPartition
 from gcnsim.engine import engine
@@ -18,10 +16,11 @@ from gcnsim.graph import Graph
 from gcnsim.ids import FloatArray, Seconds
 from gcnsim.methods import BASELINE, create_method
 from gcnsim.planning.candidate import Candidate, Estimate, central
+from gcnsim.planning.drawn_times import Key, drawn_times
 from gcnsim.planning.rungs import MeanGraph, Rung
 from gcnsim.planning.studied import Studied, effort_of, estimated_alike
 from gcnsim.processes import parallel_map, parallel_map_counted
-from gcnsim.results import Budget
+from gcnsim.results import MaxWait
 from gcnsim.scenario import Scenario
 from gcnsim.simulation import Result, study, write_schedule
 from gcnsim.sources import RangeEnd, Source, open_source, resolve_model
@@ -33,16 +32,12 @@ from gcnsim.uncertainty import (
     estimated_counts,
     estimated_s,
     factors,
-    normal_position,
     placements,
-    position,
 )
 
 OnProgress: TypeAlias = Callable[[int, int], object]
 """Told how many simulations are done, and of how many."""
 
-Key: TypeAlias = tuple[Scenario, Placement, bool]
-"""One simulation: the scenario, the order of its parts, and whether these are even (`EvenPartition`)."""
 
 FEW_WORKERS: Final = 12
 """Up to so many workers, estimates of a few milliseconds each are made in one process."""
@@ -59,20 +54,21 @@ class StudyCache:
         self.accesses = open_source(scenario, graph, processes)
         self.processes = processes
         self.rung = Rung()
-        self.budget: Budget | None = None
+        self.max_wait: MaxWait | None = None
         self.seed = scenario.run.seed
         """Of the joint draws of the assumptions: one set for all settings, so that they are compared like with like."""
         self._results: dict[Key, Result] = {}
         self._factors: dict[Key, Factors] = {}
         self._drawn: dict[Key, FloatArray] = {}
         self._times: dict[tuple[Scenario, bool], FloatArray] = {}
+        self._closer: dict[Scenario, FloatArray] = {}
         self._lower: dict[Scenario, Seconds] = {}
         self._least: dict[Scenario, int | None] = {}
         self._refused: set[Scenario] = set()
 
-    def limit(self, rung: Rung, budget: Budget) -> None:
-        """Answer on this rung from now on, for this budget."""
-        self.rung, self.budget = rung, budget
+    def limit(self, rung: Rung, max_wait: MaxWait) -> None:
+        """Answer on this rung from now on, for this limit."""
+        self.rung, self.max_wait = rung, max_wait
 
     def prepare(
         self,
@@ -226,25 +222,7 @@ class StudyCache:
 
     def _drawn_times(self, scenario: Scenario, even: bool, drawn: Callable[[Key], FloatArray | None]) -> FloatArray:
         """drawn: the simulated factors of the draws; None where they are estimated."""
-        result = self.result(scenario, even=even)
-        seconds = result.metrics.iteration_s
-        placed = sorted((self._placed_times(key, drawn) for key in orders_of(scenario, even)), key=lambda each: each[0])
-        # Nobody chose the order as numbered: it is no likelier than another.
-        share = (1.0 + position("placement", self.seed)) / 2.0
-        times = placed[0][1] ** (1.0 - share) * placed[-1][1] ** share if len(placed) > 1 else placed[0][1]
-        # What other drawn graphs would change is each setting's own: nobody knows how settings share it.
-        spread = normal_position(_graphs_of(scenario, even), self.seed)
-        reach = np.where(spread < 0, seconds / max(result.low_s, 1e-300), result.high_s / seconds)
-        return np.asarray(times * reach**spread)
-
-    def _placed_times(self, key: Key, drawn: Callable[[Key], FloatArray | None]) -> tuple[Seconds, FloatArray]:
-        """The simulated time with the parts in this order, and under every joint draw of the assumptions."""
-        scenario, order, even = key
-        seconds = self.result(scenario, order, even=even).metrics.iteration_s
-        left_open, found = self.factors(scenario, order, even=even), drawn(key)
-        if found is None:
-            return seconds, left_open.scaled(seconds, left_open.joint)
-        return seconds, found * left_open.scaled(seconds, left_open.apart)
+        return drawn_times(self, scenario, even, lambda key: self.factors(key[0], key[1], even=key[2]), drawn)
 
     def candidate(self, scenario: Scenario) -> Candidate:
         """The study of `scenario` under every joint draw."""
@@ -252,10 +230,19 @@ class StudyCache:
         simulated = self._drawn_times(asked, False, self._drawn.__getitem__) if asked in self.drawn else None
         return Candidate(scenario, self.result(scenario), self.times(scenario), simulated)
 
+    def keep_closer(self, found: Mapping[Scenario, FloatArray]) -> None:
+        """Keep seconds per iteration under more joint draws than others have (`gcnsim.planning.closer_draws`)."""
+        self._closer |= {canonical(scenario): times for scenario, times in found.items()}
+
+    def closest_times(self, scenario: Scenario) -> FloatArray:
+        """Seconds per iteration under as many joint draws as are known, float64[draws]."""
+        found = self._closer.get(canonical(scenario))
+        return self.candidate(scenario).times if found is None else found
+
     def estimate(self, scenario: Scenario) -> Estimate:
         """The study of `scenario` with its interval."""
         found = self.candidate(scenario)
-        low, high = central(found.times)
+        low, high = central(self.closest_times(scenario))
         result = found.result
         lower, upper = min(self.lower(scenario), result.bounds.lower_s), result.bounds.upper_s
         now = result.metrics.iteration_s
@@ -282,7 +269,7 @@ class StudyCache:
 
     def forget(self) -> None:
         """Keep no results: of thousands of settings each is asked once. What is read and counted stays."""
-        for each in (self._results, self._factors, self._drawn, self._times, self._lower):
+        for each in (self._results, self._factors, self._drawn, self._times, self._closer, self._lower):
             each.clear()
 
     def unsettled(self) -> list[Result]:
@@ -355,23 +342,6 @@ class StudyCache:
     def _study(self, key: Key) -> Result:
         accesses = self.accesses_of(key)
         return study(key[0], MeanGraph(accesses) if self.rung.mean else accesses)
-
-
-def orders_of(scenario: Scenario, even: bool = False) -> list[Key]:
-    """The simulations that the times of a setting under joint draws are made of: one for each order of its parts."""
-    orders = () if even else placements(scenario)
-    return [(canonical(scenario), order, even) for order in (orders if len(orders) > 1 else (Placement.NUMBERED,))]
-
-
-def _graphs_of(scenario: Scenario, even: bool) -> str:
-    """The name of the random stream that says what other drawn graphs would change of a setting: of what it draws from
-    and of how it uses it, not of how files are called."""
-    method, cluster, cut = scenario.method, scenario.cluster, scenario.partition
-    parts = "even" if even else f"{cut.method} {cut.objective} {cut.algorithm} {cut.balance} {cut.imbalance} {cut.seed}"
-    return (
-        f"graphs of {method.name} {method.tau} {method.epsilon} {method.rate} {method.cache.describe()}, "
-        f"{cluster.gpus} x {cluster.gpus_per_server} at {cluster.bandwidth}, {parts}"
-    )
 
 
 def counted(progress: Callable[[str], object], told: str) -> OnProgress:

@@ -15,10 +15,10 @@ from gcnsim.hardware import PriceBook
 from gcnsim.ids import Seconds
 from gcnsim.machine import resolve_machine
 from gcnsim.planning.answer import Findings, Told, place_of
-from gcnsim.planning.budget import within
 from gcnsim.planning.candidate import Candidate, Estimate
 from gcnsim.planning.certainty import certainty
 from gcnsim.planning.grid import Grid, LeftOut, machines, overlap_of, scenarios
+from gcnsim.planning.max_wait import within
 from gcnsim.planning.measured import Measurement, beside_measured
 from gcnsim.planning.other_machines import alternatives, by_machine, told_of
 from gcnsim.planning.patience import announced, work_of
@@ -113,7 +113,7 @@ def what_if(
     asked, left = answerable(studies, every, grid.optional)
     clusters = list(dict.fromkeys(machines(base, grid)))
     seeds = seeds_of(first, extras.partition_seeds) if extras.partition_seeds else []
-    work = within(studies, work_of(studies, [*asked, *seeds], clusters, rule), extras.budget_s)
+    work = within(studies, work_of(studies, [*asked, *seeds], clusters, rule), extras.max_wait_s)
     if (wait := announced(work, processes)) is not None:
         notice(wait)
     first, *asked = map(studies.rung.applied, (first, *asked))
@@ -153,12 +153,12 @@ def what_if(
 class Extras:
     """What only some questions ask. measured: times of iterations that somebody measured. partition_seeds: how many
     seeds of the partitioner the recommended setting is tried with; 0 for none besides the question's own. prices: what
-    an hour costs. budget_s: what the answer may take; None for as long as it takes."""
+    an hour costs. max_wait_s: what the answer may take; None for as long as it takes."""
 
     measured: tuple[Measurement, ...] = ()
     partition_seeds: int = 0
     prices: PriceBook = field(default_factory=PriceBook)
-    budget_s: Seconds | None = None
+    max_wait_s: Seconds | None = None
 
 
 def _next_steps(

@@ -112,10 +112,11 @@ if TYPE_CHECKING:
     from gcnsim.report.page.html import write_html
     from gcnsim.report.page.sections import write_advice, write_comparison_page, write_simulation
     from gcnsim.report.page.sweep import PointOrder, write_sweep
-    from gcnsim.report.recommended import render_recommended
+    from gcnsim.report.recommended import render_advice_notebook, render_recommended, render_short_advice
     from gcnsim.report.reproduction import left_out_lines, render_reproduction, write_reproduction
     from gcnsim.report.result import render_result, render_short_result
     from gcnsim.report.sweep import render_points, row_of_record, write_points
+    from gcnsim.report.tables import columns_of_options, write_options_csv
     from gcnsim.report.validation import render_validation, write_validation
     from gcnsim.timeline.parquet import write_spans
     from gcnsim.timeline.run_perfetto import RunFacts, write_run_trace
@@ -149,6 +150,7 @@ __all__ = [
     "cache_curve_payload",
     "cache_hits_data",
     "cache_hits_figure",
+    "columns_of_options",
     "columns_of_rows",
     "convergence_data",
     "convergence_figure",
@@ -175,6 +177,7 @@ __all__ = [
     "parallel_figure",
     "parts_data",
     "refuse_without_kaleido",
+    "render_advice_notebook",
     "render_cache_curve",
     "render_calibration",
     "render_notebook",
@@ -183,6 +186,7 @@ __all__ = [
     "render_reproduction",
     "render_result",
     "render_short",
+    "render_short_advice",
     "render_short_result",
     "render_table",
     "render_validation",
@@ -205,6 +209,7 @@ __all__ = [
     "write_csv",
     "write_html",
     "write_image",
+    "write_options_csv",
     "write_points",
     "write_reproduction",
     "write_run_trace",
@@ -328,7 +333,8 @@ _LATE: Final = {
     "gcnsim.report.page.sweep": ("PointOrder", "write_sweep"),
     "gcnsim.report.page.html": ("write_html",),
     "gcnsim.report.answer.notebook": ("render_notebook",),
-    "gcnsim.report.recommended": ("render_recommended",),
+    "gcnsim.report.recommended": ("render_advice_notebook", "render_recommended", "render_short_advice"),
+    "gcnsim.report.tables": ("columns_of_options", "write_options_csv"),
     "gcnsim.report.reproduction": (
         "left_out_lines",
         "render_reproduction",

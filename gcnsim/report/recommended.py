@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 import textwrap
 from collections.abc import Sequence
 
+from gcnsim.errors import plural
 from gcnsim.report.answer.provenance import plain
 from gcnsim.report.answer.sentences import money
-from gcnsim.results import Advice, AssumptionEffect, Missed, PointReport
+from gcnsim.report.page.templates import rendered
+from gcnsim.results import Advice, AssumptionEffect, Missed, OtherRule, PointReport
 from gcnsim.terminal.tables import aligned
 from gcnsim.units import format_seconds
 
@@ -16,6 +19,7 @@ WIDTH = 100
 MOST_POINTS = 12
 """Points of the front that are printed, the fastest first; JSON has all."""
 MOST_ASSUMPTIONS = 5
+TIES = "ties within 3 % go to the setting with the least sampling and staleness"
 
 
 def render_recommended(advice: Advice, width: int | None = None) -> str:
@@ -23,16 +27,37 @@ def render_recommended(advice: Advice, width: int | None = None) -> str:
     width = width or shutil.get_terminal_size((WIDTH, 24)).columns
     lines = [plain(f"{advice.choice.row.dataset}: {advice.goal.text}"), ""]
     lines += _wrapped(advice.verdict, width)
-    lines += ["", *_pairs(_why(advice), width)]
+    lines += ["", *_pairs(reasons(advice), width)]
     if advice.missed is not None and advice.missed.changes:
         lines += ["", *_changes(advice.missed)]
     lines += ["", *_front(advice)]
     lines += ["", *_tornado(advice)]
-    if advice.held.relaxed:
-        lines += ["", "If more approximation were allowed (same machine)", *_relaxed(advice)]
+    if advice.other_rules:
+        lines += ["", "By another rule of what may be recommended (same machine)", *_other_rules(advice)]
     if advice.provenance.warnings:
         lines += ["", "Warnings", *(line for each in advice.provenance.warnings for line in _wrapped(each, width))]
     return "\n".join(lines) + "\n"
+
+
+def render_short_advice(advice: Advice) -> str:
+    """The choice in a sentence, and the table."""
+    return "\n".join([plain(advice.verdict), "", *_front(advice)])
+
+
+def render_advice_notebook(advice: Advice) -> str:
+    """The same as an HTML fragment; all text is escaped."""
+    points, more = _shown(advice)
+    times, _ = _thousand(advice)
+    left = (True, True, False, True, False, True, False, True)
+    return rendered(
+        "notebook.html.j2",
+        title=plain(f"{advice.choice.row.dataset}: {advice.goal.text}"),
+        label=advice.label,
+        verdict=plain(advice.verdict),
+        heads=[([head], "left" if side else "right") for head, side in zip(_heads(advice)[1:], left, strict=True)],
+        rows=[(_point(each, times, False, _uncertain(advice))[1:], each.name == advice.choice.name) for each in points],
+        more=plural(more, "more row") if more else "",
+    )
 
 
 def time_text(value: float) -> str:
@@ -40,33 +65,64 @@ def time_text(value: float) -> str:
     return f"{value / 3600.0:.3g} h" if value >= 3600.0 else format_seconds(value)
 
 
-def _why(advice: Advice) -> list[tuple[str, str]]:
-    second = advice.runner_up
+def reasons(advice: Advice) -> list[tuple[str, str]]:
+    """Why this choice and how sure it is, as (what, said) pairs."""
+    second, missed = advice.runner_up, advice.missed
     told = [("limited by", advice.limited_by)]
-    if advice.missed is not None:
-        told.append(("missed", advice.missed.text))
+    if missed is not None:
+        told += [("missed", missed.text), ("raises it", missed.raised)]
     if second is not None:
         told.append(("runner-up", f"{second.point.name}: {second.why}"))
-    told += [("considered", advice.search.text), ("confirmed", advice.confirmation), ("held fixed", advice.held.text)]
+    # Where nothing meets the goal the verdict names the machines.
+    machines = "" if missed is not None else f"; on {advice.search.space}"
+    told += [("considered", f"{advice.search.text}{machines}"), ("rule", f"{advice.rule.text}; {TIES}")]
+    if not all(each.same for each in advice.confirmed):
+        told.append(("checked", advice.confirmation))
     if advice.choice.row.price is not None:
         # What is paid by the GPU is the same whatever connects them.
-        by_gpu = "" if advice.choice.host else "; networks and GPUs per server are not priced"
+        by_gpu = "" if advice.choice.host else "; covers GPUs only: network and server layout change nothing in it"
         told.append(("price", f"{advice.choice.row.price}{by_gpu}"))
     told += [("decides", advice.decides), ("certainty", f"{advice.label}; intervals: 90 % of the joint draws")]
     return [(name, text) for name, text in told if text]
 
 
+def _shown(advice: Advice) -> tuple[list[PointReport], int]:
+    """The rows that are printed, the fastest first, and how many there are besides."""
+    chosen = [each for each in advice.rows if each.name == advice.choice.name]
+    others = [each for each in advice.rows if each.name != advice.choice.name]
+    shown = [*chosen, *others[: MOST_POINTS - len(chosen)]]
+    return sorted(shown, key=lambda each: (each.seconds, each.name)), len(advice.rows) - len(shown)
+
+
 def _front(advice: Advice) -> list[str]:
-    chosen = [each for each in advice.front if each.name == advice.choice.name]
-    others = [each for each in advice.front if each.name != advice.choice.name]
-    shown = sorted([*chosen, *others[: MOST_POINTS - len(chosen)]], key=lambda each: each.seconds)
-    times, of = _thousand(advice)
-    rows = [_point(each, times, each in chosen) for each in shown]
-    heads = ("", "machine", "setting", "time", "(range)", f"{advice.goal.currency}{of}", "(range)", "")
-    more = len(advice.front) - len(shown)
-    left = [f"  ({more} more in JSON)"] if more > 0 else []
-    title = f"Front of time against cost of {advice.compared} (= cannot be told apart from what beats it)"
-    return [title, *aligned(rows, heads, left=[True, True, True, False, True, False, True, True], gap=1), *left]
+    shown, more = _shown(advice)
+    times, _ = _thousand(advice)
+    rows = [_point(each, times, each.name == advice.choice.name, _uncertain(advice)) for each in shown]
+    rest = [f"  ({more} more: --csv, --json)"] if more > 0 else []
+    title = f"Time against cost of {advice.compared} (= cannot be told apart from what beats it)"
+    sides = [True, True, True, False, True, False, True, False, True]
+    return [title, *aligned(rows, _heads(advice), left=sides, gap=1), *rest]
+
+
+def _heads(advice: Advice) -> tuple[str, ...]:
+    _, of = _thousand(advice)
+    chance = "chance" if _uncertain(advice) else ""
+    return ("", "machine", "setting", "time", "(range)", f"{advice.goal.currency}{of}", "(range)", chance, "")
+
+
+def _uncertain(advice: Advice) -> bool:
+    """Whether draws decide about a limit: else there is no chance to speak of."""
+    goal = advice.goal
+    return any(each is not None for each in (goal.iteration_s, goal.epoch_s, goal.training_s, goal.most_cost))
+
+
+def percent(share: float) -> str:
+    """A chance as per cent, rounded down: what is not reached is not printed.
+
+    >>> percent(0.8984), percent(0.9)
+    ('89 %', '90 %')
+    """
+    return f"{math.floor(100.0 * share + 1e-9)} %"
 
 
 def _thousand(advice: Advice) -> tuple[float, str]:
@@ -75,7 +131,7 @@ def _thousand(advice: Advice) -> tuple[float, str]:
     return (1.0, "") if whole else (1000.0, " of 1,000")
 
 
-def _point(point: PointReport, times: float, chosen: bool) -> tuple[str, ...]:
+def _point(point: PointReport, times: float, chosen: bool, uncertain: bool) -> tuple[str, ...]:
     cost = "-" if point.cost is None else money(times * point.cost)
     ends = [None if each is None else money(times * each) for each in (point.cost_low, point.cost_high)]
     return (
@@ -86,6 +142,7 @@ def _point(point: PointReport, times: float, chosen: bool) -> tuple[str, ...]:
         f"({time_text(point.seconds_low)} to {time_text(point.seconds_high)})",
         cost,
         "" if None in ends else f"({ends[0]} to {ends[1]})",
+        percent(point.chance) if uncertain else "",
         "" if point.on_front else "=",
     )
 
@@ -97,11 +154,12 @@ def _changes(missed: Missed) -> list[str]:
             plain(each.knob),
             plain(f"{each.start} -> {each.end}"),
             f"{time_text(each.iteration_s)} per iteration",
+            f"{percent(each.chance)} chance",
             "meets the goal" if each.meets else "",
         )
         for each in missed.changes
     ]
-    return ["Single changes of the closest", *aligned(rows, left=4, indent=2)]
+    return ["Single changes of the closest", *aligned(rows, left=5, indent=2)]
 
 
 def _tornado(advice: Advice) -> list[str]:
@@ -127,15 +185,22 @@ def _span(effect: AssumptionEffect) -> float:
     return high / low
 
 
-def _relaxed(advice: Advice) -> list[str]:
+def _other_rules(advice: Advice) -> list[str]:
     currency, rows = advice.goal.currency, []
     times, of = _thousand(advice)
-    for each in advice.held.relaxed:
+    for each in advice.other_rules:
         cost = "" if each.cost is None else f"{money(times * each.cost)} {currency}{of}"
-        saved = f"{100 * each.shorter_low:.0f} to {100 * each.shorter_high:.0f} % shorter"
         meets = "meets the goal" if advice.missed is not None and each.meets else ""
-        rows.append((each.option, plain(each.name), time_text(each.seconds), cost, saved, meets))
+        rows.append((each.option, plain(each.name), time_text(each.seconds), cost, _saved(each), meets))
     return aligned(rows, left=6, indent=2)
+
+
+def _saved(rule: OtherRule) -> str:
+    """How much shorter or longer than the choice: the 90 % interval."""
+    low, high = 100 * rule.shorter_low, 100 * rule.shorter_high
+    if high <= 0:
+        return f"{-high:.0f} to {-low:.0f} % longer"
+    return f"{low:.0f} to {high:.0f} % shorter"
 
 
 def _pairs(pairs: Sequence[tuple[str, str]], width: int) -> list[str]:

@@ -23,19 +23,19 @@ from gcnsim.results.asked import (
     TimeAgain,
 )
 from gcnsim.results.documents import RunLength, SimulationReport, WhatIf
-from gcnsim.results.grounds import Assumed, AssumptionEffect, Bounds, Budget, Certainty, Provenance
+from gcnsim.results.grounds import Assumed, AssumptionEffect, Bounds, Certainty, MaxWait, Provenance
 from gcnsim.results.loads import LinkTraffic, LinkUse, MemoryReport, StragglerReport, Utilization, WorkerUse
 from gcnsim.results.plain import from_plain, to_plain
 from gcnsim.results.recommended import (
     Advice,
+    BudgetReport,
     Change,
     Confirmed,
     GoalReport,
-    Held,
     KnobEffect,
     Missed,
+    OtherRule,
     PointReport,
-    Relaxed,
     RunnerUp,
     SearchReport,
 )
@@ -48,7 +48,7 @@ __all__ = [
     "Assumed",
     "AssumptionEffect",
     "Bounds",
-    "Budget",
+    "BudgetReport",
     "Certainty",
     "Change",
     "Confidence",
@@ -58,21 +58,21 @@ __all__ = [
     "Explanation",
     "FaultFree",
     "GoalReport",
-    "Held",
     "KnobEffect",
     "LeftOutRow",
     "LinkTraffic",
     "LinkUse",
+    "MaxWait",
     "MeasuredReport",
     "MemoryReport",
     "Missed",
     "NoEffect",
+    "OtherRule",
     "PartitionSeeds",
     "PointReport",
     "PricesReport",
     "Provenance",
     "Recommendation",
-    "Relaxed",
     "Row",
     "RuleReport",
     "RunLength",

@@ -35,8 +35,8 @@ class Step:
 
     gain: share of the iteration time it saves (negative: it costs), or of an epoch's where that then has another number
     of iterations: epoch_s, else None; gain_low, gain_high: its 90 % interval over joint
-    draws of the assumptions. fits: whether the GPUs hold it then; None where that is not known. below_min_rate:
-    whether it samples less than may be recommended.
+    draws of the assumptions. fits: whether the GPUs hold it then; None where that is not known. too_approximate:
+    whether it samples less, or uses staler values, than may be recommended.
     """
 
     knob: str
@@ -47,7 +47,7 @@ class Step:
     gain_low: float
     gain_high: float
     fits: bool | None
-    below_min_rate: bool = False
+    too_approximate: bool = False
     epoch_s: Seconds | None = field(default=None, metadata=ONLY_IF_SAID)
 
     @property
@@ -58,7 +58,7 @@ class Step:
     def payload(self) -> dict[str, Any]:
         """As plain data, with whether it is distinguishable."""
         told = by_field(self)
-        last = {key: told.pop(key) for key in ("fits", "below_min_rate")}
+        last = {key: told.pop(key) for key in ("fits", "too_approximate")}
         return told | {"distinguishable": self.distinguishable} | last
 
 
@@ -80,10 +80,11 @@ class Excluded:
 
 @dataclass(frozen=True, slots=True)
 class RuleReport:
-    """What may be recommended. min_rate: the least sampling rate."""
+    """What may be recommended. min_sampling_rate: the least; max_staleness: the most iterations."""
 
     methods: tuple[str, ...]
-    min_rate: float
+    min_sampling_rate: float
+    max_staleness: int
     text: str
 
 

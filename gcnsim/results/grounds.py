@@ -31,12 +31,12 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class MaxWait:
     """The time that was given for an answer. expected_s: what it takes, about, on one core, by the law of durations;
-    kept: whether that is within the budget. left_out: what the whole answer has besides; wider: by what share of them
+    kept: whether that is within the limit. left_out: what the whole answer has besides; wider: by what share of them
     the ends of intervals are moved outwards for it, at most."""
 
-    budget_s: Seconds
+    max_wait_s: Seconds
     expected_s: Seconds
     kept: bool
     left_out: tuple[str, ...]
@@ -47,7 +47,7 @@ class Budget:
 class Provenance:
     """Where the numbers of an answer come from, in words. graph: its kind and text, and hash or citations; interval:
     what the intervals cover; measured: figures that somebody measured; calibration: what figures were fitted to;
-    bounds: of each row; budget: where the time was limited. Older files lack model, measured and bounds.
+    bounds: of each row; max_wait: where the time was limited. Older files lack model, measured and bounds.
     """
 
     graph: Mapping[str, Any]
@@ -66,7 +66,7 @@ class Provenance:
     given_figures: str | None = field(default=None, metadata=ONLY_IF_SAID)
     faults: str | None = field(default=None, metadata=ONLY_IF_SAID)
     question_hash: str | None = field(default=None, metadata=ONLY_IF_SAID)
-    budget: Budget | None = field(default=None, metadata=ONLY_IF_SAID)
+    max_wait: MaxWait | None = field(default=None, metadata=ONLY_IF_SAID)
 
 
 @dataclass(frozen=True, slots=True)

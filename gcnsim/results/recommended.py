@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from gcnsim.ids import Iteration, Seconds
+from gcnsim.results.advice import RuleReport
 from gcnsim.results.asked import PricesReport
 from gcnsim.results.grounds import AssumptionEffect, Provenance
 from gcnsim.results.plain import ONLY_IF_SAID, by_field
@@ -16,8 +17,20 @@ RECOMMEND: Final = "gcnsim.recommend/1"
 
 
 @dataclass(frozen=True, slots=True)
+class BudgetReport:
+    """A budget: at most `amount` a `period` (hour, day, month or year), of hours_per_day hours of use a day."""
+
+    amount: float
+    period: str
+    hours_per_day: float
+
+
+@dataclass(frozen=True, slots=True)
 class GoalReport:
-    """What was to be least, and the limits; None where there is none. Costs are in `currency`."""
+    """What was to be least, and the limits; None where there is none. Costs are in `currency`.
+
+    confidence: the chance of meeting them that was asked for. budget: what per_hour is of.
+    """
 
     text: str
     minimise: str
@@ -27,6 +40,8 @@ class GoalReport:
     training_s: Seconds | None = None
     per_hour: float | None = None
     most_cost: float | None = None
+    confidence: float = 0.9
+    budget: BudgetReport | None = field(default=None, metadata=ONLY_IF_SAID)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +49,8 @@ class PointReport:
     """A setting on a machine. name: both in words. servers: how many of `host`, None of no instance type.
 
     seconds, cost: of `iterations`, with the 90 % interval of the joint draws; cost None where no price is known.
-    meets_share: of the draws, those in which it is within every limit. on_front: whether nothing beats it at the stated
+    meets: whether the chance of being within every limit is at least the one asked for; chance: the share of the draws
+    in which it is. on_front: whether nothing beats it at the stated
     values; beaten_share: of the draws in which what beats it most often does.
     """
 
@@ -50,7 +66,7 @@ class PointReport:
     cost_low: float | None
     cost_high: float | None
     meets: bool
-    meets_share: float
+    chance: float
     row: Row
     on_front: bool = True
     beaten_share: float = 0.0
@@ -68,10 +84,12 @@ class RunnerUp:
 
 @dataclass(frozen=True, slots=True)
 class SearchReport:
-    """Settings considered, and what became of them (`gcnsim.capacity.search.Search`). sampled: whether only some of a
-    larger grid were considered."""
+    """Settings considered, and what became of them (`gcnsim.capacity.search.Search`). space: the machines in words.
+    slower: those that another one of their machine beats by its estimate. grid: of how many they were picked."""
 
+    space: str
     settings: int
+    slower: int
     same: int
     refused: int
     too_large: int
@@ -107,9 +125,12 @@ class KnobEffect:
 
 
 @dataclass(frozen=True, slots=True)
-class Relaxed:
-    """What would be chosen on the same machine if more approximation were allowed. option: what allows it; shorter_low,
-    shorter_high: share of the choice's time that it saves, 90 % of the paired draws."""
+class OtherRule:
+    """What would be chosen on the same machine by another rule of what may be recommended. option: that rule.
+
+    shorter, shorter_low, shorter_high: share of the choice's time that it saves (negative: it takes longer), 90 % of
+    the paired draws. chance: of meeting the target; meets: whether that is enough.
+    """
 
     option: str
     name: str
@@ -119,47 +140,42 @@ class Relaxed:
     shorter_low: float
     shorter_high: float
     meets: bool
+    chance: float
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A single change of the closest setting. meets: whether every limit is then kept; excess: the largest limited
-    amount over its limit."""
+    """A single change of the closest setting. chance: of being within every limit then; meets: whether that is enough;
+    excess: the largest limited amount over its limit, at the stated values; None where it is not known."""
 
     knob: str
     start: int | float | str
     end: int | float | str
     iteration_s: Seconds
     meets: bool
-    excess: float
+    chance: float
+    excess: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """Of a goal that nothing meets: how close the closest setting comes, and what single changes of it bring.
+    """Of a goal that nothing meets: how close the setting of the best chance comes, and what would raise the chance.
 
-    excess: the largest limited amount over its limit; None where the GPUs hold no setting.
+    excess: the largest limited amount over its limit; None where the GPUs hold no setting. raised: in words what would
+    raise the chance. changes: single changes of the setting.
     """
 
     text: str
+    raised: str
     excess: float | None
     changes: tuple[Change, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """How approximate a setting may be, as a clause, and what allowing more would bring."""
-
-    text: str
-    least_epsilon: float
-    most_tau: int
-    relaxed: tuple[Relaxed, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
     """All that a recommendation found. choice: the best that meets the goal, or, where nothing does (`missed`), what
-    comes closest. compared: what seconds and costs are of (an iteration, an epoch, a training)."""
+    has the best chance. rule: what may be recommended. compared: what seconds and costs are of (an iteration, an epoch,
+    a training)."""
 
     scenario: Mapping[str, Any]
     provenance: Provenance
@@ -176,11 +192,19 @@ class Advice:
     knobs: tuple[KnobEffect, ...]
     assumptions: tuple[AssumptionEffect, ...]
     decides: str
-    held: Held
+    rule: RuleReport
+    other_rules: tuple[OtherRule, ...]
     calibrated: bool
     label: str
     missed: Missed | None = field(default=None, metadata=ONLY_IF_SAID)
     prices: PricesReport | None = field(default=None, metadata=ONLY_IF_SAID)
+
+    @property
+    def rows(self) -> tuple[PointReport, ...]:
+        """The choice, the runner-up and the front, each once, the fastest first."""
+        others = () if self.runner_up is None else (self.runner_up.point,)
+        found = {each.name: each for each in (*others, self.choice, *self.front)}
+        return tuple(sorted(found.values(), key=lambda each: (each.seconds, each.name)))
 
     def payload(self) -> dict[str, Any]:
         """As plain data."""

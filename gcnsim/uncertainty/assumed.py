@@ -162,10 +162,10 @@ def position(name: str, seed: int, draws: int = DRAWS) -> FloatArray:
 
 
 @cache
-def normal_position(name: str, seed: int) -> FloatArray:
+def normal_position(name: str, seed: int, draws: int = DRAWS) -> FloatArray:
     """As `position`, of what is known by a 90 % interval and not by a range: float64[draws], -1 and 1 its two ends,
     normally distributed. Read-only."""
-    quantiles = [NormalDist().inv_cdf((1.0 + each) / 2.0) for each in position(name, seed)]
+    quantiles = [NormalDist().inv_cdf((1.0 + each) / 2.0) for each in position(name, seed, draws)]
     found = np.array(quantiles) / NORMAL_90
     found.setflags(write=False)
     return found

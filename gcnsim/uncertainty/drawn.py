@@ -23,7 +23,7 @@ from gcnsim.simulation.run import write_schedule
 from gcnsim.simulation.templates import shared
 from gcnsim.sources import Source
 from gcnsim.sources.range_end import RangeEnd
-from gcnsim.uncertainty.assumed import Assumption, assumptions_of, normal_position, position, used_figures
+from gcnsim.uncertainty.assumed import DRAWS, Assumption, assumptions_of, normal_position, position, used_figures
 from gcnsim.uncertainty.estimated import estimated_counts
 from gcnsim.uncertainty.other_partition import PARTITION, scattered
 
@@ -43,9 +43,9 @@ def at_once(scenario: Scenario) -> bool:
     return scenario.method.exchanges_rows and gpus and scenario.cluster.sockets == "free"
 
 
-def place_of(name: str, shared: str, seed: int) -> FloatArray:
+def place_of(name: str, shared: str, seed: int, draws: int = DRAWS) -> FloatArray:
     """Where the draws put what is assumed under this name; of other partitions a 90 % interval is known, no range."""
-    return normal_position(shared, seed) if name == PARTITION else position(shared, seed)
+    return (normal_position if name == PARTITION else position)(shared, seed, draws)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +71,10 @@ class LeftOpen:
         """What is assumed: the name of each, and that of its positions."""
         return [*((each.name, each.shared) for each in self.figures), *((name, name) for name in self.moved)]
 
-    def places(self, seed: int, more: int) -> dict[str, FloatArray]:
+    def places(self, seed: int, more: int, draws: int = DRAWS) -> dict[str, FloatArray]:
         """By name, where every joint draw puts what is assumed, and behind them `more` times its value."""
         values = np.zeros(more)
-        return {name: np.concatenate([place_of(name, shared, seed), values]) for name, shared in self.names}
+        return {name: np.concatenate([place_of(name, shared, seed, draws), values]) for name, shared in self.names}
 
     def written(self, places: Mapping[str, FloatArray], size: int) -> tuple[Schedule, Variants]:
         """A schedule whose graphs are all that is assumed at each of `places`, float64[size] each."""

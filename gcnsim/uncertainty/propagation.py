@@ -70,11 +70,11 @@ class Factors:
         return self.alone.get(WORKLOAD)
 
 
-def factors(scenario: Scenario, accesses: Source, seed: int) -> Factors:
-    """What the assumptions leave open of the scenario's time, under the joint draws of `seed`."""
+def factors(scenario: Scenario, accesses: Source, seed: int, draws: int = DRAWS) -> Factors:
+    """What the assumptions leave open of the scenario's time, under so many joint draws of `seed`."""
     scenario = replace(scenario, faults=())
     if at_once(scenario):
-        return _at_every_draw(scenario, accesses, seed)
+        return _at_every_draw(scenario, accesses, seed, draws)
     machine = resolve_machine(scenario.cluster)
     found = assumptions_of(machine, batches=scenario.method.mini_batches)
     counts = estimated_counts(scenario, accesses)
@@ -86,10 +86,10 @@ def factors(scenario: Scenario, accesses: Source, seed: int) -> Factors:
     others = partition_factors(scenario, accesses, counts, at_values)
     if others is not None:
         by_end[PARTITION], shared[PARTITION] = others, PARTITION
-    joint = np.ones(DRAWS)
+    joint = np.ones(draws)
     for name, pair in by_end.items():
-        joint = joint * _between(pair, place_of(name, shared[name], seed))
-    return Factors(joint, by_end, at_values, np.ones(DRAWS))
+        joint = joint * _between(pair, place_of(name, shared[name], seed, draws))
+    return Factors(joint, by_end, at_values, np.ones(draws))
 
 
 def _of_workload(scenario: Scenario, accesses: Source, likely_s: Seconds) -> tuple[float, float]:
@@ -120,7 +120,7 @@ def with_figures(scenario: Scenario, values: Mapping[str, float]) -> Scenario:
     return replace(scenario, cluster=replace(scenario.cluster, figures=figures))
 
 
-def _at_every_draw(scenario: Scenario, accesses: Source, seed: int) -> Factors:
+def _at_every_draw(scenario: Scenario, accesses: Source, seed: int, draws: int) -> Factors:
     """All draws as the graphs of one schedule, behind them the stated values and both ends of each assumption.
 
     Of other partitions, what a worker's sampler looks at stays. Where the ends of the workload are other parts, and not
@@ -128,26 +128,26 @@ def _at_every_draw(scenario: Scenario, accesses: Source, seed: int) -> Factors:
     """
     left_open = shared("left open", scenario, (accesses,), lambda: LeftOpen.of(scenario, accesses))
     names = left_open.names
-    places = left_open.places(seed, 1 + 2 * len(names))
+    places = left_open.places(seed, 1 + 2 * len(names), draws)
     for index, (name, _) in enumerate(names):
-        places[name][DRAWS + 1 + 2 * index : DRAWS + 3 + 2 * index] = -1.0, 1.0
-    every = _estimated(replace(left_open, scenario=scenario), places)
-    nominal_s = float(every[DRAWS])
-    pairs = every[DRAWS + 1 :].reshape(-1, 2) / nominal_s
+        places[name][draws + 1 + 2 * index : draws + 3 + 2 * index] = -1.0, 1.0
+    every = _estimated(replace(left_open, scenario=scenario), places, draws)
+    nominal_s = float(every[draws])
+    pairs = every[draws + 1 :].reshape(-1, 2) / nominal_s
     by_end = {name: (float(low), float(high)) for (name, _), (low, high) in zip(names, pairs, strict=True)}
-    apart = np.ones(DRAWS)
+    apart = np.ones(draws)
     if len(accesses.corners) > 1 and WORKLOAD not in left_open.moved:
         by_end[WORKLOAD] = _of_workload(scenario, accesses, nominal_s)
-        apart = _between(by_end[WORKLOAD], position(WORKLOAD, seed))
-    return Factors(every[:DRAWS] / nominal_s * apart, by_end, nominal_s, apart)
+        apart = _between(by_end[WORKLOAD], position(WORKLOAD, seed, draws))
+    return Factors(every[:draws] / nominal_s * apart, by_end, nominal_s, apart)
 
 
-def _estimated(left_open: LeftOpen, places: Mapping[str, FloatArray]) -> FloatArray:
+def _estimated(left_open: LeftOpen, places: Mapping[str, FloatArray], draws: int) -> FloatArray:
     """Estimates with all that is assumed at each of `places`.
 
     Some places at a time: schedules of many workers have many ops, and each place is a graph of a schedule.
     """
-    total = len(next(iter(places.values()), np.zeros(1 + DRAWS)))
+    total = len(next(iter(places.values()), np.zeros(1 + draws)))
     step = max(1, MOST_AMOUNTS // (OPS_PER_PAIR * left_open.scenario.cluster.gpus**2))
     every: list[FloatArray] = []
     for start in range(0, total, step):

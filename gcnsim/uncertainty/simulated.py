@@ -31,15 +31,15 @@ class DrawnRuns:
     measured: int
 
     @classmethod
-    def of(cls, scenario: Scenario, accesses: Source, seed: int) -> DrawnRuns:
-        """The joint draws of `seed` of a scenario whose draws are graphs of one schedule (`at_once`); its faults are
-        left out."""
+    def of(cls, scenario: Scenario, accesses: Source, seed: int, draws: int = DRAWS) -> DrawnRuns:
+        """So many joint draws of `seed` of a scenario whose draws are graphs of one schedule (`at_once`); its faults
+        are left out."""
         left_open = LeftOpen.of(replace(scenario, faults=()), accesses)
-        schedule, variants = left_open.written(left_open.places(seed, 1), DRAWS + 1)
+        schedule, variants = left_open.written(left_open.places(seed, 1, draws), draws + 1)
         return cls(schedule, variants, scenario.run.iterations)
 
     def pace(self, place: int) -> Seconds:
-        """Seconds per iteration of the steady state under draw `place`; DRAWS for the stated values."""
+        """Seconds per iteration of the steady state under draw `place`; behind the draws, at the stated values."""
         schedule = self.variants.of(self.schedule, place)
         judge = Steady(schedule, self.measured)
         run = simulate(schedule, judge.most, judge.enough, endless=True)
@@ -51,4 +51,4 @@ class DrawnRuns:
 def paces_to_factors(paces: list[Seconds]) -> FloatArray:
     """Of the paces of all draws, and behind them that at the stated values: times over the time at those,
     float64[draws]."""
-    return np.array(paces[:DRAWS]) / paces[DRAWS]
+    return np.array(paces[:-1]) / paces[-1]

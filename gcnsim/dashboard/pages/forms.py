@@ -28,6 +28,9 @@ ASKED: Final = "asked"
 ALWAYS: Final = "always"
 NEVER: Final = "never"
 
+CHANCE: Final = "90%"
+"""What a chance of meeting a target is at first."""
+
 MOST_LIST: Final = 4000
 """Letters of a list of folders."""
 
@@ -72,15 +75,27 @@ def _whole(name: str, text: str) -> list[int]:
 
 def _plan(values: Values, files: Files) -> dict[str, Any]:
     told: dict[str, Any] = {"dataset": values["dataset"], "minimise": values["minimise"]}
-    told |= {name: values[name] for name in ("target_iteration", "budget_per_hour") if values[name]}
+    told |= {name: values[name] for name in ("target_iteration", "budget") if values[name]}
+    if values["target_iteration"] or values["confidence"] != CHANCE:
+        told["confidence"] = values["confidence"] or None
+    if values["hours_per_day"]:
+        told["hours_per_day"] = _number("hours_per_day", values["hours_per_day"])
     told |= {name: values[name].split(",") for name in ("host", "method") if values[name]}
     if values["gpus"]:
         told["gpus"] = _whole("gpus", values["gpus"])
     return told
 
 
+def _number(name: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ScenarioError(f"{name}: {text!r} is not allowed; a number") from None
+
+
 def _plan_line(values: Values) -> list[str]:
-    usual = {field.name: field.usual for field in FORMS[1].fields if field.name in ("dataset", "minimise")}
+    known = ("dataset", "minimise", "confidence")
+    usual = {field.name: field.usual for field in FORMS[1].fields if field.name in known}
     told = [(name, text) for name, text in values.items() if text and usual.get(name) != text]
     return ["gcnsim", "recommend", *(word for name, text in told for word in (f"--{name.replace('_', '-')}", text))]
 
@@ -123,9 +138,11 @@ FORMS: Final = (
             Field("dataset", "Data set", "reddit"),
             Field("minimise", "Minimise", "cost", ("cost", "gpus", "time")),
             Field("target_iteration", "An iteration takes at most", "0.5s"),
-            Field("budget_per_hour", "The machine costs at most", ""),
+            Field("confidence", "Chance of meeting it, at least", CHANCE),
+            Field("budget", "The machine costs at most (500USD/month, 10USD/hour)", ""),
+            Field("hours_per_day", "Hours of use a day (empty: all)", ""),
             Field("host", "Instances, by comma (empty: all that have a price)"),
-            Field("gpus", "GPUs, by comma (empty: of one to four instances)"),
+            Field("gpus", "GPUs, by comma (empty: 1 up to four instances)"),
             Field("method", "Methods, by comma (empty: the usual)"),
         ),
         _plan,

@@ -65,10 +65,11 @@ def provenance_of(answer: WhatIf | SimulationReport) -> list[tuple[str, str]]:
     told = to_plain(answer.provenance)
     graph = told["graph"]
     pairs = told | {"graph": f"{graph['text']} ({graph['kind']})"}
-    budget = answer.provenance.budget
-    if budget is not None:
-        about, given = format_seconds(budget.expected_s), format_seconds(budget.budget_s)
-        pairs["budget"] = f"{given}; about {about} on one core; left out: {', '.join(budget.left_out) or 'nothing'}"
+    max_wait = answer.provenance.max_wait
+    if max_wait is not None:
+        about, given = format_seconds(max_wait.expected_s), format_seconds(max_wait.max_wait_s)
+        left = ", ".join(max_wait.left_out) or "nothing"
+        pairs["max_wait"] = f"{given}; about {about} on one core; left out: {left}"
     apart = ("assumptions", "measured", "bounds", "warnings")
     return [(name.replace("_", " "), plain(said)) for name, said in pairs.items() if name not in apart]
 

@@ -13,7 +13,7 @@ from gcnsim.hardware import device, hosts, instance_of
 from gcnsim.report.answer.columns import MACHINE
 from gcnsim.report.answer.provenance import number, plain
 from gcnsim.report.answer.rows import bandwidth_text, labels_of, shared_knobs, varies
-from gcnsim.results import Row, SimulationReport, Step, TimeAgain, WhatIf
+from gcnsim.results import Row, RuleReport, SimulationReport, Step, TimeAgain, WhatIf
 from gcnsim.scenario import ClusterSpec
 from gcnsim.units import format_seconds
 
@@ -198,10 +198,17 @@ def steps_of(answer: WhatIf) -> list[StepText]:
             format_seconds(step.iteration_s) if step.epoch_s is None else f"{format_seconds(step.epoch_s)} an epoch",
             change_of(step)
             + (", does not fit" if step.fits is False else "")
-            + (", below the least rate" if step.below_min_rate else ""),
+            + (f", excluded by {_option(step, answer.recommendation.rule)}" if step.too_approximate else ""),
         )
         for step in answer.next_steps
     ]
+
+
+def _option(step: Step, rule: RuleReport) -> str:
+    """The option that excludes a step."""
+    if step.knob == "tau":
+        return f"--max-staleness {rule.max_staleness}"
+    return f"--min-sampling-rate {rule.min_sampling_rate:g}"
 
 
 def change_of(step: Step) -> str:

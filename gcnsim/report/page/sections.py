@@ -19,7 +19,7 @@ from gcnsim.report.figures.simulated import pairs_of_result, timeline_of_result
 from gcnsim.report.figures.timeline import timeline_figure
 from gcnsim.report.figures.tornado import tornado_figure, tornado_of_advice
 from gcnsim.report.page.templates import Sheet, write_page
-from gcnsim.report.recommended import time_text
+from gcnsim.report.recommended import percent, reasons, time_text
 from gcnsim.results import Advice, PointReport, SimulationReport, to_plain
 from gcnsim.units import format_bytes, format_fraction, format_seconds
 
@@ -157,10 +157,10 @@ def write_advice(path: str | Path, advice: Advice) -> None:
     """Write a recommendation as a page. Raises FileError."""
     data, tornado = front_data(advice), tornado_of_advice(advice)
     parts = []
-    points = [advice.choice, *(each for each in advice.front if each.name != advice.choice.name)]
-    points.sort(key=lambda each: each.seconds)
+    points = advice.rows
     marked = [place for place, each in enumerate(points) if each.name == advice.choice.name]
     heads = [("machine and setting", "t"), ("time", "n"), ("90 % interval", "n"), (f"cost ({data.currency})", "n")]
+    heads.append(("chance of meeting the target", "n"))
     sheet = Sheet(f"Time and cost of {data.compared}", heads, [_option(each, data.times) for each in points], marked)
     left = f" {data.unpriced} without a price are left out." if data.unpriced else ""
     caption = (
@@ -173,7 +173,7 @@ def write_advice(path: str | Path, advice: Advice) -> None:
         legend = [("knob", "compute", False), ("assumption", "assumption", False)]
         parts.append(Section("What moves the time", tornado_figure(tornado), caption, legend))
     told = to_plain(advice.provenance)
-    apart = ("assumptions", "measured", "bounds", "warnings", "graph", "budget")
+    apart = ("assumptions", "measured", "bounds", "warnings", "graph", "max_wait")
     sources = [(name.replace("_", " "), provenance.plain(text)) for name, text in told.items() if name not in apart]
     _write(
         path,
@@ -181,30 +181,17 @@ def write_advice(path: str | Path, advice: Advice) -> None:
         label=advice.label,
         heading=provenance.plain(advice.verdict),
         warned=[provenance.plain(text) for text in advice.provenance.warnings],
-        said=_why(advice),
+        said=[(name, provenance.plain(text)) for name, text in reasons(advice)],
         parts=parts,
         provenance=[("graph", provenance.plain(told["graph"]["text"])), *sources],
     )
 
 
-def _option(point: PointReport, times: float) -> tuple[str, str, str, str]:
+def _option(point: PointReport, times: float) -> tuple[str, ...]:
     name = provenance.plain(f"{point.machine}, {' '.join((point.row.method, *point.row.knobs))}")
     cost = "not known" if point.cost is None else money(times * point.cost)
-    return name, time_text(point.seconds), f"{time_text(point.seconds_low)} to {time_text(point.seconds_high)}", cost
-
-
-def _why(advice: Advice) -> list[tuple[str, str]]:
-    second = advice.runner_up
-    found = [
-        ("limited by", advice.limited_by),
-        ("missed", "" if advice.missed is None else advice.missed.text),
-        ("runner-up", "" if second is None else f"{second.point.name}: {second.why}"),
-        ("considered", advice.search.text),
-        ("confirmed", advice.confirmation),
-        ("held fixed", advice.held.text),
-        ("decides", advice.decides),
-    ]
-    return [(name, provenance.plain(text)) for name, text in found if text]
+    ends = f"{time_text(point.seconds_low)} to {time_text(point.seconds_high)}"
+    return name, time_text(point.seconds), ends, cost, percent(point.chance)
 
 
 def _write(path: str | Path, **facts: Any) -> None:

@@ -9,7 +9,14 @@ import pytest
 import gcnsim
 from gcnsim.errors import ScenarioError
 
-ASKED = {"device": ["t4", "a10g", "l4"], "gpus": [2, 4, 8], "iterations": 5, "cache": ["0%", "10%", "30%"]}
+ASKED = {
+    "device": ["t4", "a10g", "l4"],
+    "gpus": [2, 4, 8],
+    "iterations": 5,
+    "tau": [0, 1],
+    "epsilon": 1.0,
+    "cache": ["0%", "10%", "30%"],
+}
 
 
 def test_a_grid_that_is_too_large_needs_optuna(monkeypatch: pytest.MonkeyPatch) -> None:

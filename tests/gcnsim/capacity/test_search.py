@@ -6,18 +6,20 @@ from dataclasses import replace
 
 import pytest
 
-from gcnsim.capacity import COST, GPUS, TIME, Goal, Machines, Permitted
-from gcnsim.capacity.search import Option, best_of, search
+from gcnsim.capacity import COST, GPUS, TIME, Goal, Machines
+from gcnsim.capacity.choice import best_of
+from gcnsim.capacity.search import Option, search
+from gcnsim.capacity.settings import considered
 from gcnsim.hardware import PriceBook
-from gcnsim.planning import StudyCache
+from gcnsim.planning import Rule, StudyCache
 from gcnsim.scenario import SCHEMA, CacheSize, Scenario, from_mapping
 
 BASE = from_mapping({"schema": SCHEMA, "name": "x", "run": {"iterations": 5}}, "x", ())
+RULE = Rule(("full-graph", "pipegcn", "psc-gcn"), named=True)
 GRID = Machines(
     devices=("t4", "a10g"),
     bandwidths=(1.875e9, 6.25e9),
     gpus=(2, 4, 8),
-    methods=("full-graph", "pipegcn", "psc-gcn"),
     taus=(0, 1),
     rates=(1.0, 0.1),
     caches=(CacheSize(fraction=0.0), CacheSize(fraction=0.3)),
@@ -32,7 +34,7 @@ def studies() -> StudyCache:
 @pytest.fixture(scope="module")
 def every(studies: StudyCache) -> list[Scenario]:
     clusters = GRID.clusters(BASE.cluster, PriceBook(), studies.accesses.most_gpus)
-    return [each for cluster in clusters for each in GRID.settings(BASE, cluster)]
+    return list(considered(studies, BASE, clusters, GRID, RULE).settings)
 
 
 @pytest.fixture(scope="module")
@@ -82,20 +84,21 @@ def test_of_settings_that_are_about_as_good_the_least_approximate_is_taken(all_o
     assert best_of([Option(sampled, first.candidate), second], Goal(minimise=TIME))[0].seconds <= first.seconds * 1.03
 
 
-def test_what_may_be_recommended_is_not_sampled_and_hardly_stale(every: list[Scenario]) -> None:
-    allowed = [each for each in every if Permitted().allows(each)]
-    assert 0 < len(allowed) < len(every)
-    assert all(each.method.sampling().whole and each.method.tau <= 1 for each in allowed)
+def test_what_may_be_recommended_keeps_the_rule(studies: StudyCache, every: list[Scenario]) -> None:
+    clusters = list(dict.fromkeys(each.cluster for each in every))
+    rule = replace(RULE, min_sampling_rate=1.0, max_staleness=0)
+    kept = considered(studies, BASE, clusters, GRID, rule).settings
+    assert 0 < len(kept) < len(every)
+    assert all(each.method.sampling().whole and each.method.tau == 0 for each in kept)
 
 
 def test_a_machine_without_a_price_does_not_change_which_is_the_cheapest(studies: StudyCache) -> None:
-    goal, rule = Goal(minimise=COST), Permitted()
+    goal, rule = Goal(minimise=COST), replace(RULE, min_sampling_rate=1.0, max_staleness=1)
     chosen = []
     for devices in (("t4", "a100-80"), ("t4", "a100-80", "rtx-3090")):
         machines = replace(GRID, devices=devices, bandwidths=(1.875e9,), gpus=(2, 4), rates=(1.0,), taus=(0, 1))
         clusters = machines.clusters(BASE.cluster, PriceBook(), studies.accesses.most_gpus)
-        asked = [each for cluster in clusters for each in machines.settings(BASE, cluster) if rule.allows(each)]
-        found = search(studies, asked, goal, PriceBook())
+        found = search(studies, considered(studies, BASE, clusters, machines, rule).settings, goal, PriceBook())
         chosen.append(best_of(found.options, goal)[0])
     assert chosen[0].scenario == chosen[1].scenario
     # Of those within 3 % of the least the mildest is taken.

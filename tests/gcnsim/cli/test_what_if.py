@@ -134,7 +134,7 @@ def test_rates_give_a_row_each_between_no_boundary_and_all_of_it(capsys: pytest.
     assert drawn[0]["nic_bytes"] < 0.02 * full["nic_bytes"], "gradients of the weights are left"
     best = answer["recommendation"]
     assert (best["method"], best["rate"]) == ("bns-gcn", 0.1), "the fastest at a rate of at least 0.1"
-    why = "rate 0 is below the least rate 0.1, which is above 0"
+    why = "sampling rate 0 is below 0.1; no --min-sampling-rate allows it"
     assert best["excluded"] == [{"what": "bns-gcn with rate 0", "why": why}]
 
 

@@ -13,7 +13,7 @@ import gcnsim
 from gcnsim.errors import ScenarioError
 from gcnsim.methods import COMPARED, create_method
 from gcnsim.methods.psc_gcn import PscGcn
-from gcnsim.planning import LEAST_RATE, Rule, StudyCache
+from gcnsim.planning import MAX_STALENESS, MIN_SAMPLING_RATE, Rule, StudyCache
 from gcnsim.planning.recommend import NEAR, SAME, approximation_key, candidates, choose, rate_of, shortlist
 from gcnsim.planning.study_cache import canonical
 from gcnsim.scenario import CacheSize, Scenario, from_mapping
@@ -48,7 +48,8 @@ WIDTHS = ["workload.features=64", "workload.classes=10"]
 QUESTIONS: dict[str, dict[str, Any]] = {
     "two servers": {},
     "an H100 cluster": {"gpus": 4, "gpus_per_server": 2, "device": "h100", "bandwidth": "25Gbps"},
-    "a lower least rate": {"rate": [0.05, 0.2], "min_rate": 0.05},
+    "a lower least rate": {"rate": [0.05, 0.2], "min_sampling_rate": 0.05},
+    "staler than is recommended": {"method": ["psc-gcn"], "tau": [1, 3, 5]},
     "methods by name": {"method": ["pipegcn", "bns-gcn"], "rate": [0.05, 0.5]},
     "several machines": {"bandwidth": ["5Gbps", "50Gbps"], "method": ["pipegcn", "psc-gcn"]},
     "a GPU too small for some": {
@@ -79,14 +80,24 @@ def test_all_boundary_nodes_are_asked_as_full_graph_training() -> None:
 
 def test_one_least_rate_for_edges_and_nodes() -> None:
     base = scenario()
-    for rate, allowed in ((0.09, False), (LEAST_RATE, True), (0.5, True)):
+    for rate, allowed in ((0.09, False), (MIN_SAMPLING_RATE, True), (0.5, True)):
         edges = replace(base, method=create_method("psc-gcn", epsilon=rate))
         nodes = replace(base, method=create_method("bns-gcn", rate=rate))
         assert rate_of(edges.method) == rate_of(nodes.method) == rate
         assert [Rule().excludes(each) is None for each in (edges, nodes)] == [allowed, allowed]
-        assert Rule(min_rate=rate).excludes(edges) is Rule(min_rate=rate).excludes(nodes) is None
+        assert Rule(min_sampling_rate=rate).excludes(edges) is Rule(min_sampling_rate=rate).excludes(nodes) is None
     edges = replace(base, method=create_method("psc-gcn", epsilon=0.05))
-    assert Rule().excludes(edges) == "rate 0.05 is below the least rate 0.1 (--min-rate 0.05 allows it)"
+    assert Rule().excludes(edges) == "sampling rate 0.05 is below 0.1 (--min-sampling-rate 0.05 allows it)"
+
+
+def test_one_limit_of_staleness_for_all_methods() -> None:
+    base = scenario()
+    for tau, allowed in ((0, True), (MAX_STALENESS, True), (MAX_STALENESS + 1, False)):
+        assert (Rule().excludes(replace(base, method=create_method("psc-gcn", tau=tau))) is None) is allowed
+    stale = replace(base, method=create_method("pipegcn"))
+    assert Rule(max_staleness=0).excludes(stale) == "tau 1 is above 0 (--max-staleness 1 allows it)"
+    assert max(each.method.tau for each in candidates(base, Rule(max_staleness=1))) == 1
+    assert max(each.method.tau for each in candidates(base, Rule(max_staleness=3))) == 3
 
 
 def test_a_method_is_allowed_where_it_is_named_or_compared() -> None:
@@ -96,15 +107,17 @@ def test_a_method_is_allowed_where_it_is_named_or_compared() -> None:
     assert named.excludes(drawn) == "bns-gcn was not asked for (--allow bns-gcn allows it)"
     other = replace(scenario(), method=create_method("dgl"))
     assert Rule().excludes(other) == "dgl is shown for comparison only (--allow dgl allows it)"
-    assert named.text == "only pipegcn may be recommended (as asked), with a sampling rate of at least 0.1"
+    assert named.text == (
+        "only pipegcn may be recommended (as asked), with a sampling rate of at least 0.1 and tau at most 2"
+    )
     assert Rule().text.startswith("only full-graph, pipegcn, bns-gcn, psc-gcn may be recommended (the methods compared")
 
 
 def test_candidates_are_distinct_allowed_and_the_mildest_come_first() -> None:
     rule = Rule()
     found = candidates(scenario(), rule)
-    # 48 settings of psc-gcn, of which the two without sampling go by simpler names; bns-gcn at 0.5, 0.2 and 0.1.
-    assert len(found) == len(set(found)) == 51
+    # 36 settings of psc-gcn, of which the two without sampling go by simpler names; bns-gcn at 0.5, 0.2 and 0.1.
+    assert len(found) == len(set(found)) == 39
     assert found[0].method.name == "full-graph"
     assert [approximation_key(each) for each in found] == sorted(approximation_key(each) for each in found)
     assert all(rule.excludes(each) is None for each in found)
@@ -112,7 +125,7 @@ def test_candidates_are_distinct_allowed_and_the_mildest_come_first() -> None:
 
 @pytest.mark.parametrize("methods", [("psc-gcn",), ("bns-gcn",), ("full-graph", "pipegcn"), ("dgl", "psc-gcn")])
 def test_candidates_are_of_the_allowed_methods_alone(methods: tuple[str, ...]) -> None:
-    rule = Rule(methods, named=True, min_rate=0.3)
+    rule = Rule(methods, named=True, min_sampling_rate=0.3)
     found = candidates(scenario(), rule)
     assert {each.method.name for each in found} == set(methods)
     assert min(rate_of(each.method) for each in found) >= 0.3
@@ -179,14 +192,16 @@ def consistent(payload: Mapping[str, Any]) -> None:
     best, rows = payload["recommendation"], payload["results"]
     rule = best["rule"]
     for row in rows:
-        below = min(row["epsilon"], row["rate"]) < rule["min_rate"]
-        excluded = row["method"] not in rule["methods"] or below or row["fits"] is False
+        below = min(row["epsilon"], row["rate"]) < rule["min_sampling_rate"]
+        stale = row["tau"] > rule["max_staleness"]
+        excluded = row["method"] not in rule["methods"] or below or stale or row["fits"] is False
         assert row["may_be_recommended"] == (not excluded)
         assert (row["excluded_because"] is None) == row["may_be_recommended"]
         if row["may_be_recommended"]:
             assert best["row"]["epoch_s"] <= row["epoch_s"]
     assert best["method"] in rule["methods"]
-    assert min(best["epsilon"], best["rate"]) >= rule["min_rate"]
+    assert min(best["epsilon"], best["rate"]) >= rule["min_sampling_rate"]
+    assert best["tau"] <= rule["max_staleness"]
     marked = [place for place, row in enumerate(rows) if row["recommended"]]
     assert marked == ([] if best["in_results"] is None else [best["in_results"]])
     assert best["row"]["recommended"]
@@ -204,7 +219,10 @@ def test_what_was_excluded_is_told_with_the_option_that_allows_it() -> None:
     assert payload["recommendation"]["rule"]["methods"] == ["bns-gcn"]
     assert payload["recommendation"]["excluded"] == [
         {"what": "pipegcn", "why": "pipegcn was not asked for (--allow pipegcn allows it)"},
-        {"what": "bns-gcn with rate 0.05", "why": "rate 0.05 is below the least rate 0.1 (--min-rate 0.05 allows it)"},
+        {
+            "what": "bns-gcn with rate 0.05",
+            "why": "sampling rate 0.05 is below 0.1 (--min-sampling-rate 0.05 allows it)",
+        },
     ]
     assert payload["recommendation"]["method"] == "bns-gcn"
 
@@ -221,8 +239,8 @@ def test_only_methods_asked_for_are_recommended_when_methods_are_named(usual: Ma
 @pytest.mark.parametrize("rate", [0, -0.1, 1.5, float("nan"), True, "0.1"])
 def test_a_least_rate_out_of_range_is_one_clear_line(rate: Any) -> None:
     with pytest.raises(ScenarioError) as refused:
-        asked(min_rate=rate)
-    assert str(refused.value) == f"--min-rate: {rate!r} is not allowed; a number above 0 and at most 1"
+        asked(min_sampling_rate=rate)
+    assert str(refused.value) == f"--min-sampling-rate: {rate!r} is not allowed; a number above 0 and at most 1"
 
 
 def test_an_unknown_method_may_not_be_allowed() -> None:

@@ -111,7 +111,12 @@ def payload() -> dict[str, Any]:
             "verdict": "Use psc-gcn with tau 2, epsilon 0.1 and a cache of 25 %: 418 ms an iteration.",
             "confidence": {"share": 0.94, "text": "fastest in 94 % of what the assumptions allow"},
             "note": None,
-            "rule": {"methods": ["psc-gcn"], "min_rate": 0.1, "text": "methods asked for, rates of at least 0.1"},
+            "rule": {
+                "methods": ["psc-gcn"],
+                "min_sampling_rate": 0.1,
+                "max_staleness": 2,
+                "text": "methods asked for, rates of at least 0.1",
+            },
             "excluded": [],
             "row": _result(list(_TIMES)[3], full),
             "in_results": 3,
@@ -143,7 +148,7 @@ def _step(knob: str, start: object, end: object, seconds: float, gain: tuple[flo
         "gain_high": high,
         "distinguishable": low * high > 0,
         "fits": True,
-        "below_min_rate": False,
+        "too_approximate": False,
     }
 
 
@@ -175,7 +180,12 @@ def _recommend(payload: dict[str, Any], best: dict[str, Any]) -> None:
         "in_results": None,
         "verdict": "Use psc-gcn with tau 1, epsilon 0.1 and a cache of 30 %: 250 ms an iteration (210 to 310).",
         "confidence": {"share": 0.94, "text": "fastest in 94 % of what the assumptions allow"},
-        "rule": {"methods": ["psc-gcn"], "min_rate": 0.1, "text": "methods that were asked for, rates of at least 0.1"},
+        "rule": {
+            "methods": ["psc-gcn"],
+            "min_sampling_rate": 0.1,
+            "max_staleness": 2,
+            "text": "methods that were asked for, rates of at least 0.1",
+        },
         "excluded": [{"what": f"bns-gcn, rate 0.0{k}", "why": "below the least rate 0.1"} for k in range(1, 7)],
         "limited_by": _limit(best),
         "note": "a faster network changes nothing",

@@ -34,7 +34,7 @@ def test_keys_that_are_no_names_and_a_bandwidth_in_words() -> None:
     step = Step("bandwidth", "15Gbps", "30Gbps", 0.4, 0.1, 0.05, 0.2, None)
     told = to_plain(step)
     assert (told["from"], told["to"], told["distinguishable"]) == ("15Gbps", "30Gbps", True)
-    assert list(told)[-3:] == ["distinguishable", "fits", "below_min_rate"]
+    assert list(told)[-3:] == ["distinguishable", "fits", "too_approximate"]
     assert from_plain(Step, told) == step
     left = LeftOutRow("roc", "", "too large", 4, 15e9 / 8, "t4")
     assert to_plain(left)["bandwidth"] == "15Gbps"

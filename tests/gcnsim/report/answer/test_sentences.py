@@ -17,9 +17,9 @@ def test_steps_say_what_the_change_brings(payload: dict[str, Any]) -> None:
         "7.5 % longer (5.0 to 10 %)",
     ]
     assert steps[1][:4] == ("epsilon", "0.1", "0.05", "371 ms")
-    payload["next_steps"][1] |= {"fits": False, "below_min_rate": True}
+    payload["next_steps"][1] |= {"fits": False, "too_approximate": True}
     change = sentences.steps_of(answer_of(payload))[1].change
-    assert change == "11 % shorter (8.0 to 16 %), does not fit, below the least rate"
+    assert change == "11 % shorter (8.0 to 16 %), does not fit, excluded by --min-sampling-rate 0.1"
 
 
 def test_what_is_not_told_apart_says_what_it_may_bring(answered: dict[str, Any]) -> None:

@@ -1,6 +1,6 @@
 """The rung on which a question is answered whose time is limited.
 
-It is chosen by the law of durations, as if one core answered, and never by a clock: the same budget has the same answer
+It is chosen by the law of durations, as if one core answered, and never by a clock: the same limit has the same answer
 whatever else a machine does, and however many cores it has. Engines differ in it, since their rates do.
 """
 
@@ -17,53 +17,53 @@ from gcnsim.planning.durations import Law, fitted_law
 from gcnsim.planning.patience import Work
 from gcnsim.planning.rungs import Rung, ladder
 from gcnsim.planning.study_cache import StudyCache
-from gcnsim.results import Budget
+from gcnsim.results import MaxWait
 from gcnsim.scenario import Scenario
 from gcnsim.units import SECONDS
 
 LEAST_S: Final = 1e-3
-"""The least budget: less is no time to answer anything in."""
+"""The least limit: less is no time to answer anything in."""
 
 
-def read_budget(text: object) -> Seconds:
-    """A budget (30s, 2min) in seconds. Raises ScenarioError or UnitError, which name the option."""
+def read_max_wait(text: object) -> Seconds:
+    """A longest wait (30s, 2min) in seconds. Raises ScenarioError or UnitError, which name the option."""
     try:
         seconds = SECONDS.parse(text)
     except UnitError as error:
-        raise UnitError(f"--budget: {error}") from None
+        raise UnitError(f"--max-wait: {error}") from None
     if seconds < LEAST_S:
-        raise ScenarioError(f"--budget: {text!r} is not allowed; a time of at least {SECONDS.shown_as(LEAST_S)}")
+        raise ScenarioError(f"--max-wait: {text!r} is not allowed; a time of at least {SECONDS.shown_as(LEAST_S)}")
     return seconds
 
 
-def limited(work: Work, budget_s: Seconds, law: Law | None = None) -> tuple[Rung, Budget]:
-    """The first rung on which `work` is expected to be done within the budget, or the last, and what to say of it."""
+def limited(work: Work, max_wait_s: Seconds, law: Law | None = None) -> tuple[Rung, MaxWait]:
+    """The first rung on which `work` is expected to be done in time, or the last, and what to say of it."""
     law = law or fitted_law()
     coarse = law.compiled and _cost(work, Rung(coarse=True), law) < _cost(work, Rung(), law)
     every = (*work.settings, *work.tried)
     rungs = ladder(coarse=coarse, graphs=_fewer(every), runs=not (work.draws or work.steps))
-    rung = next((each for each in rungs if _cost(work, each, law) <= budget_s), rungs[-1])
+    rung = next((each for each in rungs if _cost(work, each, law) <= max_wait_s), rungs[-1])
     expected = _cost(work, rung, law)
     wider = max(rung.wider(each) for each in every)
-    return rung, Budget(budget_s, _rounded(expected), expected <= budget_s, rung.left_out, wider)
+    return rung, MaxWait(max_wait_s, _rounded(expected), expected <= max_wait_s, rung.left_out, wider)
 
 
-def within(studies: StudyCache, work: Work, budget_s: Seconds | None) -> Work:
-    """What is to be done within the budget; `studies` answer on its rung from now on. None: all of the work."""
-    if budget_s is None:
+def within(studies: StudyCache, work: Work, max_wait_s: Seconds | None) -> Work:
+    """What is to be done in that time; `studies` answer on its rung from now on. None: all of the work."""
+    if max_wait_s is None:
         return work
-    rung, told = limited(work, budget_s)
+    rung, told = limited(work, max_wait_s)
     studies.limit(rung, told)
     return less(work, rung)
 
 
-def exceeded(budget: Budget) -> str | None:
-    """What is said of a budget that is not kept."""
-    if budget.kept:
+def exceeded(max_wait: MaxWait) -> str | None:
+    """What is said of a longest wait that is not kept."""
+    if max_wait.kept:
         return None
-    about, given = SECONDS.shown_as(budget.expected_s), SECONDS.shown_as(budget.budget_s)
+    about, given = SECONDS.shown_as(max_wait.expected_s), SECONDS.shown_as(max_wait.max_wait_s)
     return (
-        f"the answer takes about {about} on one core, longer than the budget of {given}, with all left out that can be"
+        f"the answer takes about {about} on one core, longer than the limit of {given}, with all left out that can be"
     )
 
 

@@ -1,4 +1,4 @@
-"""A budget of time: which rung is taken by a law that is given, what an answer on it says, and how wide it is."""
+"""A longest wait: which rung is taken by a law that is given, what an answer on it says, and how wide it is."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ import gcnsim
 from gcnsim.cli import main
 from gcnsim.errors import GcnsimError, ScenarioError, UnitError
 from gcnsim.planning import StudyCache, rungs
-from gcnsim.planning.budget import exceeded, less, limited, read_budget
 from gcnsim.planning.durations import FEATURES, Law
+from gcnsim.planning.max_wait import exceeded, less, limited, read_max_wait
 from gcnsim.planning.patience import Work
 from gcnsim.planning.rungs import MeanGraph, Rung, ladder
-from gcnsim.results import Budget
+from gcnsim.results import MaxWait
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping, read_injected
 from gcnsim.simulation import study
 from gcnsim.sources import RangeEnd, open_source
@@ -48,7 +48,7 @@ DRAWS = law(draw={"one": 0.0}, iterations={"one": 0.0})
 
 
 @pytest.mark.parametrize(
-    ("budget_s", "expected"),
+    ("max_wait_s", "expected"),
     [
         (1000.0, Rung()),
         (204.0, Rung()),
@@ -60,12 +60,12 @@ DRAWS = law(draw={"one": 0.0}, iterations={"one": 0.0})
         (0.1, Rung(draws=False, graphs=3, mean=True, most=1, steps=False)),
     ],
 )
-def test_the_first_rung_within_the_budget_is_taken_else_the_last(budget_s: float, expected: Rung) -> None:
-    rung, told = limited(WORK, budget_s, DRAWS)
+def test_the_first_rung_in_time_is_taken_else_the_last(max_wait_s: float, expected: Rung) -> None:
+    rung, told = limited(WORK, max_wait_s, DRAWS)
     assert rung == expected
     assert told.left_out == expected.left_out
-    assert told.kept == (budget_s >= 2.0)
-    assert told.budget_s == budget_s
+    assert told.kept == (max_wait_s >= 2.0)
+    assert told.max_wait_s == max_wait_s
     assert (exceeded(told) is None) == told.kept
 
 
@@ -96,7 +96,7 @@ def test_graphs_are_fewer_only_where_they_are_drawn_and_no_fault_strikes_one() -
     assert limited(whole, 0.1, law())[0] == Rung(draws=False, most=1, steps=False)
     struck = replace(asked(), faults=read_injected(["pause:worker=0,seconds=1s,iteration=20"]))
     assert limited(Work((struck,)), 0.1, law())[0] == Rung()
-    answer = gcnsim.what_if(gpus=2, method="psc-gcn", budget="1ms", inject=["pause:worker=0,seconds=1s,iteration=20"])
+    answer = gcnsim.what_if(gpus=2, method="psc-gcn", max_wait="1ms", inject=["pause:worker=0,seconds=1s,iteration=20"])
     assert answer.payload["scenario"]["run"]["iterations"] == 30
 
 
@@ -119,7 +119,7 @@ def test_intervals_are_wider_by_what_a_rung_leaves_out_of_a_setting(monkeypatch:
     assert [each.wider(whole) for each in ladder(coarse=False)] == [0.0] + 6 * [0.1]
     scenario = asked(gpus=2)
     plain, limit = StudyCache(scenario), StudyCache(scenario)
-    limit.limit(Rung(draws=False), Budget(1.0, 1.0, True, (), 0.1))
+    limit.limit(Rung(draws=False), MaxWait(1.0, 1.0, True, (), 0.1))
     before, after = plain.estimate(scenario), limit.estimate(scenario)
     assert after.iteration_s == before.iteration_s
     assert after.low_s == pytest.approx(max(0.9 * before.low_s, before.lower_s), rel=1e-3)
@@ -144,24 +144,24 @@ def test_the_mean_graph_is_the_mean_of_the_drawn_ones() -> None:
     assert mean.metrics.iteration_s == pytest.approx(drawn.metrics.iteration_s, rel=0.1)
 
 
-def test_an_ample_budget_changes_nothing_but_that_it_is_said() -> None:
+def test_an_ample_wait_changes_nothing_but_that_it_is_said() -> None:
     question: dict[str, Any] = {"gpus": 2, "method": "pipegcn", "processes": 1}
     free = gcnsim.what_if(**question).payload
-    ample = gcnsim.what_if(**question, budget="1000s").payload
-    told = ample["provenance"].pop("budget")
+    ample = gcnsim.what_if(**question, max_wait="1000s").payload
+    told = ample["provenance"].pop("max_wait")
     assert ample == free
-    assert (told["budget_s"], told["kept"], told["left_out"], told["wider"]) == (1000.0, True, [], 0.0)
+    assert (told["max_wait_s"], told["kept"], told["left_out"], told["wider"]) == (1000.0, True, [], 0.0)
     assert 0.1 < told["expected_s"] < 100.0
 
 
-def test_a_short_budget_is_kept_to_in_the_answer_which_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_short_wait_is_kept_to_in_the_answer_which_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     noticed: list[str] = []
-    question: dict[str, Any] = {"gpus": 4, "method": "psc-gcn", "budget": "1ms"}
+    question: dict[str, Any] = {"gpus": 4, "method": "psc-gcn", "max_wait": "1ms"}
     answer = gcnsim.what_if(**question, processes=1, notice=noticed.append)
     payload = json.loads(json.dumps(answer.payload))
     schema = json.loads(resources.files("gcnsim.data").joinpath("what-if.schema.json").read_text(encoding="utf-8"))
     Draft202012Validator(schema).validate(payload)
-    told = payload["provenance"]["budget"]
+    told = payload["provenance"]["max_wait"]
     assert told["left_out"] == [
         "draws of the assumptions estimated, not simulated",
         "only the mean of 3 drawn graphs simulated",
@@ -173,65 +173,65 @@ def test_a_short_budget_is_kept_to_in_the_answer_which_says_so(monkeypatch: pyte
     assert payload["certainty"]["simulated"] == []
     assert payload["scenario"]["run"]["iterations"] == 3
     warnings = payload["provenance"]["warnings"]
-    assert any(text.startswith("for the budget of 1.00 ms: draws of the assumptions estimated") for text in warnings)
-    assert any("on one core, longer than the budget of 1.00 ms" in text for text in warnings)
-    assert " ".join(str(answer).split()).count("longer than the budget") == 1
+    assert any(text.startswith("to answer within 1.00 ms: draws of the assumptions estimated") for text in warnings)
+    assert any("on one core, longer than the limit of 1.00 ms" in text for text in warnings)
+    assert " ".join(str(answer).split()).count("longer than the limit") == 1
     # Neither processes nor the clock choose.
     assert gcnsim.what_if(**question, processes=2).payload == answer.payload
 
 
-def test_a_simulated_scenario_has_a_budget_too() -> None:
+def test_a_simulated_scenario_has_a_longest_wait_too() -> None:
     given = {"schema": SCHEMA, "cluster": {"gpus": 2}, "method": {"name": "psc-gcn"}}
-    free, ample = gcnsim.simulate(given), gcnsim.simulate(given, budget="10min")
-    assert ample.payload["provenance"].pop("budget")["budget_s"] == 600.0
+    free, ample = gcnsim.simulate(given), gcnsim.simulate(given, max_wait="10min")
+    assert ample.payload["provenance"].pop("max_wait")["max_wait_s"] == 600.0
     assert ample.payload["result"] == free.payload["result"]
-    short = gcnsim.simulate(given, budget="1ms")
+    short = gcnsim.simulate(given, max_wait="1ms")
     schema = json.loads(resources.files("gcnsim.data").joinpath("result.schema.json").read_text(encoding="utf-8"))
     Draft202012Validator(schema).validate(json.loads(json.dumps(short.payload)))
-    assert short.payload["provenance"]["budget"]["left_out"] == ["only the mean of 3 drawn graphs simulated"]
-    assert "budget: 1.00 ms; about" in str(short)
-    assert "warning: for the budget of 1.00 ms: only the mean of 3 drawn graphs simulated" in str(short)
+    assert short.payload["provenance"]["max_wait"]["left_out"] == ["only the mean of 3 drawn graphs simulated"]
+    assert "max wait: 1.00 ms; about" in str(short)
+    assert "warning: to answer within 1.00 ms: only the mean of 3 drawn graphs simulated" in str(short)
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("30s", 30.0), ("2min", 120.0), ("500 ms", 0.5), ("1h", 3600.0)])
-def test_budgets_are_times_with_units(text: str, seconds: float) -> None:
-    assert read_budget(text) == seconds
+def test_longest_waits_are_times_with_units(text: str, seconds: float) -> None:
+    assert read_max_wait(text) == seconds
 
 
 @pytest.mark.parametrize(
     ("text", "error", "said"),
     [
-        ("30", UnitError, "--budget: '30': a bare number, a time needs its unit; write e.g. "),
-        (30, UnitError, "--budget: 30: a bare number, a time needs its unit; write e.g. "),
-        ("soon", UnitError, "--budget: 'soon': not a time"),
-        ("-3s", UnitError, "--budget: '-3s': a time cannot be negative; write e.g. "),
-        ("0s", ScenarioError, "--budget: '0s' is not allowed; a time of at least 1.00 ms"),
+        ("30", UnitError, "--max-wait: '30': a bare number, a time needs its unit; write e.g. "),
+        (30, UnitError, "--max-wait: 30: a bare number, a time needs its unit; write e.g. "),
+        ("soon", UnitError, "--max-wait: 'soon': not a time"),
+        ("-3s", UnitError, "--max-wait: '-3s': a time cannot be negative; write e.g. "),
+        ("0s", ScenarioError, "--max-wait: '0s' is not allowed; a time of at least 1.00 ms"),
     ],
 )
-def test_other_budgets_are_refused(text: object, error: type[GcnsimError], said: str) -> None:
+def test_other_waits_are_refused(text: object, error: type[GcnsimError], said: str) -> None:
     with pytest.raises(error) as caught:
-        read_budget(text)
+        read_max_wait(text)
     assert str(caught.value).startswith(said)
 
 
 @pytest.mark.parametrize("command", [("what-if",), ("simulate", "scenarios/reddit-6xt4.yaml")])
-def test_a_bad_budget_is_one_line_and_exit_code_2(
+def test_a_bad_wait_is_one_line_and_exit_code_2(
     command: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)
-    assert main([*command, "--budget", "30"]) == 2
+    assert main([*command, "--max-wait", "30"]) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
-    assert printed.err.startswith("gcnsim: --budget: '30': a bare number, a time needs its unit")
+    assert printed.err.startswith("gcnsim: --max-wait: '30': a bare number, a time needs its unit")
     assert printed.err.count("\n") == 1
 
 
-def test_the_command_line_has_budgets(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["what-if", "--gpus", "2", "--method", "psc-gcn", "--budget", "1ms"]) == 0
-    assert "for the budget of 1.00 ms: draws of the assumptions estimated" in capsys.readouterr().out
-    assert main(["what-if", "--gpus", "2", "--method", "pipegcn", "--budget", "1h", "--provenance"]) == 0
+def test_the_command_line_has_longest_waits(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["what-if", "--gpus", "2", "--method", "psc-gcn", "--max-wait", "1ms"]) == 0
+    assert "to answer within 1.00 ms: draws of the assumptions estimated" in capsys.readouterr().out
+    assert main(["what-if", "--gpus", "2", "--method", "pipegcn", "--max-wait", "1h", "--provenance"]) == 0
     printed = " ".join(capsys.readouterr().out.split())
-    assert "budget 3600 s; about" in printed
+    assert "max wait 3600 s; about" in " ".join(printed.split())
     assert "left out: nothing" in printed
 
 
