@@ -19,10 +19,12 @@ from gcnsim.alternatives.partition_variants import (
     partition_variants,
     seeds_of,
 )
+from gcnsim.alternatives.path_steps import PathStep, path_steps, staging_decides
 
 __all__ = [
     "HostStep",
     "PartitionVariant",
+    "PathStep",
     "SeedSpread",
     "cores_used",
     "gpu_sampler",
@@ -35,7 +37,9 @@ __all__ = [
     "partition_seconds",
     "partition_setting",
     "partition_variants",
+    "path_steps",
     "sampler_decides",
     "seeds_of",
+    "staging_decides",
     "why_cores_do_not_matter",
 ]

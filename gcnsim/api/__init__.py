@@ -23,6 +23,7 @@ from gcnsim.api.recommended import Recommended
 from gcnsim.api.recommending import recommend as _recommend
 from gcnsim.api.simulation import Simulation, write_result, write_timeline
 from gcnsim.api.simulation import simulate as _simulate
+from gcnsim.api.sweep_warnings import sweep_warnings
 from gcnsim.api.sweeping import Sweep, ask, plan_sweep
 from gcnsim.api.sweeping import open_sweep as _open_sweep
 from gcnsim.api.sweeping import sweep as _sweep
@@ -71,6 +72,7 @@ __all__ = [
     "setting_run",
     "simulate",
     "sweep",
+    "sweep_warnings",
     "validate",
     "what_if",
     "write_calibration",

@@ -115,6 +115,7 @@ def what_if(
     prices: PriceBook | None = None,
     max_wait: str | None = None,
     implementation: str | None = None,
+    transport: str | None = None,
     progress: Progress = lambda _: None,
     notice: Progress = lambda _: None,
     processes: int | None = None,
@@ -132,8 +133,8 @@ def what_if(
     `PATH=VALUE` on scenario fields. inject: faults, `KIND:name=value,...`. payload: how boundary rows travel. measured:
     `[METHOD=]TIME`, or the path of a run or trace. partition_seeds: METIS seeds to try. fidelity: `exact`, or `coarse`
     (None: from 192 GPUs). prices: `PriceBook.of`; None: the catalogue's. max_wait: what the answer may take (`30s`).
-    implementation: `released` counts what published code costs. progress, notice: told what is done, and what to know.
-    processes: None: all cores. Raises GcnsimError (one line: path, value, what is allowed).
+    implementation: `released` or lean. transport: `direct` (NCCL; None: assumed) or `staged` (gloo). progress, notice:
+    told what is done, and what to know. processes: None: all cores. Raises GcnsimError (one line: path, value, allowed).
     """
     return _answered(SimpleNamespace(**locals()))
 
@@ -237,6 +238,7 @@ def _sections(
     texts = {name: value and str(value) for name, value in vars(given).items() if name in ("calibration", "norms")}
     sections = {
         "cluster": {**machine, "payload": given.payload, "implementation": given.implementation}
+        | {"transport": given.transport}
         | {"calibration": texts["calibration"]},
         "workload": named | {source: file},
         "method": {"cache_policy": given.cache_policy, "norms": texts["norms"]},

@@ -56,6 +56,7 @@ def recommend(
     iterations: int = 30,
     seed: int = 0,
     overrides: Sequence[str] = (),
+    transport: str | None = None,
     progress: Progress = lambda _: None,
     notice: Progress = lambda _: None,
     processes: int | None = None,
@@ -96,7 +97,10 @@ def _scenario(given: SimpleNamespace, graph: str | Path | Graph | None) -> Scena
     source, file = _source(graph)
     named = {name: getattr(given, name) for name in ("dataset", "model", "layers", "hidden")}
     sections = {
-        "cluster": {"gpus_per_server": given.gpus_per_server if given.device or given.bandwidth else None},
+        "cluster": {
+            "gpus_per_server": given.gpus_per_server if given.device or given.bandwidth else None,
+            "transport": given.transport,
+        },
         "workload": named | {source: file},
         "method": {"name": DEFAULT},
         "run": {"iterations": given.iterations, "seed": given.seed},

@@ -9,7 +9,7 @@ from itertools import product
 from typing import Final
 
 from gcnsim.errors import ScenarioError, nearest, plural
-from gcnsim.hardware import PriceBook, hosts, instance_of, prices
+from gcnsim.hardware import GENERIC_LINK, PriceBook, hosts, instance_of, prices
 from gcnsim.known_names import known_name
 from gcnsim.scenario import CacheSize, ClusterSpec
 from gcnsim.units import format_gbps
@@ -76,6 +76,8 @@ class Machines:
                     device=found.device,
                     host=known,
                     bandwidth=min(found.bandwidth, 1.25e12),
+                    # A link that was asked for stands.
+                    link=found.network if base.link == GENERIC_LINK else base.link,
                     gpus=gpus,
                     gpus_per_server=inside,
                 )

@@ -114,6 +114,11 @@ def _show_profile(item: Any) -> tuple[dict[str, Any], list[list[str]]]:
     figures = hardware.figures_of(item)
     facts = {"name": item.name, "title": item.title, "figures": {key: asdict(value) for key, value in figures.items()}}
     rows = [[key, *_figure_cells(key, value)] for key, value in figures.items()]
+    own = {name: getattr(item, name) for name in ("peer_to_peer", "gpudirect") if getattr(item, name, None) is not None}
+    if own:
+        facts["facts"] = {name: asdict(fact) for name, fact in own.items()}
+        yes = {True: "yes", False: "no"}
+        rows += [[name, yes[fact.value], fact.source, fact.date, fact.reference] for name, fact in own.items()]
     return facts, rows
 
 
@@ -126,7 +131,7 @@ def _figure_cells(key: str, figure: hardware.Figure) -> list[str]:
 
 def _written(key: str, value: float) -> str:
     quantity = hardware.QUANTITIES[key]
-    if key.endswith("_bandwidth"):  # of memory, which is sold in bytes; networks are in bits
+    if key.endswith("_bandwidth") or key == "nvlink":  # sold in bytes; networks are in bits
         quantity = replace(units.BANDWIDTH, written=("GB/s", "MB/s", "GiB/s", "B/s"))
     return f"{value:g}" if quantity is None else quantity.exact(value)
 
@@ -157,7 +162,9 @@ def _show_host(name: str) -> tuple[dict[str, Any], list[list[str]]]:
     facts, rows = _show_profile(host)
     if host.device is not None:
         rows.insert(0, ["device", host.device, "", "", "its GPUs"])
-    return facts | {"device": host.device}, rows
+    if host.network is not None:
+        rows.append(["network", host.network, "", "", "what its adapters are"])
+    return facts | {"device": host.device, "network": host.network}, rows
 
 
 def _show_dataset(name: str) -> tuple[dict[str, Any], list[list[str]]]:

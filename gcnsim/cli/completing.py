@@ -65,6 +65,7 @@ _NAMES: Final[dict[str, Callable[[], Iterable[str]]]] = {
     "cache_policy": lambda: ("inclusion", "degree", "random"),
     "fidelity": lambda: ("auto", "exact", "coarse"),
     "implementation": lambda: ("lean", "released"),
+    "transport": lambda: ("direct", "staged"),
 }
 """By parameter of a command: what may stand there."""
 

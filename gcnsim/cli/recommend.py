@@ -48,6 +48,7 @@ from gcnsim.methods import COMPARED
     metavar="METHOD=N",
     help="Published or assumed iterations to it, for methods without a run (repeatable).",
 )
+@named("transport", "Rows between GPUs: direct (NCCL), or staged through the host (gloo).  [default: direct, assumed]")
 @price_options
 @click.option("--iterations", type=int, default=30, show_default=True, help="Sampled graphs, iterations measured.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of every random draw.")

@@ -24,6 +24,11 @@ from gcnsim.errors import ScenarioError
     shell_complete=complete,
     help="lean, or released: with the costs of the papers' own code.  [default: the scenario's]",
 )
+@click.option(
+    "--transport",
+    shell_complete=complete,
+    help="Rows between GPUs: direct (NCCL), or staged through the host (gloo).  [default: the scenario's]",
+)
 @click.option("--inject", multiple=True, metavar="KIND:...", help="Fault, e.g. pause:worker=0,seconds=2s (repeatable).")
 @click.option("--max-wait", metavar="TIME", help="Limit computing time, e.g. 30s; the answer gets coarser.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON (schema gcnsim.result/1).")
@@ -35,6 +40,7 @@ def command(
     scenario: str,
     overrides: tuple[str, ...],
     implementation: str | None,
+    transport: str | None,
     inject: tuple[str, ...],
     max_wait: str | None,
     as_json: bool,
@@ -53,6 +59,8 @@ def command(
         raise ScenarioError("--timeline-detail: is of the file that --timeline names; allowed: with --timeline FILE")
     if implementation is not None:
         overrides = (*overrides, f"cluster.implementation={implementation}")
+    if transport is not None:
+        overrides = (*overrides, f"cluster.transport={transport}")
     read = scenario_files(scenario, overrides)
     check_folder("out", out, ("html", html), ("timeline", timeline), read=read, inside=WRITTEN)
     with progress(own=len(read) > 1) as say:

@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from gcnsim.cli.completing import complete
+from gcnsim.cli.ids import warn
 from gcnsim.cli.outputs import check_outputs
 from gcnsim.cli.pricing import price_book, price_options
 from gcnsim.cli.progress import notice, progress
@@ -59,6 +61,11 @@ class Axes(click.ParamType[tuple[str, str]]):
 @click.option("--out", type=click.Path(), help="Folder of the results; one that was begun goes on.")
 @click.option("--axis", multiple=True, type=Axes(), metavar="FIELD=VALUES", help="A field that varies (repeatable).")
 @click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Override a scenario field (repeatable).")
+@click.option(
+    "--transport",
+    shell_complete=complete,
+    help="Rows between GPUs: direct (NCCL), or staged through the host (gloo).  [default: the base's]",
+)
 @click.option("--where", multiple=True, metavar="CONDITION", help="Only points that keep it (repeatable).")
 @click.option("--constraint", multiple=True, metavar="CONDITION", help="As --where, or fits (repeatable).")
 @click.option("--sample", metavar="KIND:N", help=f"Draw N points instead of all: {', '.join(SAMPLES)}.")
@@ -80,6 +87,7 @@ def run(
     out: str | None,
     axis: tuple[tuple[str, str], ...],
     overrides: tuple[str, ...],
+    transport: str | None,
     interval: str | None,
     dry_run: bool,
     limit: int,
@@ -104,7 +112,10 @@ def run(
     from gcnsim import api
 
     book = price_book(filters)
+    if transport is not None:
+        overrides = (*overrides, f"cluster.transport={transport}")
     asked = api.ask(_filtered(question, **filters), _each_once(axis), overrides, interval, book)
+    warn(api.sweep_warnings(asked))
     most = None if yes else limit
     if dry_run:
         _say_expected(api.plan_sweep(asked, processes, None), as_json)

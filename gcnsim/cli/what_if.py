@@ -213,6 +213,7 @@ def named(name: str, text: str) -> Decorator:
 @named("fidelity", "exact, or coarse sharing of links.  [default: auto, coarse from 192 GPUs]")
 @click.option("--max-wait", metavar="TIME", help="Limit computing time, e.g. 30s; the answer gets coarser.")
 @named("implementation", "lean, or released: with the costs of the papers' own code.  [default: lean]")
+@named("transport", "Rows between GPUs: direct (NCCL), or staged through the host (gloo).  [default: direct, assumed]")
 @click.option("--inject", multiple=True, metavar="KIND:...", help="Fault, e.g. pause:worker=0,seconds=2s (repeatable).")
 @click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Override a scenario field (repeatable).")
 @click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON (schema gcnsim.what-if/1).")

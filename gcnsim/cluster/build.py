@@ -62,6 +62,7 @@ def build_cluster(
         has.gpudirect,
         has.allreduce,
         has.sockets,
+        has.peer_to_peer or has.nvlink is not None,
     )
 
 

@@ -65,7 +65,8 @@ class Paths:
     perhaps fewer, share uplinks that are slower by `oversubscription` than their NICs together; 0: one switch for all.
     host_memory: what copies and network traffic of a server move through its memory together; None: no limit of its
     own. direct: bytes between GPUs pass on as they come, without whole copies in host memory. gpudirect: between GPUs
-    and the NIC not through host memory at all. allreduce: how gradients are summed. sockets: what messages between
+    and the NIC not through host memory at all. peer_to_peer: within a server direct copies pass host memory by; without
+    it they pass it on as they come. allreduce: how gradients are summed. sockets: what messages between
     hosts take of the cores; None: nothing.
     """
 
@@ -76,6 +77,7 @@ class Paths:
     host_memory: LinkSpec | None = None
     direct: bool = False
     gpudirect: bool = False
+    peer_to_peer: bool = True
     allreduce: str = RING
     sockets: Sockets | None = None
 

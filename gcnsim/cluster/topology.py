@@ -31,7 +31,8 @@ class Cluster:
     link that copies and network traffic pass in its memory; none where that is no limit. direct_network, direct_server:
     whether bytes pass from GPU to GPU without whole copies in host memory, between servers and within one. beside: the
     direct path between servers passes host memory by. allreduce: the order in which gradients are summed. sockets: what
-    messages between hosts take of the cores of their servers; None: nothing.
+    messages between hosts take of the cores of their servers; None: nothing. peers: direct copies within a server pass
+    host memory by.
     """
 
     server_of: tuple[Server, ...]
@@ -44,6 +45,7 @@ class Cluster:
     beside: bool = False
     allreduce: str = RING
     sockets: Sockets | None = None
+    peers: bool = True
 
     @property
     def gpus(self) -> int:
@@ -147,7 +149,11 @@ class Cluster:
         """Route from GPU to GPU on which bytes pass on as they come; None where they are copied to the host first."""
         ends = self.server_of[source], self.server_of[target]
         if ends[0] == ends[1]:
-            return self.route(f"gpu{source}", f"gpu{target}") if self.direct_server else None
+            if not self.direct_server:
+                return None
+            if not self.peers:
+                return tuple(dict.fromkeys(self.to_host(source) + self.to_device(target)))
+            return self.route(f"gpu{source}", f"gpu{target}")
         if not self.direct_network:
             return None
         if self.beside:

@@ -10,7 +10,7 @@ from gcnsim.hardware import PLAIN, CoreKernels, gpu_of
 from gcnsim.knobs import WARM_ITERATIONS, Knob
 from gcnsim.methods import NO_OVERLAP, create_method, is_method, method_type
 from gcnsim.runs.recorded_run import RecordedRun
-from gcnsim.scenario import SCHEMA, Scenario, from_mapping
+from gcnsim.scenario import DIRECT, SCHEMA, STAGED, Scenario, from_mapping
 from gcnsim.sources.model import ATTENDS
 from gcnsim.units import BANDWIDTH, FRACTION, SECONDS
 from gcnsim.workload import MEAN, SAGE_AGGREGATORS
@@ -43,6 +43,9 @@ def scenario_of(run: RecordedRun, calibration: str | None = None) -> Scenario:
     if device_of(run) == CORE:
         kernels = kernels_of(run)
         cluster |= {"aggregator": kernels.aggregator, "threads": kernels.threads}
+    else:
+        # Rows go by gloo, on GPUs through pinned host memory, unless a run asked for NCCL.
+        cluster["transport"] = DIRECT if run.options.get("backend") == "nccl" else STAGED
     cluster |= accelerated_cluster(run)
     method = _method(run)
     widths = run.widths

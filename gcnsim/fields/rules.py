@@ -98,6 +98,10 @@ class Number:
         return value
 
 
+NO_SUCH: Final = "none"
+"""A quantity of what is not there."""
+
+
 @dataclass(frozen=True, slots=True)
 class Share(Number):
     """A number of at most 1 that may be written as a percentage: 0.1, or 10%."""
@@ -120,12 +124,13 @@ class Share(Number):
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A quantity with a unit, within a range."""
+    """A quantity with a unit, within a range. or_none: the word `none` is allowed too, 0 inside: there is none."""
 
     quantity: Quantity
     low: float
     high: float
     low_open: bool = False
+    or_none: bool = False
 
     @property
     def unit(self) -> str:
@@ -134,23 +139,30 @@ class Measure:
     @property
     def allowed(self) -> str:
         low = f"{'above' if self.low_open else 'of at least'} {self.quantity.exact(self.low)}"
-        return f"{self.quantity.noun} {low} and at most {self.quantity.exact(self.high)}"
+        none = f", or {NO_SUCH}" if self.or_none else ""
+        return f"{self.quantity.noun} {low} and at most {self.quantity.exact(self.high)}{none}"
 
     def read(self, raw: object, path: str) -> float:
+        if self.or_none and raw == NO_SUCH:
+            return 0.0
         try:
             value = self.quantity.parse(raw)
         except UnitError as error:
             raise UnitError(f"{path}: {error}") from None
-        self.check(value, path)
+        self._refuse_beyond(value, path)
         return value
 
     def check(self, value: Any, path: str) -> None:
+        if not (self.or_none and value == 0):
+            self._refuse_beyond(value, path)
+
+    def _refuse_beyond(self, value: float, path: str) -> None:
         if not (self.low <= value <= self.high) or (self.low_open and value == self.low):
             text = self.quantity.exact(value) if 0 <= value < math.inf else f"{value:g}"
             raise ScenarioError(f"{path}: {text} is not allowed; {self.allowed}")
 
     def write(self, value: Any) -> object:
-        return self.quantity.exact(value)
+        return NO_SUCH if self.or_none and value == 0 else self.quantity.exact(value)
 
 
 @dataclass(frozen=True, slots=True)

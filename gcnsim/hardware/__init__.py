@@ -16,7 +16,7 @@ from gcnsim.hardware.catalogue import (
     prices,
 )
 from gcnsim.hardware.far import FarFigures
-from gcnsim.hardware.figure import SOURCES, Curve, Figure, figures_of, origins
+from gcnsim.hardware.figure import SOURCES, Curve, Fact, Figure, figures_of, origins
 from gcnsim.hardware.kernels import AGGREGATORS, NUMBA, PLAIN, PLAIN_KERNELS, CoreKernels
 from gcnsim.hardware.maps import MAP_TERMS, MapFigures
 from gcnsim.hardware.naming import gpu_named, gpu_of, known_device
@@ -55,6 +55,7 @@ __all__ = [
     "Curve",
     "DeviceProfile",
     "Exchange",
+    "Fact",
     "FarFigures",
     "Figure",
     "HostProfile",

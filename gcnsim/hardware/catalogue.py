@@ -6,7 +6,7 @@ ranges, until somebody measures or fits them; a file that gives one overrides it
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -15,7 +15,18 @@ from gcnsim import units
 from gcnsim.errors import FileError, ScenarioError, nearest
 from gcnsim.hardware.own_device import DESCRIBED, file_stamp, is_file, own_device
 from gcnsim.hardware.profiles import DeviceProfile, HostProfile, LinkProfile, Price
-from gcnsim.hardware.tables import DEVICE, HOST, INSTANCE, LINK, Table, read_figure
+from gcnsim.hardware.tables import (
+    DEVICE,
+    DEVICE_FACTS,
+    HOST,
+    HOST_FACTS,
+    INSTANCE,
+    LINK,
+    NVLINKS,
+    Table,
+    read_fact,
+    read_figure,
+)
 from gcnsim.io.yaml_files import read_yaml
 from gcnsim.known_names import known_name
 
@@ -61,8 +72,9 @@ def _own(path: str, stamp: tuple[int, int]) -> DeviceProfile:
 def _device(name: str) -> DeviceProfile:
     raw = _document("device", name)
     raw = {**_assumed().get(raw["kind"], {}), **raw}
-    figures = _figures(raw, DEVICE, name)
-    return DeviceProfile(name=name, title=raw["title"], kind=raw["kind"], link=raw["link"], **figures)
+    figures = {**_figures(raw, DEVICE, name), **_figures(raw, _given(raw, NVLINKS), name)}
+    facts = _facts(raw, DEVICE_FACTS, name)
+    return DeviceProfile(name=name, title=raw["title"], kind=raw["kind"], link=raw["link"], **figures, **facts)
 
 
 def link(name: str) -> LinkProfile:
@@ -84,9 +96,9 @@ def host(name: str) -> HostProfile:
 @cache
 def _host(name: str) -> HostProfile:
     raw = {**_assumed()["host"], **_document("host", name)}
-    has = {field: quantity for field, quantity in INSTANCE.items() if field in raw}
-    figures = {**_figures(raw, HOST, name), **_figures(raw, has, name)}
-    return HostProfile(name=name, title=raw["title"], device=raw.get("device"), **figures)
+    figures = {**_figures(raw, HOST, name), **_figures(raw, _given(raw, INSTANCE), name)}
+    named: dict[str, Any] = {key: raw.get(key) for key in ("device", "network")}
+    return HostProfile(name=name, title=raw["title"], **named, **figures, **_facts(raw, HOST_FACTS, name))
 
 
 def prices(device_name: str | None = None) -> tuple[Price, ...]:
@@ -103,11 +115,12 @@ def prices(device_name: str | None = None) -> tuple[Price, ...]:
 
 
 class Instance(NamedTuple):
-    """What a host that is an instance type has: its GPUs, and bytes/s of its network per direction."""
+    """What a host that is an instance type has: its GPUs, bytes/s of its network per direction, its kind of link."""
 
     device: str
     gpus: int
     bandwidth: float
+    network: str
 
 
 def instance_of(host_name: str) -> Instance | None:
@@ -115,7 +128,7 @@ def instance_of(host_name: str) -> Instance | None:
     found = host(host_name)
     if found.device is None or found.gpus is None or found.nic is None:
         return None
-    return Instance(found.device, round(found.gpus.value), found.nic.value)
+    return Instance(found.device, round(found.gpus.value), found.nic.value, found.network or GENERIC_LINK)
 
 
 def _figures(raw: Mapping[str, Any], table: Table, name: str) -> dict[str, Any]:
@@ -127,6 +140,16 @@ def _figures(raw: Mapping[str, Any], table: Table, name: str) -> dict[str, Any]:
         value = raw[field]
         found[field] = None if value is None else read_figure(value, quantity, f"catalogue, {name}.{field}")
     return found
+
+
+def _given(raw: Mapping[str, Any], table: Table) -> Table:
+    """What of `table` is in `raw`."""
+    return {field: quantity for field, quantity in table.items() if field in raw}
+
+
+def _facts(raw: Mapping[str, Any], names: Sequence[str], name: str) -> dict[str, Any]:
+    """What of `names` is in `raw`, a `Fact` each."""
+    return {each: read_fact(raw[each], f"catalogue, {name}.{each}") for each in names if each in raw}
 
 
 @cache

@@ -29,6 +29,16 @@ class Figure:
     high: float | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Whether something holds, and where that comes from; source, reference and date as of a `Figure`."""
+
+    value: bool
+    source: str
+    reference: str
+    date: str
+
+
 def figures_of(profile: Any) -> dict[str, Figure]:
     """The figures of `profile` by field name, in the order of its fields."""
     pairs = ((field.name, getattr(profile, field.name)) for field in fields(profile))

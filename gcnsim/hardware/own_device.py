@@ -10,7 +10,7 @@ from gcnsim.errors import FileError, nearest
 from gcnsim.fields import shown
 from gcnsim.hardware.figure import Figure
 from gcnsim.hardware.profiles import DeviceProfile
-from gcnsim.hardware.tables import DEVICE, SHARES, read_figure
+from gcnsim.hardware.tables import DEVICE, DEVICE_FACTS, NVLINKS, QUANTITIES, SHARES, read_fact, read_figure
 from gcnsim.io.yaml_files import read_yaml
 
 DESCRIBED: Final = "any other is described by a file: --device my_gpu.yaml"
@@ -47,7 +47,7 @@ def own_device(path: str, assumed: Mapping[str, Mapping[str, Any]], links: tuple
     Raises FileError, the path first: a key that is missing, unknown or of another form, a value out of range.
     """
     raw: Any = read_yaml(path)
-    known = ("title", "kind", "link", *DEVICE)
+    known = ("title", "kind", "link", *DEVICE, *NVLINKS, *DEVICE_FACTS)
     if not isinstance(raw, dict):
         raise FileError(f"{path}: is not a device; it has the keys {', '.join(known)}")
     unknown = [key for key in raw if key not in known]
@@ -65,16 +65,20 @@ def own_device(path: str, assumed: Mapping[str, Mapping[str, Any]], links: tuple
         raise FileError(f"{path}: {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing")
     figures = {**dict.fromkeys(DEVICE), **assumed.get(raw["kind"], {}), **raw}
     found = {key: _figure(figures[key], key, f"{path}, {key}") for key in DEVICE}
-    return DeviceProfile(name=path, title=raw["title"], kind=raw["kind"], link=raw["link"], **found)
+    found |= {key: _figure(raw[key], key, f"{path}, {key}") for key in NVLINKS if raw.get(key) is not None}
+    facts: dict[str, Any] = {
+        key: read_fact(raw[key], f"{path}, {key}") for key in DEVICE_FACTS if raw.get(key) is not None
+    }
+    return DeviceProfile(name=path, title=raw["title"], kind=raw["kind"], link=raw["link"], **found, **facts)
 
 
 def _figure(raw: object, key: str, where: str) -> Any:
     if raw is None and key == "flops_fp16":
         return None
-    figure: Figure = read_figure(raw, DEVICE[key], where)
+    figure: Figure = read_figure(raw, QUANTITIES[key], where)
     for value in (figure.low, figure.value, figure.high):
         if value is not None and not (value > 0.0 and (key not in SHARES or value <= 1.0)):
             limit = "above 0% and at most 100%" if key in SHARES else "above 0"
-            quantity = DEVICE[key]
+            quantity = QUANTITIES[key]
             raise FileError(f"{where}: {value if quantity is None else quantity.exact(value)} is not allowed; {limit}")
     return figure

@@ -7,7 +7,7 @@ from typing import Final
 
 from gcnsim.hardware.attention import AttentionFigures
 from gcnsim.hardware.far import FarFigures
-from gcnsim.hardware.figure import Curve, Figure, origins
+from gcnsim.hardware.figure import Curve, Fact, Figure, origins
 from gcnsim.hardware.kernels import PLAIN_KERNELS, CoreKernels
 from gcnsim.hardware.maps import MapFigures
 from gcnsim.hardware.pooling import PoolingFigures
@@ -24,7 +24,9 @@ class DeviceProfile:
     memory: bytes. memory_bandwidth: bytes/s. flops_fp32, flops_fp16: peak flop/s (fp16 dense, on matrix units where the
     device has them; None when it has no fp16 rate worth using). spmm, gemm, gather and elementwise efficiency: share of
     the memory bandwidth (of the fp32 peak for gemm) that the kernel reaches; for SpMM every gathered row counts as read
-    from DRAM. launch_s: seconds a kernel costs before its first byte. link: name of the link to the host. spmm_curve:
+    from DRAM. launch_s: seconds a kernel costs before its first byte. link: name of the link to the host. nvlink:
+    bytes/s per direction of all links to other GPUs together, of a module that has them; a host says whether it joins
+    them. peer_to_peer: whether GPUs read each other's memory over PCIe, where the server allows it. spmm_curve:
     where calibrated, the SpMM efficiency by the bytes of the dense matrix that rows are gathered from. sums: of a core,
     where calibrated, what sums over neighbours cost where the order of their matrices is known. attention: of a core,
     where calibrated, what graph attention costs (beside its sums where these are of other kernels than it). maps: of a
@@ -48,6 +50,9 @@ class DeviceProfile:
     elementwise_efficiency: Figure
     launch_s: Figure
     link: str
+    nvlink: Figure | None = None
+    nvlink_generation: Figure | None = None
+    peer_to_peer: Fact | None = None
     spmm_curve: Curve | None = None
     sums: SumFigures | None = None
     attention: AttentionFigures | None = None
@@ -102,7 +107,10 @@ class HostProfile:
     makes a graph.
 
     Of an instance type, or a server of a known make: gpus: how many it has. nic: raw bytes/s of its network, per
-    direction, all its cards together. device: the name of its GPU.
+    direction, all its cards together. nics: how many cards. device: the name of its GPU. network: the name of the link
+    that its cards are. nvlink: bytes/s per direction of a GPU to the others of the server, all its links together;
+    None: no such links. peer_to_peer: whether its GPUs read each other's memory over PCIe. gpudirect: whether its
+    cards read that of GPUs.
 
     Of mini-batches on cores, where calibrated: batch_s: CPU seconds of drawing one, however small, and of its layers'
     rows. batch_looked_per_s, batch_drawn_per_s, batch_built_per_s: entries looked at, drawn one by one, and made into
@@ -138,6 +146,12 @@ class HostProfile:
     gpus: Figure | None = None
     nic: Figure | None = None
     device: str | None = None
+    nics: Figure | None = None
+    network: str | None = None
+    nvlink: Figure | None = None
+    nvlink_generation: Figure | None = None
+    peer_to_peer: Fact | None = None
+    gpudirect: Fact | None = None
     batch_s: Figure | None = None
     batch_looked_per_s: Figure | None = None
     batch_drawn_per_s: Figure | None = None

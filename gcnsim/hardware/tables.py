@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 from gcnsim import units
 from gcnsim.errors import FileError, GcnsimError, nearest
 from gcnsim.fields import Measure, Number, shown
-from gcnsim.hardware.figure import SOURCES, Figure
+from gcnsim.hardware.figure import SOURCES, Fact, Figure
 
 Table: TypeAlias = Mapping[str, units.Quantity | None]
 DEVICE: Final[Table] = {
@@ -48,7 +48,9 @@ HOST: Final[Table] = {
     "operation_s": units.SECONDS,
     "rebuild_bytes": units.NBYTES,
 }
-INSTANCE: Final[Table] = {"gpus": None, "nic": units.BANDWIDTH}
+NVLINKS: Final[Table] = {"nvlink": units.BANDWIDTH, "nvlink_generation": None}
+"""Figures of devices, and of hosts that are an instance type, whose GPUs have links to each other."""
+INSTANCE: Final[Table] = {"gpus": None, "nic": units.BANDWIDTH, "nics": None, **NVLINKS}
 """Figures of hosts that are an instance type, or a server of a known make."""
 CALIBRATED: Final[Table] = {
     "wake_s": units.SECONDS,
@@ -66,8 +68,12 @@ CALIBRATED: Final[Table] = {
     "load_row_s": units.SECONDS,
 }
 """Figures of hosts that calibrations alone tell."""
-QUANTITIES: Final[Table] = {**DEVICE, **LINK, **HOST, **INSTANCE, **CALIBRATED}
+QUANTITIES: Final[Table] = {**DEVICE, **NVLINKS, **LINK, **HOST, **INSTANCE, **CALIBRATED}
 """The quantity each figure of a profile is (None: a plain number)."""
+
+DEVICE_FACTS: Final = ("peer_to_peer",)
+HOST_FACTS: Final = ("peer_to_peer", "gpudirect")
+"""What holds of a device or of a host, or does not; what is not known is left out."""
 
 SHARES: Final = tuple(name for name, quantity in DEVICE.items() if quantity is units.FRACTION)
 """Figures of a device that are shares of one."""
@@ -88,6 +94,18 @@ def read_figure(raw: object, quantity: units.Quantity | None, path: str) -> Figu
     if source == "assumed" and (low is None or high is None or not low <= value <= high):
         raise FileError(f"{path}: an assumed figure needs low and high around its value")
     return Figure(value, source, str(raw["reference"]), str(raw["date"]), low, high)
+
+
+def read_fact(raw: object, path: str) -> Fact:
+    """The fact written as `{value, source, reference, date}`, value true or false. Raises FileError that starts with
+    `path`."""
+    if not isinstance(raw, dict) or set(raw) != {"value", "source", "reference", "date"}:
+        raise FileError(f"{path}: is not {{value: true or false, source, reference, date}}")
+    if not isinstance(raw["value"], bool):
+        raise FileError(f"{path}: {shown(raw['value'])} is not true or false")
+    if raw["source"] not in SOURCES:
+        raise FileError(f"{path}: unknown source {shown(raw['source'])}; {nearest(str(raw['source']), SOURCES)}")
+    return Fact(raw["value"], raw["source"], str(raw["reference"]), str(raw["date"]))
 
 
 def _number(raw: object, quantity: units.Quantity | None, path: str) -> float:

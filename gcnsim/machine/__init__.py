@@ -1,5 +1,6 @@
 """The machine of a question: its links with capacities and its devices with figures, resolved once."""
 
+from gcnsim.machine.between_gpus import NVLINK_THERE, TRANSPORT, BetweenGpus
 from gcnsim.machine.machine import Machine, resolve_machine
 from gcnsim.machine.payload_share import payload_shares
 from gcnsim.machine.platform import degree_spread, streaming_share, with_l2_cache
@@ -11,6 +12,9 @@ __all__ = [
     "CALIBRATED",
     "HOST_MEMORY",
     "NVLINK",
+    "NVLINK_THERE",
+    "TRANSPORT",
+    "BetweenGpus",
     "Machine",
     "degree_spread",
     "for_graph",

@@ -29,15 +29,16 @@ def offered(profile: LinkProfile) -> LinkSpec:
 
 def paths_of(figures: Profiles) -> Paths:
     """The paths of a machine. Raises ScenarioError for workers on CPU cores, which have none of them."""
-    spec, on_cores = figures.spec, figures.kind == "cpu"
+    spec, between, on_cores = figures.spec, figures.between, figures.kind == "cpu"
     found = Paths(
-        nvlink=None if spec.nvlink is None else _nvlink(figures.nvlink, spec.nvlink),
+        nvlink=None if between.nvlink is None else offered(figures.nvlink),
         gpus_per_switch=(spec.gpus_per_switch or GPUS_PER_SWITCH) if spec.pcie_sharing == "switch" else 0,
         servers_per_rack=spec.servers_per_rack or 0,
         oversubscription=spec.oversubscription,
         host_memory=None if spec.host_memory is None else LinkSpec(spec.host_memory),
-        direct=spec.transport == "direct",
-        gpudirect=spec.gpudirect,
+        direct=between.direct,
+        gpudirect=between.gpudirect,
+        peer_to_peer=between.peer_to_peer,
         allreduce=spec.allreduce,
     )
     if on_cores and spec.payload != "fp32":
@@ -63,10 +64,6 @@ def paths_of(figures: Profiles) -> Paths:
     if spec.sockets == "free":
         return found
     return replace(found, sockets=Sockets(figures.host.socket_bandwidth.value, figures.host.message_s.value))
-
-
-def _nvlink(profile: LinkProfile, bandwidth: float) -> LinkSpec:
-    return replace(offered(profile), capacity=bandwidth * profile.efficiency.value)
 
 
 def build_topology(figures: Profiles, paths: Paths, platform: Platform | None) -> Cluster:

@@ -22,6 +22,7 @@ from gcnsim.hardware import (
     platform,
 )
 from gcnsim.ids import Rank
+from gcnsim.machine.between_gpus import BetweenGpus, between_gpus
 from gcnsim.machine.replaced import CALIBRATED, with_fitted, with_given
 from gcnsim.scenario import ClusterSpec
 
@@ -42,8 +43,8 @@ class Profiles:
     spec: the question. device: of every worker, of the first server's where they differ. devices: by rank where servers
     have devices of their own, else empty. network: the link between servers. copies: the link between the device and
     its host. own_copies: the same by rank, where devices differ and the question names no link. host_memory: between
-    workers of a server. nvlink: between GPUs of a server, whether there is one or not. calibration: the record that
-    figures are of, where the question names one.
+    workers of a server. between: how bytes pass between GPUs. nvlink: the link between GPUs of a server, whether there
+    is one or not. calibration: the record that figures are of, where the question names one.
     """
 
     spec: ClusterSpec
@@ -54,6 +55,7 @@ class Profiles:
     copies: LinkProfile
     own_copies: tuple[LinkProfile, ...]
     host_memory: LinkProfile
+    between: BetweenGpus
     nvlink: LinkProfile
     calibration: Calibration | None
 
@@ -99,6 +101,8 @@ def find_profiles(spec: ClusterSpec) -> Profiles:
         wide = servers.cores.value // own.threads
         servers = replace(servers, cores=replace(servers.cores, value=wide))
     devices = _by_rank(spec)
+    between = between_gpus(spec, devices or (chosen,), servers)
+    nvlink = link(NVLINK) if between.nvlink is None else replace(link(NVLINK), bandwidth=between.nvlink)
     return Profiles(
         spec=spec,
         device=with_given(chosen, spec),
@@ -108,7 +112,8 @@ def find_profiles(spec: ClusterSpec) -> Profiles:
         copies=with_given(copies if spec.pcie is None else link(spec.pcie), spec),
         own_copies=tuple(with_given(link(each.link), spec) for each in devices) if spec.pcie is None else (),
         host_memory=with_given(link(HOST_MEMORY), spec),
-        nvlink=with_given(link(NVLINK), spec),
+        between=between,
+        nvlink=with_given(nvlink, spec),
         calibration=record,
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from gcnsim.cluster import RING
 from gcnsim.errors import ScenarioError, plural
 from gcnsim.methods import Method, named
-from gcnsim.scenario import LEAN, ClusterSpec
+from gcnsim.scenario import DIRECT, LEAN, ClusterSpec
 
 
 def refuse_no_effect(clusters: Sequence[ClusterSpec]) -> None:
@@ -33,9 +33,9 @@ def refuse_unused(spec: ClusterSpec, method: Method) -> None:
         "sampler_device": spec.sampler_device != "cpu",
         "sampler_threads": spec.sampler_threads != 1,
         "implementation": spec.implementation != LEAN,
-        "nvlink": spec.nvlink is not None,
-        "transport": spec.transport != "staged",
-        "gpudirect": spec.gpudirect,
+        "nvlink": bool(spec.nvlink),
+        "transport": spec.transport == DIRECT,
+        "gpudirect": bool(spec.gpudirect),
         "allreduce": spec.allreduce != RING,
     }
     for name, given in asked.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
-from gcnsim.alternatives import sampler_decides
+from gcnsim.alternatives import sampler_decides, staging_decides
 from gcnsim.hardware import PriceBook
 from gcnsim.planning.candidate import Candidate, Estimate
 from gcnsim.planning.certainty import Difference
@@ -111,11 +111,12 @@ class Findings:
     def recommendation(self) -> Recommendation:
         """The recommended setting, why, and what else may be taken or may not."""
         estimate = self.chosen[0]
+        limit = estimate.result.limit
         return Recommendation(
             why=self.choice.why,
             verdict=verdict(self.chosen, several=bool(self.alternatives)),
             confidence=Confidence(self.choice.share, confidence_text(self.choice, self.rivals)),
-            note=sampler_decides(estimate.result.limit, estimate.scenario),
+            note=sampler_decides(limit, estimate.scenario) or staging_decides(limit, estimate.scenario),
             rule=self.rule.report(),
             excluded=tuple(Excluded(what, why) for what, why in self._excluded().items()),
             row=self._row(self.chosen),

@@ -10,7 +10,7 @@ from gcnsim.planning.candidate import Estimate
 from gcnsim.planning.study_cache import StudyCache
 from gcnsim.results import Assumed
 from gcnsim.scenario import Scenario
-from gcnsim.uncertainty import Assumption, placements, used_figures
+from gcnsim.uncertainty import Assumption, other_paths, placements, used_figures
 
 PLACEMENT = "placement of parts"
 
@@ -25,6 +25,9 @@ def workload_assumptions(studies: StudyCache, scenario: Scenario, estimates: Seq
         yield Assumed(PLACEMENT, "as numbered", "most work on the fastest", "most work on the slowest", basis, True)
     if not all(each.method.mini_batches for each in asked):
         yield from studies.accesses.assumptions(scenario, asked)
+    paths = {path.name: path for each in asked for path in other_paths(each)}
+    for path in paths.values():
+        yield Assumed(path.name, path.value, path.otherwise, path.value, path.basis, True)
 
 
 def machine_figures(scenario: Scenario, source: str, *, batches: bool = False) -> Iterator[Assumed]:

@@ -9,10 +9,11 @@ import numpy as np
 from gcnsim.machine import resolve_machine
 from gcnsim.planning.assumptions import figure_words
 from gcnsim.planning.candidate import Candidate, central
-from gcnsim.planning.study_cache import StudyCache
+from gcnsim.planning.other_paths import seconds_on
+from gcnsim.planning.study_cache import StudyCache, canonical
 from gcnsim.results import AssumptionEffect, Certainty
 from gcnsim.scenario import Scenario, setting_text
-from gcnsim.uncertainty import DRAWS, PARTITION, assumptions_of
+from gcnsim.uncertainty import DRAWS, PARTITION, assumptions_of, other_paths
 from gcnsim.units import format_gbps
 
 LABELS = ("UNCALIBRATED", "FITTED TO PUBLISHED RUNS", "CALIBRATED")
@@ -79,6 +80,12 @@ def tornado(studies: StudyCache, chosen: Candidate) -> list[AssumptionEffect]:
     scenario = chosen.scenario
     left_open = studies.factors(scenario)
     alone = {name: left_open.scaled(chosen.iteration_s, np.array(ends)) for name, ends in left_open.alone.items()}
+    asked = canonical(scenario)
+    alone |= {
+        path.name: np.array([seconds_on(studies, asked, path), chosen.iteration_s])
+        for path in other_paths(asked)
+        if path.name in alone
+    }
     machine = resolve_machine(scenario.cluster)
     known = {each.name: each for each in assumptions_of(machine, batches=scenario.method.mini_batches)}
     spread = {name: float(np.log(ends[1] / ends[0]) ** 2) for name, ends in alone.items()}
@@ -94,6 +101,9 @@ def tornado(studies: StudyCache, chosen: Candidate) -> list[AssumptionEffect]:
 def _of_workload(studies: StudyCache, scenario: Scenario, name: str) -> tuple[str, str, str, str]:
     """Value, low and high end, and basis of what the workload leaves open."""
     value, basis = "as published or fitted", "what is assumed of the graph's partitions, all together (--provenance)"
+    path = next((each for each in other_paths(scenario) if each.name == name), None)
+    if path is not None:
+        return path.value, path.otherwise, path.value, path.basis
     if name == PARTITION:
         value, basis = "of one seed", studies.accesses.partition_note(scenario) or "of one partition"
     return value, "its low end", "its high end", basis

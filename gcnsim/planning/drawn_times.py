@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from gcnsim.ids import FloatArray
+from gcnsim.planning.other_paths import estimated_times
 from gcnsim.scenario import Scenario
 from gcnsim.uncertainty import DRAWS, Factors, Placement, normal_position, placements, position
 
@@ -38,7 +39,7 @@ def drawn_times(
         seconds = studies.result(asked, order, even=even).metrics.iteration_s
         left_open, found = factors(key), simulated(key)
         if found is None:
-            return seconds, left_open.scaled(seconds, left_open.joint)
+            return seconds, estimated_times(studies, key, left_open, seconds)
         return seconds, found * left_open.scaled(seconds, left_open.apart)
 
     result = studies.result(scenario, even=even)

@@ -18,8 +18,10 @@ from typing import Final
 from gcnsim.engine import engine
 from gcnsim.ids import Seconds
 from gcnsim.io.yaml_files import read_yaml
+from gcnsim.machine import resolve_machine
 from gcnsim.scenario import COARSE, Scenario
 from gcnsim.simulation import fidelity
+from gcnsim.uncertainty import other_paths
 
 FILE: Final = Path(__file__).resolve().parent.parent / "data" / "durations.yaml"
 
@@ -50,7 +52,7 @@ MOST_ITERATIONS: Final = 150.0
 @dataclass(frozen=True, slots=True)
 class Size:
     """What the law knows of a setting. ops: of an iteration; messages: those between servers among them. tau: its
-    staleness; drawn: whether its graphs differ."""
+    staleness; drawn: whether its graphs differ; paths: other ones that may be between its GPUs, estimated too."""
 
     gpus: int
     servers: int
@@ -59,6 +61,7 @@ class Size:
     tau: int
     drawn: bool
     coarse: bool = False
+    paths: int = 0
 
     @classmethod
     def of(cls, scenario: Scenario, *, mean: bool = False) -> Size:
@@ -69,7 +72,10 @@ class Size:
         # What the schedules of `gcnsim.methods` have: messages of layers and of the ring, ids where graphs are drawn.
         drawn = method.sampling()
         ids = (0, 0) if drawn.whole or method.mini_batches else (1, 3) if drawn.by_edge else (2, 4)
-        per_pair, per_worker = (5, 4 * layers + 5) if method.mini_batches else (2 * layers + 1, 12 * layers - 1)
+        # Copies to and from the host, of rows and of the ring, are there where rows are staged.
+        direct = resolve_machine(cluster).between.direct
+        of_batches, of_rows = (4 * layers + 3, 8 * layers - 1) if direct else (4 * layers + 5, 12 * layers - 1)
+        per_pair, per_worker = (5, of_batches) if method.mini_batches else (2 * layers + 1, of_rows)
         ops = (per_pair + ids[0]) * pairs + (per_worker + ids[1]) * gpus
         apart = 1.0 - (min(cluster.gpus_per_server, gpus) - 1) / max(1, gpus - 1)
         return cls(
@@ -81,6 +87,7 @@ class Size:
             # Of stale settings the pipeline decides when a run is steady, also where one graph stands for all drawn.
             drawn=drawn.by_edge and (method.tau > 0 or not (mean or scenario.run.iterations == 1)),
             coarse=fidelity(scenario) == COARSE,
+            paths=len(other_paths(scenario)),
         )
 
     def feature(self, name: str) -> float:
@@ -125,8 +132,10 @@ class Law:
         return size.ops * self.iterations(size) * self.op_s(size)
 
     def study_s(self, size: Size) -> Seconds:
-        """Seconds of a setting: written, bounded, simulated, measured, and estimated under all draws."""
-        return self.part("study", size) + self.engine_s(size)
+        """Seconds of a setting: written, bounded, simulated, measured, and estimated under all draws; of other paths
+        between its GPUs each, which of stale settings are not simulated."""
+        simulated = 1 + (0 if size.tau else size.paths)
+        return (1 + size.paths) * self.part("study", size) + simulated * self.engine_s(size)
 
     def draw_s(self, size: Size) -> Seconds:
         """Seconds of one simulated draw of the assumptions."""

@@ -18,8 +18,10 @@ from gcnsim.hardware import Platform, is_file
 from gcnsim.machine import Machine, resolve_machine
 from gcnsim.methods.roc import Roc
 from gcnsim.planning.assumptions import machine_figures, workload_assumptions
+from gcnsim.planning.between_gpus import basis_words, heading_words
 from gcnsim.planning.candidate import Estimate
 from gcnsim.planning.max_wait import exceeded
+from gcnsim.planning.odd_rates import rate_warnings
 from gcnsim.planning.study_cache import StudyCache
 from gcnsim.results import Assumed, Bounds, Provenance
 from gcnsim.scenario import (
@@ -78,6 +80,8 @@ def provenance(
         bounds=tuple(Bounds(each.lower_s, each.upper_s) for each in estimates),
         warnings=tuple(dict.fromkeys(_warnings(studies, scenario, estimates))),
         given_figures=", ".join(given) or None,
+        between_gpus=heading_words([each.scenario for each in estimates]),
+        between_gpus_basis=basis_words(scenario),
         faults="; ".join(map(fault_words, scenario.faults)) or None,
         question_hash=question,
         max_wait=studies.max_wait,
@@ -142,6 +146,7 @@ def _warnings(studies: StudyCache, scenario: Scenario, estimates: Sequence[Estim
         yield f"the workload declares no {name}: {width} assumed (--set workload.{name}=N)"
     accesses = studies.accesses
     yield from accesses.warnings([each.scenario for each in estimates])
+    yield from rate_warnings([each.scenario for each in estimates])
     record = resolve_machine(scenario.cluster).calibration
     if record is not None:
         for each in estimates:

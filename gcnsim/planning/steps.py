@@ -18,6 +18,7 @@ from gcnsim.alternatives import (
     partition_seconds,
     partition_setting,
     partition_variants,
+    path_steps,
     why_cores_do_not_matter,
 )
 from gcnsim.errors import ScenarioError
@@ -246,6 +247,8 @@ def _of_servers(scenario: Scenario, cluster: ClusterSpec) -> Iterator[Move]:
         faster = dict(pairwise(COPY_LINKS)).get(now)
         if faster is not None:
             yield Move("PCIe", now, faster, replace(scenario, cluster=replace(cluster, pcie=faster)))
+    for path in path_steps(scenario):
+        yield Move(path.knob, path.start, path.end, path.scenario)
     for step in host_steps(scenario):
         yield Move(step.knob, step.start, step.end, step.scenario)
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from gcnsim.ids import Seconds
 from gcnsim.planning.candidate import INTERVAL
+from gcnsim.planning.drawn_times import Key
 from gcnsim.scenario import Scenario
 from gcnsim.simulation import Result
 from gcnsim.uncertainty import Factors
@@ -17,12 +18,14 @@ PRECISION: Final = 0.01
 
 
 class Studied(NamedTuple):
-    """What a study gave. lower: the least seconds of an iteration where these were asked for."""
+    """What a study gave. lower: the least seconds of an iteration where these were asked for. paths: the same setting's
+    studies with other paths between its GPUs."""
 
     result: Result | None = None
     left_open: Factors | None = None
     lower: Seconds | None = None
     refused: bool = False
+    paths: tuple[tuple[Key, Result], ...] = ()
 
 
 def estimated_alike(one: Factors, other: Factors) -> bool:

@@ -17,6 +17,7 @@ from gcnsim.ids import FloatArray, Seconds
 from gcnsim.methods import BASELINE, create_method
 from gcnsim.planning.candidate import Candidate, Estimate, central
 from gcnsim.planning.drawn_times import Key, drawn_times
+from gcnsim.planning.other_paths import on_other_paths
 from gcnsim.planning.rungs import MeanGraph, Rung
 from gcnsim.planning.studied import Studied, effort_of, estimated_alike
 from gcnsim.processes import parallel_map, parallel_map_counted
@@ -149,6 +150,8 @@ class StudyCache:
                 if not lenient:
                     raise
                 found = Studied(refused=True)
+            if found.result is not None:
+                found = found._replace(paths=tuple((each, self._study(each)) for each in on_other_paths(key).values()))
             if key[0] in rows and key[1] is Placement.NUMBERED and found.result and found.left_open:
                 # Found here, on as many cores as there are, and kept with the result.
                 _ = found.result.limit
@@ -159,6 +162,7 @@ class StudyCache:
         if missing:
             engine()  # found before processes are forked, so once for all of them
         for key, found in zip(missing, parallel_map_counted(one, missing, self.processes, count), strict=True):
+            self._results |= dict(found.paths)
             if found.lower is not None:
                 self._lower[key[0]] = found.lower
             if found.result is not None:

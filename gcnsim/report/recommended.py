@@ -68,7 +68,7 @@ def time_text(value: float) -> str:
 def reasons(advice: Advice) -> list[tuple[str, str]]:
     """Why this choice and how sure it is, as (what, said) pairs."""
     second, missed = advice.runner_up, advice.missed
-    told = [("limited by", advice.limited_by)]
+    told = [("between GPUs", advice.provenance.between_gpus or ""), ("limited by", advice.limited_by)]
     if missed is not None:
         told += [("missed", missed.text), ("raises it", missed.raised)]
     if second is not None:

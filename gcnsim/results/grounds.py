@@ -47,6 +47,7 @@ class MaxWait:
 class Provenance:
     """Where the numbers of an answer come from, in words. graph: its kind and text, and hash or citations; interval:
     what the intervals cover; measured: figures that somebody measured; calibration: what figures were fitted to;
+    between_gpus: NVLink and transport, as the heading says them; between_gpus_basis: where that comes from;
     bounds: of each row; max_wait: where the time was limited. Older files lack model, measured and bounds.
     """
 
@@ -65,6 +66,8 @@ class Provenance:
     warnings: tuple[str, ...]
     given_figures: str | None = field(default=None, metadata=ONLY_IF_SAID)
     faults: str | None = field(default=None, metadata=ONLY_IF_SAID)
+    between_gpus: str | None = field(default=None, metadata=ONLY_IF_SAID)
+    between_gpus_basis: str | None = field(default=None, metadata=ONLY_IF_SAID)
     question_hash: str | None = field(default=None, metadata=ONLY_IF_SAID)
     max_wait: MaxWait | None = field(default=None, metadata=ONLY_IF_SAID)
 

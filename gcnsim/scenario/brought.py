@@ -40,7 +40,8 @@ def with_brought(cluster: Mapping[str, Any]) -> dict[str, Any]:
 
 def of_host(name: object) -> dict[str, Any]:
     """The fields of a cluster that a host of the catalogue has of its own, as a scenario writes them: GPUs in a server,
-    their device, the bandwidth of the NIC; none of a host that is no instance type, and of an unknown name."""
+    their device, the bandwidth of the NIC and its kind of link; none of a host that is no instance type, and of an
+    unknown name."""
     known = known_name(name, hosts()) if isinstance(name, str) else None
     if known is None:
         return {}
@@ -50,4 +51,6 @@ def of_host(name: object) -> dict[str, Any]:
         fields["gpus_per_server"] = round(own.gpus.value)
     if own.nic is not None:
         fields["bandwidth"] = BANDWIDTH.exact(min(own.nic.value, NETWORK.high))
+    if own.network is not None:
+        fields[LINK] = own.network
     return fields

@@ -22,6 +22,6 @@ def refuse_contradictions(given: Mapping[str, Any]) -> None:
         )
     if given.get("gpudirect") and given.get("transport") == "staged":
         raise ScenarioError(
-            "cluster.transport: staged is not allowed with cluster.gpudirect: true, which passes between servers "
-            "directly (within one it stays staged where no transport is given); allowed: direct, or none"
+            "cluster.transport: staged is not allowed with cluster.gpudirect: true, which passes host memory by; "
+            "allowed: direct, or none"
         )

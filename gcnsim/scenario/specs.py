@@ -70,6 +70,10 @@ TOPOLOGY: Final = (
 CPU: Final = "cpu"
 GPU: Final = "gpu"
 SAMPLER_DEVICES: Final = (CPU, GPU)
+STAGED: Final = "staged"
+DIRECT: Final = "direct"
+TRANSPORTS: Final = (STAGED, DIRECT)
+"""How rows pass between GPUs: in whole copies through host memory, or from GPU to GPU as they come."""
 LEAN: Final = "lean"
 RELEASED: Final = "released"
 """Whose code trains: one that does the work alone, or that of the published systems, with what it costs besides."""
@@ -113,14 +117,22 @@ class ClusterSpec:
         optional=True,
     )
     nvlink: float | None = entry(
-        Measure(BANDWIDTH, 125.0, 1.25e13), "of a GPU to the others of its server, per direction", None, optional=True
+        Measure(BANDWIDTH, 125.0, 1.25e13, or_none=True),
+        "of a GPU to the others of its server, per direction; null: the host's, of a host that is no instance the "
+        "device's",
+        None,
+        optional=True,
     )
-    transport: str = entry(
-        Word("a transport", lambda: ("staged", "direct")),
-        "copies in host memory, or bytes pass on as they come",
-        "staged",
+    transport: str | None = entry(
+        Word("a transport", lambda: TRANSPORTS),
+        "whole copies in host memory (gloo), or bytes pass on as they come (NCCL); null: direct between GPUs, staged "
+        "where a platform or implementation: released says so",
+        None,
+        optional=True,
     )
-    gpudirect: bool = entry(Truth(), "between GPU and NIC, not through host memory", False)
+    gpudirect: bool | None = entry(
+        Truth(), "between GPU and NIC, not through host memory; null: where the host has it", None, optional=True
+    )
     transfers: str = entry(
         Word("an order", lambda: ("concurrent", "serial")), "messages of a worker to its peers", "concurrent"
     )

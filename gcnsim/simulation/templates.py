@@ -22,8 +22,8 @@ T = TypeVar("T")
 STANDARD: Final = 1.25e9
 """The bandwidth under which scenarios that differ in it alone are kept, in bytes/s."""
 
-MOST: Final = 24
-"""Things that are kept: a few for each of the methods that take turns."""
+MOST: Final = 48
+"""Things that are kept: a few for each of the methods that take turns, and for each path that rows may take."""
 
 MOST_GPUS: Final = 64
 """Of more, schedules take too much memory to be kept."""

@@ -12,6 +12,7 @@ from gcnsim.uncertainty.assumed import (
 )
 from gcnsim.uncertainty.drawn import WORKLOAD, at_once
 from gcnsim.uncertainty.estimated import estimated_counts, estimated_s, mean_counts
+from gcnsim.uncertainty.open_paths import OtherPath, other_paths, path_by_draw
 from gcnsim.uncertainty.other_partition import PARTITION, partition_factors, scattered, statistics_warning
 from gcnsim.uncertainty.placement import Placed, Placement, placements
 from gcnsim.uncertainty.propagation import Factors, best_lower_s, factors, with_figures
@@ -25,6 +26,7 @@ __all__ = [
     "Assumption",
     "DrawnRuns",
     "Factors",
+    "OtherPath",
     "Placed",
     "Placement",
     "assumptions_of",
@@ -35,8 +37,10 @@ __all__ = [
     "factors",
     "mean_counts",
     "normal_position",
+    "other_paths",
     "paces_to_factors",
     "partition_factors",
+    "path_by_draw",
     "placements",
     "position",
     "refuse_unused_figures",

@@ -31,7 +31,10 @@ NORMAL_90: Final = NormalDist().inv_cdf(0.95)
 DRAWS: Final = 64
 """Joint draws of the assumptions: few enough to be simulated; a share of them is known to within about six points."""
 
-UNUSED: Final = frozenset({"memory", "flops_fp16", "memory_bandwidth of a host", "gpus of a host", "nic of a host"})
+UNUSED: Final = frozenset(
+    {"memory", "flops_fp16", "nvlink", "nvlink_generation"}
+    | {f"{name} of a host" for name in ("memory_bandwidth", "gpus", "nic", "nics", "nvlink", "nvlink_generation")}
+)
 """Figures of the catalogue that no cost law reads."""
 
 ON_CORES: Final = frozenset(
@@ -72,9 +75,9 @@ def used_figures(machine: Machine, *, batches: bool = False) -> dict[str, Figure
     replaced = {(network.name, "bandwidth")}
     if cluster.latency is not None:
         replaced.add((network.name, "latency_s"))
-    if cluster.nvlink is not None:
+    if machine.between.nvlink is not None:
         found[NVLINK] = machine.nvlink
-        replaced.add((NVLINK, "bandwidth"))
+        replaced |= {(NVLINK, "bandwidth")} if cluster.nvlink is not None else set()
     unequal = {each.name: each for each in machine.devices}
     found |= {each.name: each for each in machine.own_copies}
     used = {}

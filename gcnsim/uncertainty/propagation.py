@@ -26,6 +26,7 @@ from gcnsim.sources.range_end import RangeEnd
 from gcnsim.uncertainty.assumed import DRAWS, Assumption, assumptions_of, position
 from gcnsim.uncertainty.drawn import WORKLOAD, LeftOpen, at_once, place_of
 from gcnsim.uncertainty.estimated import estimated_counts, estimated_s
+from gcnsim.uncertainty.open_paths import other_paths, path_by_draw
 from gcnsim.uncertainty.other_partition import PARTITION, partition_factors, scattered
 
 MOST_AMOUNTS: Final = 4_000_000
@@ -45,12 +46,15 @@ class Factors:
     joint: float64[draws], under every joint draw. alone: by assumption, at its low and its high end alone; `workload`
     where the workload leaves anything open. nominal_s: the estimate at the stated values. apart: float64[draws], what
     of `joint` no graph of a drawn schedule holds, since it is of other parts; ones where there is no such thing.
+    stated: as `joint`, with the paths between GPUs that are assumed in every draw; others: with each other path.
     """
 
     joint: FloatArray
     alone: Mapping[str, tuple[float, float]]
     nominal_s: Seconds
     apart: FloatArray
+    stated: FloatArray
+    others: tuple[Factors, ...] = ()
 
     def scaled(self, simulated_s: Seconds, factor: FloatArray | float) -> FloatArray:
         """The simulated time where the estimate is `factor` times that at the stated values, of the factor's shape.
@@ -73,6 +77,21 @@ class Factors:
 def factors(scenario: Scenario, accesses: Source, seed: int, draws: int = DRAWS) -> Factors:
     """What the assumptions leave open of the scenario's time, under so many joint draws of `seed`."""
     scenario = replace(scenario, faults=())
+    found, paths = _of_figures(scenario, accesses, seed, draws), other_paths(scenario)
+    if not paths:
+        return found
+    others = tuple(_of_figures(each.scenario, accesses, seed, draws) for each in paths)
+    joint, apart, chosen = found.joint.copy(), found.apart.copy(), path_by_draw(paths, seed, draws)
+    for place, other in enumerate(others):
+        drawn = chosen == place
+        joint[drawn] = other.nominal_s / found.nominal_s * other.joint[drawn]
+        apart[drawn] = other.apart[drawn]
+    ends = {path.name: (other.nominal_s / found.nominal_s, 1.0) for path, other in zip(paths, others, strict=True)}
+    return replace(found, joint=joint, alone={**found.alone, **ends}, apart=apart, others=others)
+
+
+def _of_figures(scenario: Scenario, accesses: Source, seed: int, draws: int) -> Factors:
+    """As `factors`, with the paths between GPUs as they are assumed."""
     if at_once(scenario):
         return _at_every_draw(scenario, accesses, seed, draws)
     machine = resolve_machine(scenario.cluster)
@@ -89,7 +108,7 @@ def factors(scenario: Scenario, accesses: Source, seed: int, draws: int = DRAWS)
     joint = np.ones(draws)
     for name, pair in by_end.items():
         joint = joint * _between(pair, place_of(name, shared[name], seed, draws))
-    return Factors(joint, by_end, at_values, np.ones(draws))
+    return Factors(joint, by_end, at_values, np.ones(draws), joint)
 
 
 def _of_workload(scenario: Scenario, accesses: Source, likely_s: Seconds) -> tuple[float, float]:
@@ -139,7 +158,8 @@ def _at_every_draw(scenario: Scenario, accesses: Source, seed: int, draws: int) 
     if len(accesses.corners) > 1 and WORKLOAD not in left_open.moved:
         by_end[WORKLOAD] = _of_workload(scenario, accesses, nominal_s)
         apart = _between(by_end[WORKLOAD], position(WORKLOAD, seed, draws))
-    return Factors(every[:draws] / nominal_s * apart, by_end, nominal_s, apart)
+    joint = every[:draws] / nominal_s * apart
+    return Factors(joint, by_end, nominal_s, apart, joint)
 
 
 def _estimated(left_open: LeftOpen, places: Mapping[str, FloatArray], draws: int) -> FloatArray:
@@ -171,8 +191,13 @@ def higher_is_better(name: str) -> bool:
 
 def best_lower_s(scenario: Scenario, accesses: Source, corner: RangeEnd) -> Seconds:
     """The lower bound with every assumed figure, and the partition, at its most favourable end, at a corner of the
-    workload."""
+    workload; of several paths that may be there, with the best."""
     calm = replace(scenario, faults=())
+    return min(_best_lower_s(each, accesses, corner) for each in (calm, *(path.scenario for path in other_paths(calm))))
+
+
+def _best_lower_s(calm: Scenario, accesses: Source, corner: RangeEnd) -> Seconds:
+    """As `best_lower_s`, of one path."""
     counts = estimated_counts(calm, accesses, corner)
     scatter = accesses.scatter(calm)
     if scatter is not None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gcnsim.engine import simulate
-from gcnsim.ids import FloatArray, Seconds
+from gcnsim.ids import FloatArray, IntArray, Seconds
 from gcnsim.scenario import Scenario
 from gcnsim.schedule import Schedule, Variants
 from gcnsim.simulation.steady import Steady
@@ -19,28 +19,34 @@ from gcnsim.sources import Source
 from gcnsim.timeline import PS_PER_S
 from gcnsim.uncertainty.assumed import DRAWS
 from gcnsim.uncertainty.drawn import LeftOpen
+from gcnsim.uncertainty.open_paths import other_paths, path_by_draw
 
 
 @dataclass(frozen=True, slots=True)
 class DrawnRuns:
-    """The joint draws of a scenario, each ready to be simulated. schedule: its graphs are the draws, and behind them
-    the stated values. measured: the most iterations that a pace is the mean of."""
+    """The joint draws of a scenario, each ready to be simulated. written: by path between its GPUs, the assumed one
+    first, a schedule whose graphs are the draws, and behind them the stated values. path: of each draw, int64[draws].
+    measured: the most iterations that a pace is the mean of."""
 
-    schedule: Schedule
-    variants: Variants
+    written: tuple[tuple[Schedule, Variants], ...]
+    path: IntArray
     measured: int
 
     @classmethod
     def of(cls, scenario: Scenario, accesses: Source, seed: int, draws: int = DRAWS) -> DrawnRuns:
         """So many joint draws of `seed` of a scenario whose draws are graphs of one schedule (`at_once`); its faults
         are left out."""
-        left_open = LeftOpen.of(replace(scenario, faults=()), accesses)
-        schedule, variants = left_open.written(left_open.places(seed, 1, draws), draws + 1)
-        return cls(schedule, variants, scenario.run.iterations)
+        calm = replace(scenario, faults=())
+        paths = other_paths(calm)
+        every = [LeftOpen.of(each, accesses) for each in (calm, *(path.scenario for path in paths))]
+        written = tuple(each.written(each.places(seed, 1, draws), draws + 1) for each in every)
+        # Behind the draws stand the stated values, those of the assumed path.
+        return cls(written, np.append(path_by_draw(paths, seed, draws), -1), scenario.run.iterations)
 
     def pace(self, place: int) -> Seconds:
         """Seconds per iteration of the steady state under draw `place`; behind the draws, at the stated values."""
-        schedule = self.variants.of(self.schedule, place)
+        written, variants = self.written[self.path[place] + 1]
+        schedule = variants.of(written, place)
         judge = Steady(schedule, self.measured)
         run = simulate(schedule, judge.most, judge.enough, endless=True)
         first = judge.window(run.ends).first

@@ -53,7 +53,7 @@ class MiniBatch(Method):
     shuffled together; those of its `own` part; or those `dealt` to a part that holds their neighbourhoods (PaGraph).
     """
 
-    uses: ClassVar[frozenset[str]] = frozenset({"allreduce"})
+    uses: ClassVar[frozenset[str]] = frozenset({"allreduce", "nvlink", "transport", "gpudirect"})
     needs_boundary: ClassVar[bool] = False
     mini_batches: ClassVar[bool] = True
     on_cores: ClassVar[bool] = True

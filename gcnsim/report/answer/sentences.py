@@ -60,7 +60,9 @@ def title_of(answer: WhatIf) -> str:
         parts.append(_device(first, answer))
     if "bandwidth" in shown:
         parts.append(f"{first.bandwidth_bytes_per_s * 8 / 1e9:g} Gbit/s")
-    return plain(", ".join([*parts, *shared_knobs(rows).values()]) or "what-if")
+    between = answer.provenance.between_gpus
+    paths = [] if between is None else [between]
+    return plain(", ".join([*parts, *shared_knobs(rows).values(), *paths]) or "what-if")
 
 
 def _device(row: Row, answer: WhatIf) -> str:
@@ -242,7 +244,8 @@ def no_effect_of(answer: WhatIf) -> list[tuple[str, str]]:
 
 
 def sources_of(answer: WhatIf) -> list[Source]:
-    """Three lines: which graph, which figures of the machine, how certain and how to get the same again."""
+    """A line each: which graph, which figures of the machine, how its GPUs reach each other, how certain, and how to
+    get the same again."""
     told, sure = answer.provenance, answer.certainty
     figures = told.device.split("; ")
     if any(varies(answer.rows, key) for key in MACHINE):
@@ -252,9 +255,10 @@ def sources_of(answer: WhatIf) -> list[Source]:
     clauses = {
         "graph": told.graph["text"].split("; "),
         "machine": (*figures, *told.calibration.split("; ")),
+        "between GPUs": () if told.between_gpus_basis is None else tuple(told.between_gpus_basis.split("; ")),
         "certainty": (f"{sure.label}; ranges: 90 % of {sure.draws} draws; {same}", sure.method),
     }
-    return [Source(name, tuple(map(plain, each))) for name, each in clauses.items()]
+    return [Source(name, tuple(map(plain, each))) for name, each in clauses.items() if each]
 
 
 def clauses_within(clauses: Sequence[str], width: int) -> str:

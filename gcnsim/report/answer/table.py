@@ -75,7 +75,7 @@ def render_short(answer: WhatIf, width: int = DEFAULT_WIDTH, most: int = 8) -> s
     head, lines = lines_of(layout.columns, [row.recommended for row in rows], layout.gap)
     body = [line for line, row in zip(lines, rows, strict=True) if row in kept]
     left = [f"  ({plural(len(rows) - len(body), 'more row')})"] * (len(rows) > len(body))
-    return "\n".join([_title(answer, width), *head, *body, *left, sentences.verdict_of(answer)])
+    return "\n".join([*_title(answer, width), *head, *body, *left, sentences.verdict_of(answer)])
 
 
 def fastest(rows: Sequence[Row], most: int) -> list[Row]:
@@ -116,18 +116,25 @@ def _console(width: int | None, lit: bool) -> Console:
     )
 
 
-def _title(answer: WhatIf, width: int) -> str:
-    """What was asked, at the left, and how certain the answer is, at the right end of `width`."""
-    label = sentences.label_of(answer)
-    left = cut(sentences.title_of(answer), max(20, width - len(label) - 2))
-    return f"{left}{' ' * max(2, width - len(left) - len(label))}{label}".rstrip()
+def _title(answer: WhatIf, width: int) -> list[str]:
+    """What was asked, at the left, in two lines where one is too short, and how certain the answer is, at the right end
+    of `width` of the first."""
+    label, parts = sentences.label_of(answer), sentences.title_of(answer).split(", ")
+    room, held = max(20, width - len(label) - 2), len(parts)
+    while held > 1 and len(", ".join(parts[:held])) + (held < len(parts)) > room:
+        held -= 1
+    left = cut(", ".join(parts[:held]) + ("," if held < len(parts) else ""), room)
+    first = f"{left}{' ' * max(2, width - len(left) - len(label))}{label}".rstrip()
+    return [first, *([cut(", ".join(parts[held:]), width)] if held < len(parts) else [])]
 
 
 def _print_results(console: Console, answer: WhatIf, rows: Sequence[Row], keys: Sequence[str] | None) -> None:
     layout = Layout(columns_of(rows, keys), 2, ()) if keys is not None else table_layout(rows, console.width)
     head, lines = lines_of(layout.columns, [row.recommended for row in rows], layout.gap)
     length = max(needed(layout.columns, layout.gap), *map(len, head))
-    _print_line(console, _title(answer, min(console.width, max(length, 60))), "bold")
+    title = len(sentences.title_of(answer)) + 2 + len(sentences.label_of(answer))
+    for line in _title(answer, min(console.width, max(length, title, 60))):
+        _print_line(console, line, "bold")
     for line in head:
         _print_line(console, line, "dim")
     for line, row in zip(lines, rows, strict=True):

@@ -29,7 +29,8 @@ def test_the_cheapest_that_meets_a_target(capsys: pytest.CaptureFixture[str]) ->
     choice = told["choice"]
     assert choice["meets"]
     assert choice["seconds"] <= 3.0
-    assert all(each["cost"] >= choice["cost"] for each in told["front"])
+    # Of times within 3 % the least approximate setting is taken.
+    assert all(each["cost"] >= choice["cost"] / 1.03 for each in told["front"])
     assert choice["name"] in {each["name"] for each in told["front"]}
     assert choice["chance"] >= 0.9 == told["goal"]["confidence"]
     assert [each["same"] for each in told["confirmed"]] == [True] * len(told["confirmed"])

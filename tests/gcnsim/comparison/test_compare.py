@@ -292,7 +292,9 @@ def test_rows_of_a_what_if_say_what_differs(tmp_path: Path) -> None:
 
 
 def test_a_link_that_one_side_lacks_is_not_told_as_empty() -> None:
-    found = compare(FULL, {**FULL, "cluster": {"gpus": 2, "gpus_per_server": 1, "bandwidth": "10Gbps"}})
+    staged = {"gpus": 2, "transport": "staged"}
+    one = {**FULL, "cluster": staged | {"gpus_per_server": 2}}
+    found = compare(one, {**FULL, "cluster": staged | {"gpus_per_server": 1, "bandwidth": "10Gbps"}})
     link = next(each for each in found["links"] if each["link"] == "memory0")
     assert link["b"] == {"bytes": None, "seconds": None, "busy": None}
     (line,) = (line for line in render_comparison(found).splitlines() if line.startswith("  memory0"))

@@ -204,6 +204,12 @@ def test_a_run_on_gpus_is_of_the_catalogues_device(write_run: WriteRun, threads:
     assert (cluster.bandwidth, cluster.shared_cores, cluster.calibration) == (1.25e9, False, "c.json")
 
 
+@pytest.mark.parametrize(("backend", "transport"), [("auto", "staged"), ("gloo", "staged"), ("nccl", "direct")])
+def test_the_transport_of_a_run_on_gpus_is_its_backends(write_run: WriteRun, backend: str, transport: str) -> None:
+    run = read_recorded_run(on_gpus(write_run("run", device="cuda", method="pipegcn", backend=backend)))
+    assert scenario_of(run).cluster.transport == transport
+
+
 def test_a_run_on_gpus_can_be_studied(write_run: WriteRun) -> None:
     scenario = scenario_of(read_recorded_run(on_gpus(write_run("run", device="cuda", method="pipegcn"))))
     kinds = {op.kind for op in study(scenario, open_source(scenario)).run.schedule.ops}

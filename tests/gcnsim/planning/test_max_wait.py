@@ -30,7 +30,12 @@ ROOT = Path(__file__).resolve().parents[3]
 
 def asked(gpus: int = 4, fidelity: str | None = None, **method: Any) -> Scenario:
     run = {} if fidelity is None else {"fidelity": fidelity}
-    given = {"schema": SCHEMA, "cluster": {"gpus": gpus}, "method": {"name": "psc-gcn"} | method, "run": run}
+    given = {
+        "schema": SCHEMA,
+        "cluster": {"gpus": gpus, "transport": "direct"},
+        "method": {"name": "psc-gcn"} | method,
+        "run": run,
+    }
     return from_mapping(given, "t")
 
 

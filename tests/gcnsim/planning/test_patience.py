@@ -20,8 +20,10 @@ from gcnsim.uncertainty import estimated_counts
 ENTRIES = 10_000_000
 
 
-def asked(iterations: int = 5, gpus: int = 4, layers: int | None = None, **method: Any) -> Scenario:
-    cluster, run = {"gpus": gpus}, {"iterations": iterations}
+def asked(
+    iterations: int = 5, gpus: int = 4, layers: int | None = None, transport: str | None = "direct", **method: Any
+) -> Scenario:
+    cluster, run = {"gpus": gpus, "transport": transport}, {"iterations": iterations}
     given = {"schema": SCHEMA, "cluster": cluster, "method": {"name": "psc-gcn"} | method, "run": run}
     return from_mapping(given | ({} if layers is None else {"workload": {"layers": layers}}), "t")
 
@@ -50,6 +52,15 @@ def test_every_rate_draws_the_graph_in_every_iteration() -> None:
     assert recorded_s(asked(epsilon=0.5), asked(epsilon=0.1)) == pytest.approx(cut + 10 * ENTRIES * DRAWN_S)
 
 
+def test_a_transport_that_nobody_said_is_studied_both_ways() -> None:
+    given = law(compiled=False, reference={"one": 0.0}, iterations={"one": 0.0})
+    for name, engines in (("full-graph", 2), ("pipegcn", 1)):
+        known, open_ = (given.study_s(Size.of(asked(transport=each, name=name))) for each in ("direct", None))
+        ops = Size.of(asked(name=name)).ops
+        assert known == pytest.approx(1.0 + ops)
+        assert open_ == pytest.approx(2.0 + engines * ops)
+
+
 def test_every_number_of_workers_cuts_the_graph() -> None:
     assert recorded_s(asked(epsilon=1.0), asked(epsilon=1.0, gpus=2)) == pytest.approx(
         2 * recorded_s(asked(epsilon=1.0))
@@ -57,9 +68,10 @@ def test_every_number_of_workers_cuts_the_graph() -> None:
 
 
 @pytest.mark.parametrize("name", ["full-graph", "pipegcn", "psc-gcn", "bns-gcn", "graphsage", "distdgl"])
+@pytest.mark.parametrize("transport", ["direct", "staged"])
 @pytest.mark.parametrize(("gpus", "layers"), [(2, 2), (6, 4), (16, 3)])
-def test_ops_are_those_of_the_schedule(name: str, gpus: int, layers: int) -> None:
-    scenario = asked(gpus=gpus, layers=layers, name=name)
+def test_ops_are_those_of_the_schedule(name: str, gpus: int, layers: int, transport: str) -> None:
+    scenario = asked(gpus=gpus, layers=layers, transport=transport, name=name)
     accesses = open_source(scenario)
     schedule = write_schedule(scenario, estimated_counts(scenario, accesses), accesses)
     assert Size.of(scenario).ops == pytest.approx(schedule.columns.size, rel=0.01)

@@ -15,9 +15,10 @@ from gcnsim.planning import StudyCache
 from gcnsim.planning import simulated_draws as module
 from gcnsim.planning.candidate import Candidate, central
 from gcnsim.planning.certainty import Difference
+from gcnsim.planning.other_paths import estimated_times
 from gcnsim.planning.simulated_draws import competitors, simulate_draws
 from gcnsim.scenario import Scenario, from_mapping
-from gcnsim.uncertainty import DRAWS, DrawnRuns, paces_to_factors
+from gcnsim.uncertainty import DRAWS, DrawnRuns, Placement, paces_to_factors
 
 
 def scenario(name: str = "full-graph", **cluster: Any) -> Scenario:
@@ -53,7 +54,8 @@ def test_simulated_draws_move_the_simulated_time() -> None:
     assert after.simulated is not None
     # What other drawn graphs would change is the same for both.
     left_open = shop.factors(asked)
-    rest = before.estimated / left_open.scaled(after.iteration_s, left_open.joint)
+    key = (asked, Placement.NUMBERED, False)
+    rest = before.estimated / estimated_times(shop, key, left_open, after.iteration_s)
     assert after.simulated == pytest.approx(factor * after.iteration_s * rest, rel=1e-9)
     assert after.times is after.simulated
     assert after.estimated.tobytes() == before.estimated.tobytes() == shop.times(asked).tobytes()

@@ -61,8 +61,8 @@ def test_another_kind_of_network_brings_its_latency_too() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("ethernet-40g", "is neither a bandwidth .15Gbps. nor a network; known: ethernet-100g, "),
-        ("infiniband-hdr", "did you mean 'infiniband-hdr-200g'"),
+        ("ethernet-40g", "is neither a bandwidth .15Gbps. nor a network; known: efa, ethernet-100g, "),
+        ("infiniband-ndrr", "did you mean 'infiniband-ndr'"),
         ("nvlink", "is neither a bandwidth"),
         ("pcie4-x16", "is neither a bandwidth"),
         ("ethernet", "is neither a bandwidth"),

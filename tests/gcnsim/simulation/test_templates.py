@@ -12,7 +12,7 @@ from gcnsim.methods import every_method
 from gcnsim.scenario import Scenario, from_mapping
 from gcnsim.schedule import Schedule
 from gcnsim.simulation import write_schedule
-from gcnsim.simulation.templates import Templates
+from gcnsim.simulation.templates import MOST, Templates
 from gcnsim.sources import RangeEnd, Source, open_source, resolve_model
 from gcnsim.uncertainty import best_lower_s, factors
 
@@ -80,9 +80,10 @@ def test_few_things_are_kept_and_none_where_nobody_asked() -> None:
     templates, made = Templates(), []
     base = scenario_of("pipegcn")
     accesses = open_source(base)
-    for turn in range(40):
-        templates.get(turn % 30, (accesses,), lambda turn=turn: made.append(turn))  # type: ignore[misc]
-    assert made == list(range(40))
-    templates.get(39 % 30, (accesses,), lambda: made.append(-1))
-    assert made[-1] == 39
+    several, turns = MOST + 6, MOST + 16
+    for turn in range(turns):
+        templates.get(turn % several, (accesses,), lambda turn=turn: made.append(turn))  # type: ignore[misc]
+    assert made == list(range(turns))
+    templates.get((turns - 1) % several, (accesses,), lambda: made.append(-1))
+    assert made[-1] == turns - 1
     assert written(base, accesses) is not written(base, accesses)

@@ -50,7 +50,9 @@ MACHINES: dict[str, dict[str, object]] = {
 
 
 def scenario(method: dict[str, object], cluster: dict[str, object], **run: object) -> Scenario:
-    mapping = {"schema": "gcnsim.scenario/1", "cluster": cluster, "method": method, "run": {"iterations": 4} | run}
+    # What of the paths between GPUs is open has tests of its own (test_open_paths.py).
+    known = {"transport": "staged"} | cluster
+    mapping = {"schema": "gcnsim.scenario/1", "cluster": known, "method": method, "run": {"iterations": 4} | run}
     return from_mapping(mapping, "test")
 
 

@@ -1,0 +1,93 @@
+"""How bytes pass between the GPUs of a machine: what its servers have, and what the software uses of it.
+
+NVLink is the host's where the host is an instance type; another host has it where the device is a module that is sold
+with it. Software that moves rows `direct` (NCCL) uses NVLink, else PCIe, and lets the NIC read the memory of GPUs where
+the host allows it. Software that moves them `staged` (gloo, the published releases) copies all through host memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from gcnsim.hardware import DeviceProfile, Figure, HostProfile
+from gcnsim.scenario import DIRECT, RELEASED, STAGED, ClusterSpec
+
+TRANSPORT: Final = "cluster.transport"
+NVLINK_THERE: Final = "cluster.nvlink"
+"""What may be open: how the software moves rows; whether the GPUs are modules with NVLink or cards without."""
+
+
+@dataclass(frozen=True, slots=True)
+class BetweenGpus:
+    """transport: `staged` or `direct`. why: why that one. nvlink: bytes/s per direction of one GPU to the others of its
+    server; None: it has none, or the software does not use it. generation: of that NVLink, where it is known.
+    peer_to_peer: whether direct copies within a server pass host memory by. gpudirect: whether those between
+    servers do. open: what of it nobody said, so that an assumption stands for it."""
+
+    transport: str
+    why: str
+    nvlink: Figure | None
+    generation: int | None
+    peer_to_peer: bool
+    gpudirect: bool
+    open: frozenset[str]
+
+    @property
+    def direct(self) -> bool:
+        """Whether rows pass from GPU to GPU as they come."""
+        return self.transport == DIRECT
+
+
+def between_gpus(spec: ClusterSpec, devices: Sequence[DeviceProfile], host: HostProfile) -> BetweenGpus:
+    """How bytes pass between the GPUs of `spec`. devices: of its servers."""
+    transport, why, assumed = _transport(spec, devices)
+    direct = transport == DIRECT
+    peers = all(each.peer_to_peer is None or each.peer_to_peer.value for each in devices)
+    if host.peer_to_peer is not None:
+        peers = peers and host.peer_to_peer.value
+    rate, generation, certain = _nvlink(spec, devices, host) if direct or spec.nvlink else (None, None, True)
+    own_nics = host.gpudirect is not None and host.gpudirect.value
+    return BetweenGpus(
+        transport=transport,
+        why=why,
+        nvlink=rate,
+        generation=generation,
+        peer_to_peer=peers,
+        gpudirect=(direct and own_nics) if spec.gpudirect is None else spec.gpudirect,
+        open=frozenset({TRANSPORT} if assumed else ()) | frozenset(() if certain else {NVLINK_THERE}),
+    )
+
+
+def _transport(spec: ClusterSpec, devices: Sequence[DeviceProfile]) -> tuple[str, str, bool]:
+    """How the software moves rows, why, and whether that is an assumption."""
+    if spec.transport is not None:
+        return spec.transport, "as asked", False
+    if devices[0].kind == "cpu":
+        return STAGED, "workers on CPU cores have host memory alone", False
+    if spec.gpudirect:
+        return DIRECT, "with cluster.gpudirect", False
+    if spec.platform is not None or spec.implementation == RELEASED:
+        return STAGED, "as the published releases do", False
+    if spec.sockets != "free":
+        return STAGED, "cluster.sockets: messages pass the sockets of hosts", False
+    return DIRECT, "as NCCL moves rows, the usual library on GPUs", spec.gpus > 1
+
+
+def _nvlink(
+    spec: ClusterSpec, devices: Sequence[DeviceProfile], host: HostProfile
+) -> tuple[Figure | None, int | None, bool]:
+    """The rate between GPUs of a server, its generation, and whether that is certain."""
+    if spec.nvlink is not None:
+        return (Figure(spec.nvlink, "given", "cluster.nvlink of the question", "") if spec.nvlink else None), None, True
+    rates = [each.nvlink for each in devices if each.nvlink is not None]
+    alone = min(spec.gpus, spec.gpus_per_server) == 1
+    if len(rates) < len(devices) or alone:
+        return None, None, True
+    instance = host.device is not None
+    if instance and host.nvlink is None:
+        return None, None, True
+    found = min([*rates, *([host.nvlink] if host.nvlink is not None else [])], key=lambda each: each.value)
+    generations = {round(each.nvlink_generation.value) for each in devices if each.nvlink_generation is not None}
+    return found, generations.pop() if len(generations) == 1 else None, instance

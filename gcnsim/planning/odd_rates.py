@@ -1,0 +1,145 @@
+"""Rates above what a device, an instance or a link has: allowed, since one may ask for what there is not yet, but named
+with the mix-up that is likeliest: both directions added, all adapters added, bytes taken for bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from gcnsim.hardware import GENERIC_LINK, Figure, device, devices, is_file, link, links
+from gcnsim.machine import NVLINK, Machine, resolve_machine
+from gcnsim.scenario import ClusterSpec, Scenario
+from gcnsim.units import format_bytes, format_gbps
+
+SLACK: Final = 1.02
+"""A rate may be rounded up by so much."""
+
+ADAPTER: Final = 5e10
+"""Bytes/s per direction of the fastest adapter of the catalogue, InfiniBand NDR: 400 Gbit/s."""
+
+NEAR: Final = 0.15
+"""So near to a whole ratio, that ratio explains a rate."""
+
+BITS: Final = 8.0
+
+COMMON: Final = (1.0, 10.0, 25.0, 40.0, 50.0, 100.0, 200.0, 400.0)
+"""Rates of adapters, in Gbit/s: eight times one of them was written in bytes, likely."""
+
+
+def rate_warnings(asked: Sequence[Scenario]) -> Iterator[str]:
+    """A line for each rate of the scenarios that is above what there is."""
+    for cluster in dict.fromkeys(each.cluster for each in asked):
+        machine = resolve_machine(cluster)
+        if machine.kind == "gpu":
+            yield from filter(None, (_nvlink(machine), _network(machine), _host_memory(machine)))
+        yield from _figures(cluster)
+
+
+def _nvlink(machine: Machine) -> str | None:
+    """Of `cluster.nvlink`; the rate between GPUs of a server."""
+    given = machine.spec.nvlink
+    if not given:
+        return None
+    rates = [each.nvlink for each in machine.devices or (machine.device,)]
+    known = [each.value for each in rates if each is not None]
+    name, text = machine.device.name, _gigabytes(given)
+    if len(known) < len(rates):
+        if is_file(name) or machine.device.name not in devices():
+            return None
+        return f"cluster.nvlink: {text}, but the catalogue knows no NVLink of {name}"
+    has = min(known)
+    if given <= SLACK * has:
+        return None
+    return f"cluster.nvlink: {text} is more than {name} has in one direction ({_gigabytes(has)}): {_why(given / has)}"
+
+
+def _network(machine: Machine) -> str | None:
+    """Of `cluster.bandwidth`; the network of a server, all its adapters together."""
+    given = machine.spec.bandwidth
+    has, what = _instance_network(machine) if machine.host.nic is not None else _adapters(machine)
+    if given <= SLACK * has:
+        return None
+    return f"cluster.bandwidth: {format_gbps(given)} is more than {what}: {_network_why(machine, given, has)}"
+
+
+def _instance_network(machine: Machine) -> tuple[float, str]:
+    """What the network of an instance carries, also in words."""
+    host = machine.host
+    assert host.nic is not None
+    cards = 1 if host.nics is None else round(host.nics.value)
+    together = f", {cards} adapters together" if cards > 1 else ""
+    return host.nic.value, f"a {host.name} has per direction ({format_gbps(host.nic.value)}{together})"
+
+
+def _adapters(machine: Machine) -> tuple[float, str]:
+    """What the adapters of another server carry at most, also in words: servers of modules have one for each GPU."""
+    spec = machine.spec
+    named = spec.link != GENERIC_LINK
+    rate, kind = (link(spec.link).bandwidth.value, spec.link) if named else (ADAPTER, "InfiniBand NDR")
+    modules = all(each.nvlink is not None for each in machine.devices or (machine.device,))
+    count = spec.gpus_per_server if modules else 1
+    one = "one adapter carries" if count == 1 else f"{count} adapters carry, one a GPU"
+    return count * rate, f"{one} ({format_gbps(rate)}, {kind})"
+
+
+def _network_why(machine: Machine, given: float, has: float) -> str:
+    """The mix-ups that a bandwidth comes from, likely."""
+    servers, ratio, bits = machine.spec.servers, given / has, given * 8 / 1e9 / BITS
+    if servers > 1 and machine.host.nic is not None and _is(ratio, servers):
+        return f"the networks of all {servers} servers added?"
+    if machine.host.nic is not None and _is(ratio, 2):
+        return "both directions added?"
+    swapped = f"{bits:g} GB/s for {bits:g} Gbps" if bits in COMMON else ""
+    if machine.host.nic is not None and swapped:
+        return f"{swapped}?"
+    added = "all adapters of an instance, or of several servers, added"
+    return f"{added}, or {swapped}?" if swapped else f"{added}?"
+
+
+def _host_memory(machine: Machine) -> str | None:
+    """Of `cluster.host_memory`; what a server's memory moves."""
+    given, has = machine.spec.host_memory, machine.host.memory_bandwidth
+    most = has.value if has.high is None else has.high
+    if given is None or given <= SLACK * most:
+        return None
+    return (
+        f"cluster.host_memory: {_gigabytes(given)} is more than the memory of a {machine.host.name} moves "
+        f"({_gigabytes(most)} at most)"
+    )
+
+
+def _figures(cluster: ClusterSpec) -> Iterator[str]:
+    """Of `cluster.figures`; rates of links and devices of the catalogue."""
+    for name, given in cluster.figures:
+        profile, _, field = name.rpartition(".")
+        if field not in ("bandwidth", "memory_bandwidth", "flops_fp32", "flops_fp16"):
+            continue
+        if profile in links() and profile not in (NVLINK, GENERIC_LINK):
+            figure: Figure | None = getattr(link(profile), field, None)
+        elif profile in devices():
+            figure = getattr(device(profile), field, None)
+        else:
+            continue
+        if figure is None or figure.source != "datasheet" or given <= SLACK * figure.value:
+            continue
+        ratio = given / figure.value
+        why = "with sparsity?" if field.startswith("flops") and _is(ratio, 2) else _why(ratio)
+        yield f"cluster.figures: {name} is {ratio:.3g} times the data sheet's ({figure.reference}): {why}"
+
+
+def _is(ratio: float, times: float) -> bool:
+    return abs(ratio / times - 1.0) <= NEAR
+
+
+def _why(ratio: float) -> str:
+    """The mix-up that a rate so many times too high comes from, likely."""
+    if _is(ratio, 2):
+        return "data sheets add both directions, and this is one"
+    if _is(ratio, BITS) or _is(ratio, 2 * BITS):
+        return "bytes (GB/s) for bits (Gbps)?"
+    return "more than one GPU's links, or both directions, added?"
+
+
+def _gigabytes(rate: float) -> str:
+    return f"{format_bytes(rate)}/s" if rate < 1e9 else f"{rate / 1e9:g} GB/s"

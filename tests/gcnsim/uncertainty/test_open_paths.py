@@ -1,0 +1,97 @@
+"""Where nobody said how rows pass between GPUs, a share of the draws has the other path."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gcnsim.machine import NVLINK_THERE, TRANSPORT
+from gcnsim.scenario import Scenario, from_mapping
+from gcnsim.sources import open_source
+from gcnsim.sources.range_end import RangeEnd
+from gcnsim.uncertainty import (
+    DRAWS,
+    DrawnRuns,
+    best_lower_s,
+    estimated_s,
+    factors,
+    other_paths,
+    path_by_draw,
+)
+
+
+def scenario(method: str = "pipegcn", **cluster: object) -> Scenario:
+    given = {"gpus": 4, "gpus_per_server": 2, "bandwidth": "10Gbps"} | cluster
+    asked = {"schema": "gcnsim.scenario/1", "cluster": given, "method": {"name": method}, "run": {"iterations": 4}}
+    return from_mapping(asked, "test")
+
+
+@pytest.mark.parametrize(
+    ("cluster", "names"),
+    [
+        ({}, [TRANSPORT]),
+        ({"device": "a100-40"}, [TRANSPORT, NVLINK_THERE]),
+        ({"device": "a100-40", "host": "p4d.24xlarge"}, [TRANSPORT]),
+        ({"device": "a100-40", "transport": "direct"}, [NVLINK_THERE]),
+        ({"device": "a100-40", "transport": "staged"}, []),
+        ({"device": "a100-40", "transport": "direct", "nvlink": "none"}, []),
+        ({"device": "cpu-core"}, []),
+        ({"implementation": "released"}, []),
+    ],
+)
+def test_what_nobody_said_may_be_otherwise(cluster: dict[str, Any], names: list[str]) -> None:
+    assert [each.name for each in other_paths(scenario(**cluster))] == names
+
+
+def test_a_method_that_sends_nothing_over_them_has_no_other_path() -> None:
+    assert other_paths(scenario("roc")) == ()
+
+
+@pytest.mark.parametrize("seed", [0, 7])
+def test_a_quarter_of_the_draws_has_each_other_path(seed: int) -> None:
+    paths = other_paths(scenario(device="a100-40"))
+    found = path_by_draw(paths, seed)
+    assert np.count_nonzero(found == 0) == DRAWS // 4
+    assert 0 < np.count_nonzero(found == 1) <= DRAWS // 4, "staged rows pass no NVLink"
+    assert found.tolist() == path_by_draw(paths, seed).tolist()
+
+
+def test_draws_of_the_other_path_are_estimated_with_it_and_all_others_as_before() -> None:
+    asked = scenario(device="a100-40", gpus=4, gpus_per_server=4, nvlink="300GB/s")
+    accesses = open_source(asked)
+    found = factors(asked, accesses, 0)
+    direct, staged = (
+        factors(replace(asked, cluster=replace(asked.cluster, transport=each)), accesses, 0)
+        for each in ("direct", "staged")
+    )
+    chosen = path_by_draw(other_paths(asked), 0)
+    assert found.joint[chosen < 0] == pytest.approx(direct.joint[chosen < 0], rel=1e-12)
+    at = staged.nominal_s / direct.nominal_s * staged.joint
+    assert found.joint[chosen == 0] == pytest.approx(at[chosen == 0], rel=1e-12)
+    assert found.alone[TRANSPORT] == pytest.approx((staged.nominal_s / direct.nominal_s, 1.0))
+    assert found.stated == pytest.approx(direct.joint, rel=1e-12)
+
+
+def test_simulated_draws_have_the_path_of_the_draw() -> None:
+    asked = scenario("full-graph", device="a100-40", gpus=4, gpus_per_server=4, host="p4d.24xlarge")
+    accesses = open_source(asked)
+    runs = DrawnRuns.of(asked, accesses, 0)
+    chosen = path_by_draw(other_paths(asked), 0)
+    by_transport = {
+        each: DrawnRuns.of(replace(asked, cluster=replace(asked.cluster, transport=each)), accesses, 0)
+        for each in ("direct", "staged")
+    }
+    for draw in (int(np.argmax(chosen == 0)), int(np.argmax(chosen < 0)), DRAWS):
+        transport = "staged" if draw < DRAWS and chosen[draw] == 0 else "direct"
+        assert runs.pace(draw) == by_transport[transport].pace(draw)
+
+
+def test_no_path_that_may_be_there_is_below_the_bound() -> None:
+    asked = scenario("full-graph", device="h100", gpus=4, gpus_per_server=4)
+    accesses = open_source(asked)
+    lower = best_lower_s(asked, accesses, RangeEnd.LIKELY)
+    for each in (asked, *(path.scenario for path in other_paths(asked))):
+        assert lower <= estimated_s(each, accesses)
