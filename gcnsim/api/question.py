@@ -134,7 +134,7 @@ def what_if(
     `[METHOD=]TIME`, or the path of a run or trace. partition_seeds: METIS seeds to try. fidelity: `exact`, or `coarse`
     (None: from 192 GPUs). prices: `PriceBook.of`; None: the catalogue's. max_wait: what the answer may take (`30s`).
     implementation: `released` or lean. transport: `direct` (NCCL; None: assumed) or `staged` (gloo). progress, notice:
-    told what is done, and what to know. processes: None: all cores. Raises GcnsimError (one line: path, value, allowed).
+    told what is done, and what to know. processes: None: all cores. Raises GcnsimError (one line: path, value).
     """
     return _answered(SimpleNamespace(**locals()))
 
