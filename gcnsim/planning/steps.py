@@ -103,8 +103,8 @@ def next_steps(
             idle.append(_nothing(move, now))
             continue
         low, high = min(low, gain), max(high, gain)
-        if abs(gain) < PRECISION and low <= 0.0 <= high and max(-low, high) < SLIGHT:
-            ends = f"{100 * -low:.1f} % longer to {100 * high:.1f} % shorter"
+        if abs(gain) < PRECISION and max(-low, high) < SLIGHT:
+            ends = f"{_saved(low)} to {_saved(high)}"
             idle.append(NoEffect(move.knob, f"{move.start} -> {move.end} cannot be told apart ({ends})"))
             continue
         below = rule.too_approximate(move.scenario) is not None
@@ -120,6 +120,10 @@ def _allowed(studies: StudyCache, move: Move) -> bool:
     except ScenarioError:
         return False
     return True
+
+
+def _saved(share: float) -> str:
+    return f"{100 * abs(share):.1f} % {'longer' if share < 0 else 'shorter'}"
 
 
 def _nothing(move: Move, now: Result) -> NoEffect:
