@@ -10,7 +10,7 @@ is exact and rounded once.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
@@ -274,6 +274,11 @@ def money(text: object) -> float:
 def format_seconds(value: float) -> str:
     """`value` seconds for people: `1.50 ms`."""
     return SECONDS.shown_as(value)
+
+
+def range_text(low: float | None, high: float | None, text: Callable[[float], str] = format_seconds) -> str:
+    """A range as it stands behind its value: ` (1.20 ms to 2.00 ms)`; empty where there is none."""
+    return "" if low is None or high is None else f" ({text(low)} to {text(high)})"
 
 
 def format_bytes(value: float) -> str:

@@ -55,10 +55,11 @@ def _report(studies: StudyCache, chosen: Option, option: str, settings: list[Sce
     best = mildest(found, (), lambda each: each.scenario, lambda each: each.seconds)
     if canonical(best.scenario) == canonical(chosen.scenario):
         return None
-    saved = 1.0 - best.candidate.over(chosen.candidate)
     now = 1.0 - best.seconds / chosen.seconds
-    low, high = central(saved)
     cost = None if work.per_hour is None else best.seconds * work.per_hour / 3600.0
-    name, chance = setting_text(best.scenario.method), best.chance(goal)
-    ends = (min(low, now), max(high, now))
+    name, chance = setting_text(best.scenario.method), best.known_chance(goal)
+    ends: tuple[float | None, float | None] = (None, None)
+    if best.candidate.ranged:
+        low, high = central(1.0 - best.candidate.over(chosen.candidate))
+        ends = (min(low, now), max(high, now))
     return OtherRule(option, name, best.seconds, cost, now, *ends, best.meets(goal), chance)

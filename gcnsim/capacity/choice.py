@@ -41,13 +41,17 @@ def decide(studies: StudyCache, options: Sequence[Option], goal: Goal, asked: Co
         order = best_of([each for each in known.values() if each.meets(goal)], goal, asked)
         doubtful = _doubtful(list(known.values()), order, goal)
         if not order and not doubtful:
-            doubtful = [each for each in _closest_first(known.values(), goal)[:1] if each.closer is None]
+            first = _closest_first(known.values(), goal)[:1]
+            doubtful = [each for each in first if each.closer is None and each.candidate.ranged]
         if not doubtful:
             break
         chosen = doubtful[:AT_A_TIME]
         look_closer(studies, [each.scenario for each in chosen])
         known |= {each.scenario: replace(each, closer=studies.closest_times(each.scenario)) for each in chosen}
-    meeting = best_of([each for each in known.values() if each.meets(goal)], goal, asked)
+    enough = [each for each in known.values() if each.meets(goal)]
+    # Where a chance is asked for, what has one goes before what only meets the target at the stated values.
+    sure = [each for each in enough if each.candidate.ranged] if goal.uncertain else []
+    meeting = best_of(sure or enough, goal, asked)
     return Decision(meeting, True) if meeting else Decision(_closest_first(known.values(), goal), False)
 
 
@@ -58,7 +62,10 @@ def _doubtful(options: Sequence[Option], order: Sequence[Option], goal: Goal) ->
     near = [
         each
         for each in options
-        if each.fits and each.closer is None and -BELOW <= each.chance(goal) - goal.confidence <= ABOVE
+        if each.fits
+        and each.candidate.ranged
+        and each.closer is None
+        and -BELOW <= each.chance(goal) - goal.confidence <= ABOVE
     ]
     # On the machine of what would be recommended, one that is a little slower may be taken instead.
     kept = [

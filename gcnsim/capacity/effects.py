@@ -11,7 +11,7 @@ from gcnsim.capacity.machines import instance_name
 from gcnsim.capacity.search import Option, Search, Setting, simulate
 from gcnsim.planning import StudyCache
 from gcnsim.planning.recommend import rate_of
-from gcnsim.results import AssumptionEffect, KnobEffect
+from gcnsim.results import MEASURE_CORES, NO_RANGE, AssumptionEffect, KnobEffect
 from gcnsim.scenario import Scenario, setting_text
 from gcnsim.units import format_gbps
 
@@ -79,6 +79,8 @@ def _word(option: Option, knob: str) -> str:
 
 def decides_text(chosen: Option, knobs: Sequence[KnobEffect], assumptions: Sequence[AssumptionEffect]) -> str:
     """Whether what can be chosen or what is not known moves the time more, and by what most."""
+    if not chosen.candidate.ranged:
+        return f"the answer depends mostly on how far off {NO_RANGE} are: {MEASURE_CORES}"
     spans: list[tuple[float, str]] = []
     if assumptions:
         one = max(assumptions, key=span_of)

@@ -33,7 +33,10 @@ def front(options: Sequence[Option]) -> list[Place]:
 
 
 def dominance(one: Option, other: Option) -> float:
-    """The share of the joint draws, in pairs, in which `one` is no slower and no dearer, and not the same in both."""
+    """The share of the joint draws, in pairs, in which `one` is no slower and no dearer, and not the same in both; 0 or
+    1, by the stated values, where draws do not say how far a time may be off."""
+    if not (one.candidate.ranged and other.candidate.ranged):
+        return float(_at_values(one, other))
     work = one.work.compared / other.work.compared
     return float(
         dominated(

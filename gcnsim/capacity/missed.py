@@ -36,7 +36,7 @@ def missed(
     none = useless(studies, closest.scenario, moves)
     studies.explore(closest.scenario, [each.scenario for each in moves if not each.even], even, useless=none)
     changes = [_change(studies, closest, each, goal, book) for each in moves if _known(studies, each)]
-    changes.sort(key=lambda each: (-each.chance, _over(each)))
+    changes.sort(key=lambda each: (-_chance(each), _over(each)))
     told = [*_raised(closest, goal, changes), *_ruled(others), *_measured(closest, goal, assumptions)]
     raised = "; ".join(told) or "nothing that was tried"
     return Missed(_text(closest, goal, excess), raised, excess if isfinite(excess) else None, tuple(changes))
@@ -54,9 +54,21 @@ def _change(studies: StudyCache, closest: Option, move: Move, goal: Goal, book: 
     seconds = result.metrics.iteration_s
     excess = float(goal.excess(seconds, work))
     fits = result.fits is not False
-    chance = goal.chance(studies.times(move.scenario, even=move.even), work) if fits else 0.0
     known = excess if isfinite(excess) else None
+    if not closest.candidate.ranged:
+        return Change(move.knob, move.start, move.end, seconds, fits and excess <= 1.0, None, known)
+    chance = goal.chance(studies.times(move.scenario, even=move.even), work) if fits else 0.0
     return Change(move.knob, move.start, move.end, seconds, chance >= goal.confidence, chance, known)
+
+
+def _chance(change: Change) -> float:
+    """The chance of a change; 0 or 1, by the stated values, where draws do not say it."""
+    return float(change.meets) if change.chance is None else change.chance
+
+
+def _named(change: Change) -> str:
+    chance = "" if change.chance is None else f" ({percent(change.chance)})"
+    return f"{change.knob} {change.start} -> {change.end}{chance}"
 
 
 def _over(change: Change) -> float:
@@ -76,8 +88,8 @@ def _raised(closest: Option, goal: Goal, changes: Sequence[Change]) -> list[str]
     """The single changes that would be enough, else the one that helps most."""
     enough = [each for each in changes if each.meets]
     if enough:
-        return [" or ".join(f"{each.knob} {each.start} -> {each.end} ({percent(each.chance)})" for each in enough)]
-    best = next((each for each in changes if each.chance > closest.chance(goal)), None)
+        return [" or ".join(map(_named, enough))]
+    best = next((each for each in changes if _chance(each) > closest.chance(goal)), None)
     if best is None:
         closer = next((each for each in changes if _over(each) < excess_of(closest, goal)), None)
         tried = f"none of {plural(len(changes), 'single change')} is enough"
@@ -86,7 +98,7 @@ def _raised(closest: Option, goal: Goal, changes: Sequence[Change]) -> list[str]
         return [
             f"{tried}, the nearest is {closer.knob} {closer.start} -> {closer.end}, {_over(closer):.3g} times the limit"
         ]
-    return [f"no single change is enough, the best is {best.knob} {best.start} -> {best.end} ({percent(best.chance)})"]
+    return [f"no single change is enough, the best is {_named(best)}"]
 
 
 def _ruled(others: Sequence[OtherRule]) -> list[str]:

@@ -33,22 +33,24 @@ def point_of(
     """An option with its intervals; place: where it is on the front."""
     scenario, work = option.scenario, option.work
     estimate = studies.estimate(scenario)
-    times = [each * work.compared for each in (estimate.iteration_s, estimate.low_s, estimate.high_s)]
-    costs = [None if work.per_hour is None else each * work.per_hour / 3600.0 for each in times]
+    ends = (estimate.low_s, estimate.high_s)
+    times = [None if each is None else each * work.compared for each in ends]
+    costs = [None if each is None or work.per_hour is None else each * work.per_hour / 3600.0 for each in times]
+    price = None if work.per_hour is None else option.seconds * work.per_hour / 3600.0
     return PointReport(
         name=name_of(scenario),
         machine=machine_text(scenario.cluster),
         host=instance_name(scenario.cluster),
         servers=scenario.cluster.servers,
         iterations=work.compared,
-        seconds=times[0],
-        seconds_low=times[1],
-        seconds_high=times[2],
-        cost=costs[0],
-        cost_low=costs[1],
-        cost_high=costs[2],
+        seconds=option.seconds,
+        seconds_low=times[0],
+        seconds_high=times[1],
+        cost=price,
+        cost_low=costs[0],
+        cost_high=costs[1],
         meets=option.meets(goal),
-        chance=option.chance(goal),
+        chance=option.known_chance(goal),
         row=row_of(estimate, None, studies.accesses.name, book),
         on_front=place is None or place.at_values,
         beaten_share=0.0 if place is None else place.share,

@@ -14,7 +14,8 @@ from gcnsim.capacity.spending import HOUR
 from gcnsim.errors import plural
 from gcnsim.hardware import PriceBook
 from gcnsim.planning import StudyCache
-from gcnsim.results import Confirmed, PointReport, RunnerUp, SearchReport
+from gcnsim.results import NO_RANGE, Confirmed, PointReport, RunnerUp, SearchReport
+from gcnsim.units import range_text
 
 
 def compared_text(option: Option) -> str:
@@ -43,11 +44,11 @@ def cost_text(point: PointReport) -> str:
 def verdict(point: PointReport, goal: Goal, found: SearchReport, *, met: bool) -> str:
     """The choice in one sentence, with the chance of meeting the target; where nothing meets it, that, and of what."""
     row = point.row
-    low, high = time_text(row.iteration_s_low), time_text(row.iteration_s_high)
-    iteration = f"{time_text(row.iteration_s)} per iteration ({low} to {high})"
+    interval = range_text(row.iteration_s_low, row.iteration_s_high, time_text)
+    iteration = f"{time_text(row.iteration_s)} per iteration{interval}"
     whole = f", {time_text(point.seconds)} in all" if point.iterations > row.iterations_per_epoch else ""
     about = f"{iteration}{whole}, {cost_text(point)}{_rent(row.cost_per_hour, row.currency, goal)}"
-    chance = f"{percent(point.chance)} chance of meeting {goal.targets}"
+    chance = _chance(point, goal)
     if met:
         return f"Use {point.name}: {about}{f'; {chance}' if goal.uncertain else ''}."
     none = f"None of {found.settings:,} settings on {found.space}"
@@ -59,7 +60,17 @@ def verdict(point: PointReport, goal: Goal, found: SearchReport, *, met: bool) -
     sure = f"meets {goal.targets}{paid} with a chance of {percent(goal.confidence)}"
     if point.chance == 0.0:
         return f"{none} {sure}. The closest is {point.name}, with no chance: {about}."
+    if point.chance is None:
+        return f"{none} {sure}. The closest is {point.name}: {chance}{paid}; {about}."
     return f"{none} {sure}. The best chance has {point.name}: {chance}{paid}; {about}."
+
+
+def _chance(point: PointReport, goal: Goal) -> str:
+    """How likely it meets the target, in a clause."""
+    if point.chance is None:
+        way = "meets" if point.meets else "misses"
+        return f"it {way} {goal.targets} at the stated values; with what chance is not known ({NO_RANGE})"
+    return f"{percent(point.chance)} chance of meeting {goal.targets}"
 
 
 def _rent(per_hour: float | None, currency: str | None, goal: Goal) -> str:
@@ -78,28 +89,35 @@ def runner_up(studies: StudyCache, ranked: Sequence[Option], goal: Goal, book: P
     other = next(iter(elsewhere or ranked[1:]), None)
     if other is None:
         return None
-    times = other.candidate.over(chosen.candidate) * (other.work.compared / chosen.work.compared)
-    faster = float((times < 1.0).mean())
-    cheaper = float((times * times_as_dear(other.setting.rate, chosen.setting.rate) < 1.0).mean())
+    faster, cheaper = None, None
+    if chosen.candidate.ranged and other.candidate.ranged:
+        times = other.candidate.over(chosen.candidate) * (other.work.compared / chosen.work.compared)
+        faster = float((times < 1.0).mean())
+        cheaper = float((times * times_as_dear(other.setting.rate, chosen.setting.rate) < 1.0).mean())
     return RunnerUp(point_of(studies, other, goal, book), _why(chosen, other, goal, faster, cheaper), faster, cheaper)
 
 
-def _why(chosen: Option, other: Option, goal: Goal, faster: float, cheaper: float) -> str:
+def _why(chosen: Option, other: Option, goal: Goal, faster: float | None, cheaper: float | None) -> str:
     """Why the other one lost, and how surely."""
     time, cost = other.seconds / chosen.seconds, times_as_dear(other.price, chosen.price)
     slower, dearer = _apart(time, "slower", "faster"), _apart(cost, "dearer", "cheaper")
     if goal.minimise == COST and chosen.price == 0.0:
         both = "both cost nothing; " if other.price == 0.0 else f"{dearer}; "
-        first, sure = f"{both}{slower}", f"faster in {100 * faster:.0f} %"
+        first, sure = f"{both}{slower}", _often("faster", faster)
     elif goal.minimise == COST:
-        first, sure = f"{dearer} and {slower}", f"cheaper in {100 * cheaper:.0f} %"
+        first, sure = f"{dearer} and {slower}", _often("cheaper", cheaper)
     elif goal.minimise == GPUS and other.gpus > chosen.gpus:
         return f"{plural(other.gpus - chosen.gpus, 'GPU')} more; {dearer} and {slower}"
     elif goal.minimise == GPUS:
-        first, sure = f"as many GPUs, {dearer} and {slower}", f"cheaper in {100 * cheaper:.0f} %"
+        first, sure = f"as many GPUs, {dearer} and {slower}", _often("cheaper", cheaper)
     else:
-        first, sure = f"{slower} and {dearer}", f"faster in {100 * faster:.0f} %"
-    return f"{first}; {sure} of the draws"
+        first, sure = f"{slower} and {dearer}", _often("faster", faster)
+    return f"{first}{sure}"
+
+
+def _often(what: str, share: float | None) -> str:
+    """In how many draws it is so; empty where draws do not say it."""
+    return "" if share is None else f"; {what} in {100 * share:.0f} % of the draws"
 
 
 def _apart(ratio: float, more: str, less: str) -> str:

@@ -62,7 +62,10 @@ def _check_row(row: dict[str, Any], file: Path) -> None:
     parts = sum(row[name] for name in WHOLE)
     if abs(parts - whole) > ROUNDING * whole:
         raise FileError(f"{file}: {', '.join(WHOLE)} make {parts:g} s, iteration_s is {whole:g}; allowed: as much")
-    if not row["iteration_s_low"] <= whole <= row["iteration_s_high"]:
+    low, high = row["iteration_s_low"], row["iteration_s_high"]
+    if (low is None) is not (high is None):
+        raise FileError(f"{file}: iteration_s_low, iteration_s_high: one is null; allowed: both or none")
+    if low is not None and not low <= whole <= high:
         raise FileError(f"{file}: iteration_s {whole:g} is outside its interval")
 
 

@@ -106,8 +106,8 @@ def report_of_row(
         whole=dict(zip(WHOLE, parts, strict=True)),
         beneath={"hidden_comm_s": float(row.hidden_comm_s), "sampling_s": float(row.sampling_s)},
         links=links or {},
-        low_s=float(row.iteration_s_low),
-        high_s=float(row.iteration_s_high),
+        low_s=row.iteration_s_low,
+        high_s=row.iteration_s_high,
         per_epoch=int(row.iterations_per_epoch),
     )
 

@@ -70,6 +70,12 @@ class Machine(Profiles):
         return SCHEDULE_ERROR if self.kind == "gpu" and self.spec.gpus > 1 and self.platform is None else 0.0
 
     @property
+    def error_known(self) -> bool:
+        """Whether joint draws of the assumptions say how far a prediction may be off: not of CPU cores that no
+        calibration is of, whose runs took up to three times as long as the slowest draw."""
+        return self.kind == "gpu" or self.calibration is not None
+
+    @property
     def unexplained_s(self) -> Seconds:
         """Time of an iteration that the platform's runs have and no figure gives."""
         return 0.0 if self.platform is None else self.platform.unexplained_s.value

@@ -79,6 +79,8 @@ class Findings:
         if estimate.scenario == self.chosen[0].scenario:
             return replace(row, recommended=True)
         beside = Difference.of(estimate, self.chosen[0])
+        if beside is None:
+            return row
         return replace(
             row,
             vs_recommended_low=beside.low,
@@ -112,10 +114,11 @@ class Findings:
         """The recommended setting, why, and what else may be taken or may not."""
         estimate = self.chosen[0]
         limit = estimate.result.limit
+        share = self.choice.share if estimate.ranged else None
         return Recommendation(
             why=self.choice.why,
             verdict=verdict(self.chosen, several=bool(self.alternatives)),
-            confidence=Confidence(self.choice.share, confidence_text(self.choice, self.rivals)),
+            confidence=Confidence(share, confidence_text(self.choice, self.rivals)),
             note=sampler_decides(limit, estimate.scenario) or staging_decides(limit, estimate.scenario),
             rule=self.rule.report(),
             excluded=tuple(Excluded(what, why) for what, why in self._excluded().items()),

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from gcnsim.ids import FloatArray
+from gcnsim.machine import resolve_machine
 from gcnsim.scenario import Scenario
 from gcnsim.simulation import Result
 
@@ -52,6 +53,11 @@ class Candidate:
         return self.over(other) * (self.result.per_epoch / other.result.per_epoch)
 
     @property
+    def ranged(self) -> bool:
+        """Whether the draws say how far its time may be off (`gcnsim.machine.Machine.error_known`)."""
+        return resolve_machine(self.scenario.cluster).error_known
+
+    @property
     def iteration_s(self) -> float:
         """Mean seconds per iteration."""
         return self.result.metrics.iteration_s
@@ -67,10 +73,11 @@ class Estimate(Candidate):
     """A result with its interval.
 
     low_s, high_s: the 90 % interval of the joint draws, no lower than lower_s, the analytic bound with every assumption
-    at its most favourable end. upper_s: the bound at the stated values, or the interval's end where that is higher.
+    at its most favourable end; None where they say nothing of its error (`ranged`). upper_s: the bound at the stated
+    values, or the interval's end where that is higher.
     """
 
-    low_s: float
-    high_s: float
+    low_s: float | None
+    high_s: float | None
     lower_s: float
     upper_s: float

@@ -11,7 +11,7 @@ from gcnsim.planning.assumptions import figure_words
 from gcnsim.planning.candidate import Candidate, central
 from gcnsim.planning.other_paths import seconds_on
 from gcnsim.planning.study_cache import StudyCache, canonical
-from gcnsim.results import AssumptionEffect, Certainty
+from gcnsim.results import NO_RANGE, AssumptionEffect, Certainty
 from gcnsim.scenario import Scenario, setting_text
 from gcnsim.uncertainty import DRAWS, PARTITION, assumptions_of, other_paths
 from gcnsim.units import format_gbps
@@ -28,6 +28,9 @@ ESTIMATED = (
     "(docs/assumptions.md)"
 )
 
+ALONE = f"every assumption alone at the two ends of its range; what else may be wrong is not known of {NO_RANGE}"
+"""The method where joint draws do not say how far a time may be off."""
+
 
 @dataclass(frozen=True, slots=True)
 class Difference:
@@ -37,8 +40,10 @@ class Difference:
     high: float
 
     @classmethod
-    def of(cls, one: Candidate, other: Candidate) -> Difference:
-        """How much longer `one` takes than `other`, per epoch."""
+    def of(cls, one: Candidate, other: Candidate) -> Difference | None:
+        """How much longer `one` takes than `other`, per epoch; None where draws do not say it of both."""
+        if not (one.ranged and other.ranged):
+            return None
         share = one.epochs_over(other) - 1.0
         low, high = central(share)
         now = one.epoch_s / other.epoch_s - 1.0
@@ -67,6 +72,8 @@ def certainty(studies: StudyCache, chosen: Candidate) -> Certainty:
     several = len({each.cluster for each in drawn}) > 1
     simulated = tuple(setting_text(each.method) + (f" on {_machine(each)}" if several else "") for each in drawn)
     method = METHOD + (SIMULATED.format(settings=" and of ".join(simulated)) if simulated else "") + ESTIMATED
+    if not chosen.ranged:
+        method = ALONE
     return Certainty(label == LABELS[2], label, DRAWS, simulated, method, tuple(tornado(studies, chosen)))
 
 

@@ -25,7 +25,7 @@ from gcnsim.methods import is_method, method_type
 from gcnsim.planning.candidate import INTERVAL, Candidate
 from gcnsim.planning.study_cache import StudyCache
 from gcnsim.planning.suspects import suspects
-from gcnsim.results import Differs, Explanation, MeasuredReport, TimeAgain
+from gcnsim.results import MEASURE_CORES, NO_RANGE, Differs, Explanation, MeasuredReport, TimeAgain
 from gcnsim.scenario import figure_text, setting_text
 from gcnsim.uncertainty import Assumption, assumptions_of
 from gcnsim.units import SECONDS, format_seconds
@@ -104,7 +104,8 @@ def _beside(studies: StudyCache, measured: Measurement, place: int, rows: Sequen
     if differs:
         return _incomparable(measured, place, row, differs)
     weights = _weights(row.times, measured)
-    agree = float(weights.sum()) > 0 and float(weights.sum() ** 2 / (weights**2).sum()) >= FEW
+    enough = float(weights.sum()) > 0 and float(weights.sum() ** 2 / (weights**2).sum()) >= FEW
+    agree = enough if row.ranged else None
     ratio = measured.seconds / row.iteration_s
     least, most = float(row.times.min()), float(row.times.max())
     told = MeasuredReport(
@@ -114,8 +115,8 @@ def _beside(studies: StudyCache, measured: Measurement, place: int, rows: Sequen
         predicted_s=row.iteration_s,
         ratio=ratio,
         consistent=agree,
-        explanations=_explanations(studies, row, ratio),
-        suspects=() if agree else suspects(studies, row, measured.seconds, measured.run),
+        explanations=() if agree is None else _explanations(studies, row, ratio),
+        suspects=() if agree is not False else suspects(studies, row, measured.seconds, measured.run),
         rows=tuple(_again(each, weights) for each in rows) if agree else None,
         text="",
     )
@@ -149,7 +150,9 @@ def _weights(times: FloatArray, measured: Measurement) -> FloatArray:
 
 
 def _again(row: Candidate, weights: FloatArray) -> TimeAgain:
-    """A row's time under the weights: the weighted mean and 90 % interval."""
+    """A row's time under the weights: the weighted mean and 90 % interval; as predicted where draws say nothing."""
+    if not row.ranged:
+        return TimeAgain(row.iteration_s, None, None)
     order = np.argsort(row.times)
     share = np.cumsum(weights[order]) / weights.sum()
     low, high = (float(row.times[order][min(np.searchsorted(share, end), share.size - 1)]) for end in INTERVAL)
@@ -195,6 +198,8 @@ def _text(told: MeasuredReport, least: Seconds, most: Seconds) -> str:
     measured, predicted = format_seconds(told.measured_s), format_seconds(told.predicted_s)
     head = f"{told.setting}: measured {measured}, predicted {predicted}"
     reach = f"{format_seconds(least)} to {format_seconds(most)}"
+    if told.consistent is None:
+        return f"{head}; how far {NO_RANGE} may be off is not known; {MEASURE_CORES}"
     if not told.consistent and least <= told.measured_s <= most:
         return f"{head}; hardly any draw of the assumptions gives that (they reach from {reach}){_next(told)}"
     if not told.consistent:

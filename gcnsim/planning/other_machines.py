@@ -11,7 +11,7 @@ from gcnsim.hardware import PriceBook
 from gcnsim.planning.answer import OtherMachine, Told
 from gcnsim.planning.candidate import Candidate
 from gcnsim.planning.grid import Grid, overlap_of
-from gcnsim.planning.recommend import SAME, Choice
+from gcnsim.planning.recommend import NEAR, SAME, Choice
 from gcnsim.planning.rows import cost_of, rent_of
 from gcnsim.planning.study_cache import StudyCache, full_graph
 from gcnsim.scenario import ClusterSpec, Scenario
@@ -52,13 +52,15 @@ def alternatives(
         return []
     fits = [each for each in choices.values() if each.estimate.result.fits is not False] or [best]
     fastest = best.estimate
-    high = studies.estimate(fastest.scenario).high_s * fastest.result.per_epoch
-    near = [each for each in fits if each.estimate.epoch_s <= high]
+    high_s = studies.estimate(fastest.scenario).high_s
+    within = "3 %" if high_s is None else "the interval"
+    limit = fastest.epoch_s * (1 + NEAR) if high_s is None else high_s * fastest.result.per_epoch
+    near = [each for each in fits if each.estimate.epoch_s <= limit]
     gpus = min(each.estimate.scenario.cluster.gpus for each in near)
     few = [each for each in near if each.estimate.scenario.cluster.gpus == gpus]
     quick = min(each.estimate.epoch_s for each in few) * (1 + SAME)
     fewest = min((each for each in few if each.estimate.epoch_s <= quick), key=lambda each: _price(each, book))
-    why = f"{plural(gpus, 'GPU')}, the fewest within the interval of the fastest"
+    why = f"{plural(gpus, 'GPU')}, the fewest within {within} of the fastest"
     found = [OtherMachine("fewest GPUs", told_of(studies, fewest.estimate.scenario, grid), why)]
     priced = [each for each in fits if _price(each, book)[0] < inf]
     if priced:

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from gcnsim import __version__
@@ -14,7 +15,7 @@ from gcnsim.calibration_record.coverage import beyond, model_name, settings
 from gcnsim.calibration_record.record import Calibration, content_hash
 from gcnsim.cost import RESERVED
 from gcnsim.errors import plural
-from gcnsim.hardware import Platform, is_file
+from gcnsim.hardware import is_file
 from gcnsim.machine import Machine, resolve_machine
 from gcnsim.methods.roc import Roc
 from gcnsim.planning.assumptions import machine_figures, workload_assumptions
@@ -23,7 +24,7 @@ from gcnsim.planning.candidate import Estimate
 from gcnsim.planning.max_wait import exceeded
 from gcnsim.planning.odd_rates import rate_warnings
 from gcnsim.planning.study_cache import StudyCache
-from gcnsim.results import Assumed, Bounds, Provenance
+from gcnsim.results import MEASURE_CORES, NO_RANGE, Assumed, Bounds, Provenance
 from gcnsim.scenario import (
     COARSE,
     EXACT,
@@ -61,6 +62,8 @@ def provenance(
     assumptions = (*workload_assumptions(studies, scenario, estimates), *figures)
     measured = machine_figures(scenario, "measured")
     machine = resolve_machine(scenario.cluster)
+    if not any(each.ranged for each in estimates):
+        assumptions = tuple(replace(each, in_interval=False) for each in assumptions)
     digest, question = scenario_hash(scenario), None
     if asked is not None:
         question = hashlib.sha256(json.dumps([digest, asked], sort_keys=True).encode()).hexdigest()
@@ -69,7 +72,7 @@ def provenance(
         graph=studies.accesses.describe(scenario),
         model=str(resolve_model(scenario.workload, studies.accesses.declared)),
         device=_device(machine),
-        interval=_interval(assumptions, machine.calibration, machine.platform, scenario.faults),
+        interval=_interval(assumptions, machine, scenario.faults),
         assumptions=assumptions,
         measured=tuple(f"{item.name} {item.value}: {item.basis}" for item in measured),
         calibration=_fitted(machine),
@@ -109,11 +112,13 @@ def _fitted(machine: Machine) -> str:
 
 def _interval(
     assumptions: Sequence[Assumed],
-    record: Calibration | None,
-    published: Platform | None,
+    machine: Machine,
     faults: Sequence[Fault] = (),
 ) -> str:
     """What the intervals cover, in a sentence."""
+    if not machine.error_known:
+        return f"none of {NO_RANGE}: how far their times are off is not known; {MEASURE_CORES}"
+    record, published = machine.calibration, machine.platform
     covered = ", of the assumptions marked so" if any(item.in_interval for item in assumptions) else ""
     left = "nothing is fitted to a training run, so what those ranges leave out is not covered"
     if published is not None:

@@ -98,7 +98,8 @@ def next_steps(
         epochs = result.per_epoch / now.per_epoch
         saved = 1.0 - epochs * _times_over(studies, move, scenario)
         gain = 1.0 - epochs * seconds / now.metrics.iteration_s
-        low, high = central(saved)
+        ranged = resolve_machine(scenario.cluster).error_known
+        low, high = central(saved) if ranged else (gain, gain)
         if max(abs(gain), abs(low), abs(high)) < PRECISION:
             idle.append(_nothing(move, now))
             continue
@@ -109,7 +110,8 @@ def next_steps(
             continue
         below = rule.too_approximate(move.scenario) is not None
         epoch_s = None if epochs == 1 else seconds * result.per_epoch
-        steps.append(Step(move.knob, move.start, move.end, seconds, gain, low, high, result.fits, below, epoch_s))
+        step = Step(move.knob, move.start, move.end, seconds, gain, low, high, result.fits, below, epoch_s)
+        steps.append(step if ranged else replace(step, gain_low=None, gain_high=None))
     return sorted(steps, key=lambda step: (step.fits is False, -step.gain)), idle
 
 

@@ -246,10 +246,12 @@ class StudyCache:
     def estimate(self, scenario: Scenario) -> Estimate:
         """The study of `scenario` with its interval."""
         found = self.candidate(scenario)
-        low, high = central(self.closest_times(scenario))
         result = found.result
         lower, upper = min(self.lower(scenario), result.bounds.lower_s), result.bounds.upper_s
         now = result.metrics.iteration_s
+        if not found.ranged:
+            return Estimate(scenario, result, found.estimated, None, None, None, min(lower, now), max(upper, now))
+        low, high = central(self.closest_times(scenario))
         wider = self.rung.wider(scenario)
         low, high = low * (1.0 - wider), high * (1.0 + wider)
         # The stated values are possible too, whatever the draws say.

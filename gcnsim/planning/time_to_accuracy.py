@@ -222,5 +222,5 @@ def to_target(target: Target, estimate: Estimate, subject: Subject, book: PriceB
     )
 
 
-def _times(count: Iteration | None, seconds: Seconds) -> Seconds | None:
-    return None if count is None else count * seconds
+def _times(count: Iteration | None, seconds: Seconds | None) -> Seconds | None:
+    return None if count is None or seconds is None else count * seconds

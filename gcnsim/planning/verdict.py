@@ -10,8 +10,9 @@ import numpy as np
 from gcnsim.planning.candidate import Candidate, Estimate
 from gcnsim.planning.certainty import Difference
 from gcnsim.planning.recommend import NEAR, Choice
+from gcnsim.results import MEASURE_CORES, NO_RANGE
 from gcnsim.scenario import setting_text
-from gcnsim.units import format_gbps, format_seconds
+from gcnsim.units import format_gbps, format_seconds, range_text
 
 
 def network_text(found: Sequence[Candidate]) -> str:
@@ -24,11 +25,13 @@ def network_text(found: Sequence[Candidate]) -> str:
         low, high = format_gbps(slow.scenario.cluster.bandwidth), format_gbps(fast.scenario.cluster.bandwidth)
         gain = 1.0 - fast.epoch_s / slow.epoch_s
         times = f"{format_seconds(slow.iteration_s)} to {format_seconds(fast.iteration_s)} per iteration"
-        if Difference.of(fast, slow).distinguishable and abs(gain) >= NEAR / 3:
+        apart = Difference.of(fast, slow)
+        if (apart is None or apart.distinguishable) and abs(gain) >= NEAR / 3:
             way = "less" if gain > 0 else "more"
             told.append(f"{high} instead of {low} takes {100 * abs(gain):.0f} % {way} time ({times})")
         else:
-            told.append(f"{high} instead of {low} brings nothing that can be told apart ({times})")
+            less = "changes less than 1 %" if apart is None else "brings nothing that can be told apart"
+            told.append(f"{high} instead of {low} {less} ({times})")
     settings = {setting_text(each.scenario.method) for each in found}
     own = next(iter(settings)) if len(settings) == 1 else "the best setting of each"
     return f"{'; '.join(told)}, for {own}." if told else ""
@@ -40,11 +43,8 @@ def verdict(chosen: tuple[Estimate, float | None], *, several: bool) -> str:
     scenario = estimate.scenario
     cluster = scenario.cluster
     where = f" on {cluster.gpus} x {cluster.device} at {format_gbps(cluster.bandwidth)}" if several else ""
-    low, high = format_seconds(estimate.low_s), format_seconds(estimate.high_s)
-    text = (
-        f"Use {setting_text(scenario.method)}{where}: {format_seconds(estimate.iteration_s)} per iteration "
-        f"({low} to {high})"
-    )
+    time = f"{format_seconds(estimate.iteration_s)} per iteration{range_text(estimate.low_s, estimate.high_s)}"
+    text = f"Use {setting_text(scenario.method)}{where}: {time}"
     if baseline is not None and not scenario.method.baseline:
         epochs = "" if estimate.result.per_epoch == 1 else " per epoch"
         times = baseline / estimate.epoch_s
@@ -58,14 +58,19 @@ def confidence_text(choice: Choice, rivals: Sequence[Candidate] = ()) -> str:
     """How often the recommended setting wins among those of its machine that were simulated and may be recommended, and
     against rivals, the best settings of other machines.
     """
+    if not choice.estimate.ranged:
+        return f"not known: {NO_RANGE}; {MEASURE_CORES}"
     text = (
         f"the fastest of {len(choice.pool)} settings, or within 3 % of it, in {100 * choice.share:.0f} % of what the "
         "assumptions allow"
         if len(choice.pool) > 1
         else "no other setting that may be recommended was simulated"
     )
+    unknown = "" if all(each.ranged for each in rivals) else f"; against {NO_RANGE} it is not known"
+    rivals = [each for each in rivals if each.ranged]
     if not rivals:
-        return text
+        return text + unknown
     faster = np.all([choice.estimate.epochs_over(each) <= 1 + NEAR for each in rivals], axis=0)
     others = "the other machine's best" if len(rivals) == 1 else "the best of every other machine"
-    return f"on its machine {text}; as fast as {others}, or within 3 % of it, in {100 * float(faster.mean()):.0f} %"
+    against = f"as fast as {others}, or within 3 % of it, in {100 * float(faster.mean()):.0f} %"
+    return f"on its machine {text}; {against}{unknown}"

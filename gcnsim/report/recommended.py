@@ -11,9 +11,9 @@ from gcnsim.errors import plural
 from gcnsim.report.answer.provenance import plain
 from gcnsim.report.answer.sentences import money
 from gcnsim.report.page.templates import rendered
-from gcnsim.results import Advice, AssumptionEffect, Missed, OtherRule, PointReport
+from gcnsim.results import NO_RANGE, Advice, AssumptionEffect, Missed, OtherRule, PointReport
 from gcnsim.terminal.tables import aligned
-from gcnsim.units import format_seconds
+from gcnsim.units import format_seconds, range_text
 
 WIDTH = 100
 MOST_POINTS = 12
@@ -82,8 +82,14 @@ def reasons(advice: Advice) -> list[tuple[str, str]]:
         # What is paid by the GPU is the same whatever connects them.
         by_gpu = "" if advice.choice.host else "; covers GPUs only: network and server layout change nothing in it"
         told.append(("price", f"{advice.choice.row.price}{by_gpu}"))
-    told += [("decides", advice.decides), ("certainty", f"{advice.label}; intervals: 90 % of the joint draws")]
+    told += [("decides", advice.decides), ("certainty", f"{advice.label}; {_intervals(advice)}")]
     return [(name, text) for name, text in told if text]
+
+
+def _intervals(advice: Advice) -> str:
+    """What intervals are, of a choice without one why."""
+    unknown = advice.choice.seconds_low is None
+    return f"no intervals of {NO_RANGE}" if unknown else "intervals: 90 % of the joint draws"
 
 
 def _shown(advice: Advice) -> tuple[list[PointReport], int]:
@@ -107,13 +113,15 @@ def _front(advice: Advice) -> list[str]:
 def _heads(advice: Advice) -> tuple[str, ...]:
     _, of = _thousand(advice)
     chance = "chance" if _uncertain(advice) else ""
-    return ("", "machine", "setting", "time", "(range)", f"{advice.goal.currency}{of}", "(range)", chance, "")
+    ends = "" if all(each.seconds_low is None for each in advice.rows) else "(range)"
+    return ("", "machine", "setting", "time", ends, f"{advice.goal.currency}{of}", ends, chance, "")
 
 
 def _uncertain(advice: Advice) -> bool:
     """Whether draws decide about a limit: else there is no chance to speak of."""
     goal = advice.goal
-    return any(each is not None for each in (goal.iteration_s, goal.epoch_s, goal.training_s, goal.most_cost))
+    limits = (goal.iteration_s, goal.epoch_s, goal.training_s, goal.most_cost)
+    return any(each is not None for each in limits) and any(each.chance is not None for each in advice.rows)
 
 
 def percent(share: float) -> str:
@@ -133,16 +141,15 @@ def _thousand(advice: Advice) -> tuple[float, str]:
 
 def _point(point: PointReport, times: float, chosen: bool, uncertain: bool) -> tuple[str, ...]:
     cost = "-" if point.cost is None else money(times * point.cost)
-    ends = [None if each is None else money(times * each) for each in (point.cost_low, point.cost_high)]
     return (
         "*" if chosen else "",
         plain(point.machine),
         plain(" ".join((point.row.method, *point.row.knobs))),
         time_text(point.seconds),
-        f"({time_text(point.seconds_low)} to {time_text(point.seconds_high)})",
+        range_text(point.seconds_low, point.seconds_high, time_text).strip(),
         cost,
-        "" if None in ends else f"({ends[0]} to {ends[1]})",
-        percent(point.chance) if uncertain else "",
+        range_text(point.cost_low, point.cost_high, lambda each: money(times * each)).strip(),
+        ("-" if point.chance is None else percent(point.chance)) if uncertain else "",
         "" if point.on_front else "=",
     )
 
@@ -154,7 +161,7 @@ def _changes(missed: Missed) -> list[str]:
             plain(each.knob),
             plain(f"{each.start} -> {each.end}"),
             f"{time_text(each.iteration_s)} per iteration",
-            f"{percent(each.chance)} chance",
+            "" if each.chance is None else f"{percent(each.chance)} chance",
             "meets the goal" if each.meets else "",
         )
         for each in missed.changes
@@ -197,6 +204,8 @@ def _other_rules(advice: Advice) -> list[str]:
 
 def _saved(rule: OtherRule) -> str:
     """How much shorter or longer than the choice: the 90 % interval."""
+    if rule.shorter_low is None or rule.shorter_high is None:
+        return f"{100 * abs(rule.shorter):.0f} % {'shorter' if rule.shorter > 0 else 'longer'}"
     low, high = 100 * rule.shorter_low, 100 * rule.shorter_high
     if high <= 0:
         return f"{-high:.0f} to {-low:.0f} % longer"

@@ -25,17 +25,12 @@ SHOWN: Final = (
     "usd_per_1000_iterations",
     "cost_per_1000_iterations",
 )
-WITHOUT_INTERVAL: Final = ("iteration_s", *SHOWN[1:])
 SUFFIXES: Final = (".csv", ".json", ".parquet")
 
 
 def row_of_record(record: Mapping[str, Any]) -> Row:
-    """The row of a point that is done, its interval that of the file or, without one, its time alone."""
-    told = {key: value for key, value in record.items() if key in KEYS}
-    for end in ("iteration_s_low", "iteration_s_high"):
-        if told.get(end) is None:
-            told[end] = told["iteration_s"]
-    return Row(**told)
+    """The row of a point that is done."""
+    return Row(**{key: value for key, value in record.items() if key in KEYS})
 
 
 def render_points(records: Sequence[Mapping[str, Any]], axes: Sequence[str], keys: Sequence[str] | None = None) -> str:
@@ -46,12 +41,11 @@ def render_points(records: Sequence[Mapping[str, Any]], axes: Sequence[str], key
     if not records:
         return "no point"
     rows = [row_of_record(each) for each in records]
-    plain = all(each["iteration_s_low"] is None for each in records)
     if keys is None:
         other = silent_costs(rows)
         keys = [
             key
-            for key in (WITHOUT_INTERVAL if plain else SHOWN)
+            for key in SHOWN
             if key in ("time", "shares") or (key not in other and any(getattr(row, key) is not None for row in rows))
         ]
     columns = columns_of(rows, keys)

@@ -39,10 +39,12 @@ from gcnsim.results.recommended import (
     RunnerUp,
     SearchReport,
 )
-from gcnsim.results.row import KEYS, Row
+from gcnsim.results.row import KEYS, MEASURE_CORES, NO_RANGE, Row
 
 __all__ = [
     "KEYS",
+    "MEASURE_CORES",
+    "NO_RANGE",
     "Advice",
     "Alternative",
     "Assumed",

@@ -34,9 +34,9 @@ class Step:
     """What one step of a knob brings.
 
     gain: share of the iteration time it saves (negative: it costs), or of an epoch's where that then has another number
-    of iterations: epoch_s, else None; gain_low, gain_high: its 90 % interval over joint
-    draws of the assumptions. fits: whether the GPUs hold it then; None where that is not known. too_approximate:
-    whether it samples less, or uses staler values, than may be recommended.
+    of iterations: epoch_s, else None; gain_low, gain_high: its 90 % interval over joint draws of the assumptions, None
+    without one. fits: whether the GPUs hold it then; None where that is not known. too_approximate: whether it samples
+    less, or uses staler values, than may be recommended.
     """
 
     knob: str
@@ -44,15 +44,17 @@ class Step:
     end: int | float | str = field(metadata=TO)
     iteration_s: Seconds
     gain: float
-    gain_low: float
-    gain_high: float
+    gain_low: float | None
+    gain_high: float | None
     fits: bool | None
     too_approximate: bool = False
     epoch_s: Seconds | None = field(default=None, metadata=ONLY_IF_SAID)
 
     @property
-    def distinguishable(self) -> bool:
-        """Whether its interval leaves out that nothing changes."""
+    def distinguishable(self) -> bool | None:
+        """Whether its interval leaves out that nothing changes; None without an interval."""
+        if self.gain_low is None or self.gain_high is None:
+            return None
         return self.gain_low > 0 or self.gain_high < 0
 
     def payload(self) -> dict[str, Any]:
@@ -90,9 +92,10 @@ class RuleReport:
 
 @dataclass(frozen=True, slots=True)
 class Confidence:
-    """share: of the joint draws of the assumptions, those in which the setting is the fastest, or nearly."""
+    """share: of the joint draws of the assumptions, those in which the setting is the fastest, or nearly; None where
+    they do not say how far times may be off."""
 
-    share: float
+    share: float | None
     text: str
 
 

@@ -63,19 +63,20 @@ class Suspect:
 
 @dataclass(frozen=True, slots=True)
 class TimeAgain:
-    """A row's iteration under the draws that agree with what was measured, and its 90 % interval."""
+    """A row's iteration under the draws that agree with what was measured, and its 90 % interval; None without one."""
 
     iteration_s: Seconds
-    iteration_s_low: Seconds
-    iteration_s_high: Seconds
+    iteration_s_low: Seconds | None
+    iteration_s_high: Seconds | None
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredReport:
     """A measured iteration beside the predicted one. row: its place among the rows; setting: it in words; ratio:
-    measured over predicted. consistent: whether the assumptions allow it; explanations: those least far from their
-    values first. rows: all rows again, None where no draws agree. differs: in what the measured run is another than the
-    row; then nothing follows from its time. suspects: where the assumptions do not allow the time, the likeliest first.
+    measured over predicted. consistent: whether the assumptions allow it, None where no error is known; explanations:
+    those least far from their values first. rows: all rows again, None where no draws agree. differs: in what the
+    measured run is another than the row; then nothing follows from its time. suspects: where the assumptions do not
+    allow the time, the likeliest first.
     """
 
     row: int
@@ -83,7 +84,7 @@ class MeasuredReport:
     measured_s: Seconds
     predicted_s: Seconds
     ratio: float
-    consistent: bool
+    consistent: bool | None
     explanations: tuple[Explanation, ...]
     rows: tuple[TimeAgain, ...] | None
     text: str

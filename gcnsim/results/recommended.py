@@ -50,8 +50,9 @@ class PointReport:
 
     seconds, cost: of `iterations`, with the 90 % interval of the joint draws; cost None where no price is known.
     meets: whether the chance of being within every limit is at least the one asked for; chance: the share of the draws
-    in which it is. on_front: whether nothing beats it at the stated
-    values; beaten_share: of the draws in which what beats it most often does.
+    in which it is. on_front: whether nothing beats it at the stated values; beaten_share: of the draws in which what
+    beats it most often does. Of CPU cores without a calibration intervals and chance are None, and it meets a limit
+    where it is within it at the stated values.
     """
 
     name: str
@@ -60,13 +61,13 @@ class PointReport:
     servers: int
     iterations: Iteration
     seconds: Seconds
-    seconds_low: Seconds
-    seconds_high: Seconds
+    seconds_low: Seconds | None
+    seconds_high: Seconds | None
     cost: float | None
     cost_low: float | None
     cost_high: float | None
     meets: bool
-    chance: float
+    chance: float | None
     row: Row
     on_front: bool = True
     beaten_share: float = 0.0
@@ -74,12 +75,13 @@ class PointReport:
 
 @dataclass(frozen=True, slots=True)
 class RunnerUp:
-    """The second best. faster_share, cheaper_share: of the joint draws, those in which it is so."""
+    """The second best. faster_share, cheaper_share: of the joint draws, those in which it is so; None where they do
+    not say it."""
 
     point: PointReport
     why: str
-    faster_share: float
-    cheaper_share: float
+    faster_share: float | None
+    cheaper_share: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +131,8 @@ class OtherRule:
     """What would be chosen on the same machine by another rule of what may be recommended. option: that rule.
 
     shorter, shorter_low, shorter_high: share of the choice's time that it saves (negative: it takes longer), 90 % of
-    the paired draws. chance: of meeting the target; meets: whether that is enough.
+    the paired draws. chance: of meeting the target; meets: whether that is enough. Of CPU cores without a calibration
+    both ends and the chance are None.
     """
 
     option: str
@@ -137,10 +140,10 @@ class OtherRule:
     seconds: Seconds
     cost: float | None
     shorter: float
-    shorter_low: float
-    shorter_high: float
+    shorter_low: float | None
+    shorter_high: float | None
     meets: bool
-    chance: float
+    chance: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +156,7 @@ class Change:
     end: int | float | str
     iteration_s: Seconds
     meets: bool
-    chance: float
+    chance: float | None
     excess: float | None
 
 

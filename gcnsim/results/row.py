@@ -15,6 +15,7 @@ class Row:
     """One method with one setting of its knobs on one cluster; seconds, bytes and fractions in [0, 1].
 
     bandwidth_bytes_per_s: of each server's network card, which plain data have as `bandwidth`, `15Gbps`.
+    iteration_s_low, _high: the 90 % interval, None of CPU cores without a calibration, of which no error is known.
     limited_by: the resource without which the iteration would be shortest; limited_by_share: by how much, as a share of
     it; limited_by_kind_share: the same without all resources of its kind; limited_by_worker: whose it is, or who has
     most of it to do. vs_recommended_low, _high: 90 % of the paired difference to the recommended setting, as a
@@ -33,8 +34,8 @@ class Row:
     rate: float
     cache_fraction: float
     iteration_s: float
-    iteration_s_low: float
-    iteration_s_high: float
+    iteration_s_low: float | None
+    iteration_s_high: float | None
     compute_s: float
     exposed_comm_s: float
     exposed_other_s: float
@@ -159,6 +160,12 @@ class Row:
         words = {name: text for name, (says, text) in told.items() if says and _has(self.method, name)}
         return words | ({"setting": self.setting} if self.setting else {})
 
+
+NO_RANGE: Final = "CPU cores without a calibration"
+"""Of what no 90 % interval is given."""
+
+MEASURE_CORES: Final = "measure with python -m runtime.profile, then gcnsim calibrate"
+"""What gives it one."""
 
 KEYS: Final[tuple[str, ...]] = tuple(field.name for field in fields(Row))
 """The fields of a row: the machine first, then the keys of plain data in their order, what was nested made flat."""

@@ -175,8 +175,6 @@ class Answering:
         plain = self._interval == NONE
         found = _plain(scenario, studies.result(scenario)) if plain else studies.estimate(scenario)
         row = asdict(row_of(found, baseline_s, studies.accesses.name, self._book))
-        if plain:
-            row |= {"iteration_s_low": None, "iteration_s_high": None}
         studies.forget()
         return row
 
@@ -192,4 +190,4 @@ class Answering:
 def _plain(scenario: Scenario, result: Result) -> Estimate:
     """A result without an interval."""
     seconds = result.metrics.iteration_s
-    return Estimate(scenario, result, np.array([seconds]), None, seconds, seconds, seconds, seconds)
+    return Estimate(scenario, result, np.array([seconds]), None, None, None, seconds, seconds)

@@ -165,7 +165,7 @@ def _table(kept: Sequence[Mapping[str, Any]], axes: Sequence[str], by: str) -> h
     from gcnsim.report.answer.columns import MEANINGS, columns_of
 
     first = kept[:SHOWN]
-    keys = ["iteration_s" if first[0]["iteration_s_low"] is None else "time"]
+    keys = ["time"]
     keys += [by] if by in MEANINGS and by != FASTEST else []
     more = columns_of(list(map(row_of_record, first)), [*keys, "speedup_vs_full_graph", "limited_by", "memory_bytes"])
     raw = [] if by in (FASTEST, *axes, *keys) else [by]

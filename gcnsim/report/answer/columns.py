@@ -237,6 +237,8 @@ def columns_of(
         "memory_bytes": _two_digits([row.memory_bytes or 0.0 for row in rows]),
     }
     names = [key for key in SHOWN if key not in _silent(rows)] if keys is None else keys
+    if _without_ranges(rows):
+        names = ["iteration_s" if key == "time" else key for key in names]
     units = dict.fromkeys(MEANINGS, time.unit) | {key: scale.unit for key, scale in scales.items()}
     units |= dict.fromkeys(COSTS, next((row.currency for row in rows if row.currency), "USD"))
     shared = set() if keys else set(shared_knobs(rows))
@@ -244,6 +246,11 @@ def columns_of(
         Column(key, _head(key, brief).format(unit=units[key]), _column(rows, key, time, scales, gap, shared))
         for key in names
     ]
+
+
+def _without_ranges(rows: Sequence[Row]) -> bool:
+    """Whether no row has a range."""
+    return all(row.iteration_s_low is None for row in rows)
 
 
 def _head(key: str, brief: bool) -> str:
@@ -285,7 +292,7 @@ def _column(
         )
     if key == "time":
         means = [time.text(row.iteration_s) for row in rows]
-        spans = [f"({time.text(row.iteration_s_low)}-{time.text(row.iteration_s_high)})" for row in rows]
+        spans = [f"({ends})" if (ends := _ends(row, time)) else "" for row in rows]
         widths = max(map(len, means)), max(map(len, spans))
         return tuple(f"{mean:>{widths[0]}} {span:<{widths[1]}}" for mean, span in zip(means, spans, strict=True))
     return tuple(_cell(row, key, time, scales) for row in rows)
@@ -293,7 +300,7 @@ def _column(
 
 def _cell(row: Row, key: str, time: Scale, scales: Mapping[str, Scale]) -> str:
     if key == "interval":
-        return f"{time.text(row.iteration_s_low)}-{time.text(row.iteration_s_high)}"
+        return _ends(row, time) or "-"
     if key == "shares":
         parts = (row.compute_s, row.exposed_comm_s)
         return "|".join(f"{100 * part / row.iteration_s:2.0f}" for part in parts)
@@ -317,6 +324,13 @@ def _cell(row: Row, key: str, time: Scale, scales: Mapping[str, Scale]) -> str:
     if key in ("cache_hit_rate", "gpu_utilization", "nic_utilization"):
         return share_text(value)
     return f"{value:g}" if isinstance(value, float) else plain(value)
+
+
+def _ends(row: Row, time: Scale) -> str:
+    """The 90 % interval of its time; empty where there is none."""
+    if row.iteration_s_low is None or row.iteration_s_high is None:
+        return ""
+    return f"{time.text(row.iteration_s_low)}-{time.text(row.iteration_s_high)}"
 
 
 def _against(row: Row) -> str:

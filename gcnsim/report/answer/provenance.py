@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from gcnsim.report.answer.rows import labels_of
 from gcnsim.results import Assumed, AssumptionEffect, Row, SimulationReport, TargetRow, WhatIf, to_plain
-from gcnsim.units import format_seconds
+from gcnsim.units import format_seconds, range_text
 
 
 def target_title_of(answer: WhatIf) -> str:
@@ -31,13 +31,13 @@ def target_of(answer: WhatIf) -> list[tuple[str, str]]:
 
 
 def _reached(row: TargetRow) -> str:
-    if row.seconds is None or row.seconds_low is None or row.seconds_high is None:
+    if row.seconds is None:
         return row.source
-    seconds, low, high = map(format_seconds, (row.seconds, row.seconds_low, row.seconds_high))
+    seconds = f"{format_seconds(row.seconds)}{range_text(row.seconds_low, row.seconds_high)}"
     cost = "" if row.usd is None else f", {row.usd:.2f} USD"
     if row.cost is not None and row.currency is not None:
         cost = f", {row.cost:.2f} {row.currency}"
-    return f"{seconds} ({low} to {high}){cost}: {row.iterations} iterations ({row.source})"
+    return f"{seconds}{cost}: {row.iterations} iterations ({row.source})"
 
 
 class Assumption(NamedTuple):

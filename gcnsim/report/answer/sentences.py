@@ -13,9 +13,9 @@ from gcnsim.hardware import device, hosts, instance_of
 from gcnsim.report.answer.columns import MACHINE
 from gcnsim.report.answer.provenance import number, plain
 from gcnsim.report.answer.rows import bandwidth_text, labels_of, shared_knobs, varies
-from gcnsim.results import Row, RuleReport, SimulationReport, Step, TimeAgain, WhatIf
+from gcnsim.results import NO_RANGE, Row, RuleReport, SimulationReport, Step, TimeAgain, WhatIf
 from gcnsim.scenario import ClusterSpec
-from gcnsim.units import format_seconds
+from gcnsim.units import format_seconds, range_text
 
 UNCALIBRATED = "UNCALIBRATED"
 CLOSE = 0.05
@@ -216,6 +216,8 @@ def _option(step: Step, rule: RuleReport) -> str:
 def change_of(step: Step) -> str:
     """What a step brings, with the interval of its paired difference: `42 % shorter (38 to 47 %)`."""
     gain, low, high = step.gain, step.gain_low, step.gain_high
+    if low is None or high is None:
+        return f"{_percent(abs(gain))} {_way(gain)}"
     if not step.distinguishable:
         sure = max(abs(low), abs(high)) < PRECISION
         return APART if sure else f"{APART} ({_end(low)} to {_end(high)})"
@@ -252,11 +254,14 @@ def sources_of(answer: WhatIf) -> list[Source]:
         # The machine that provenance names is one of several: what all have in common is where figures are from.
         figures = figures[1:] or figures
     same = f"gcnsim {told.version}, seed {told.seed}, scenario {told.scenario_hash[:8]}"
+    sure_of = f"ranges: 90 % of {sure.draws} draws"
+    if answer.recommendation.row.iteration_s_low is None:
+        sure_of = f"no range of {NO_RANGE}"
     clauses = {
         "graph": told.graph["text"].split("; "),
         "machine": (*figures, *told.calibration.split("; ")),
         "between GPUs": () if told.between_gpus_basis is None else tuple(told.between_gpus_basis.split("; ")),
-        "certainty": (f"{sure.label}; ranges: 90 % of {sure.draws} draws; {same}", sure.method),
+        "certainty": (f"{sure.label}; {sure_of}; {same}", sure.method),
     }
     return [Source(name, tuple(map(plain, each))) for name, each in clauses.items() if each]
 
@@ -277,16 +282,15 @@ def measured_of(answer: WhatIf) -> list[tuple[str, str]]:
     found = []
     for each in answer.measured or ():
         found.append(("measured", plain(each.text)))
-        found += [
-            (plain(label), f"{_interval(row)} by this measurement")
-            for label, row in zip(labels, each.rows or (), strict=False)
-        ]
+        found += [(plain(label), _again(row)) for label, row in zip(labels, each.rows or (), strict=False)]
     return found
 
 
-def _interval(row: TimeAgain) -> str:
-    time, low, high = map(format_seconds, (row.iteration_s, row.iteration_s_low, row.iteration_s_high))
-    return f"{time} ({low} to {high})"
+def _again(row: TimeAgain) -> str:
+    time = format_seconds(row.iteration_s)
+    if row.iteration_s_low is None:
+        return f"{time} as predicted: it says nothing of {NO_RANGE}"
+    return f"{time}{range_text(row.iteration_s_low, row.iteration_s_high)} by this measurement"
 
 
 def partitions_of(answer: WhatIf) -> list[str]:
@@ -296,4 +300,4 @@ def partitions_of(answer: WhatIf) -> list[str]:
         return []
     mean, low, high = map(format_seconds, (told.mean_s, told.low_s, told.high_s))
     seeds = plural(len(told.seeds), "seed")
-    return [f"{seeds}: {mean} on average ({low} to {high}), the fastest with seed {told.best}"]
+    return [f"{seeds}: {mean} on average, {low} with the fastest (seed {told.best}), {high} with the slowest"]

@@ -18,7 +18,7 @@ from gcnsim.report.answer.columns import MEANINGS, SHOWN, checked, columns_of, s
 from gcnsim.report.answer.layout import Layout, cut, laid_out, lines_of, needed
 from gcnsim.report.answer.rows import checked_order, shown_rows
 from gcnsim.report.figures.tornado import tornado_data, tornado_lines
-from gcnsim.results import Row, WhatIf
+from gcnsim.results import NO_RANGE, Row, WhatIf
 from gcnsim.terminal.screen import shown
 
 if TYPE_CHECKING:
@@ -142,6 +142,8 @@ def _print_results(console: Console, answer: WhatIf, rows: Sequence[Row], keys: 
     if len(rows) < len(answer.rows):
         more = plural(len(answer.rows) - len(rows), "more row")
         _print_line(console, f"  ({more}; --top N prints as many as you like, --csv writes all)", "dim")
+    if any(row.iteration_s_low is None for row in rows):
+        _print_line(console, f"  (no 90 % range: {NO_RANGE})", "dim")
     if layout.left_out:
         _print_line(console, cut(f"  (no room for {', '.join(layout.left_out)}; see --wide)", console.width), "dim")
     console.print()

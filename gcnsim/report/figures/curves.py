@@ -14,7 +14,7 @@ from gcnsim.report.answer.rows import varies
 from gcnsim.report.figures.style import LOG_FROM, MOST_LINES, PLAIN, Ticks, layout, log_ticks, said, time_unit
 from gcnsim.report.palette import LIGHT, Theme, faded
 from gcnsim.results import Row
-from gcnsim.units import format_gbps, format_seconds
+from gcnsim.units import format_gbps, format_seconds, range_text
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -65,13 +65,14 @@ _WORDS: Final = {
 
 
 class Series(NamedTuple):
-    """One setting's iteration time and interval (seconds) at each value of the axis, ascending."""
+    """One setting's iteration time and interval (seconds, None of a time without one) at each value of the axis,
+    ascending."""
 
     name: str
     values: tuple[float, ...]
     seconds: tuple[float, ...]
-    low: tuple[float, ...]
-    high: tuple[float, ...]
+    low: tuple[float | None, ...]
+    high: tuple[float | None, ...]
     recommended: bool = False
 
 
@@ -149,7 +150,7 @@ def curve_data(curve: Curve) -> CurveData:
     spare = MOST_LINES - sum(each.recommended for each in curve.series)
     others = [each for each in curve.series if not each.recommended]
     shown = tuple(each for each in curve.series if each.recommended or each in others[:spare])
-    times = [value for each in shown for value in (*each.low, *each.high)]
+    times = [value for each in shown for value in (*each.low, *each.seconds, *each.high) if value is not None]
     times += [end for each in curve.measured for end in (each.low, each.seconds, each.high) if end is not None]
     values = [value for each in shown for value in each.values]
     values += [*curve.asked, *(each.value for each in curve.measured)]
@@ -237,10 +238,11 @@ def _line(data: CurveData, series: Series, style: Line) -> Iterator[dict[str, An
     """The band of `series` and its line, in the style given."""
     color, dash, symbol = style
     values = list(series.values)
+    low, high = _ends(series.low, series.seconds), _ends(series.high, series.seconds)
     yield {
         "type": "scatter",
         "x": values + values[::-1],
-        "y": [value / data.unit_s for value in (*series.high, *series.low[::-1])],
+        "y": [value / data.unit_s for value in (*high, *low[::-1])],
         "mode": "lines",
         "fill": "toself",
         "fillcolor": faded(color),
@@ -260,12 +262,16 @@ def _line(data: CurveData, series: Series, style: Line) -> Iterator[dict[str, An
         "line": {"color": color, "width": 2.5, "dash": dash},
         "marker": {"symbol": symbol, "size": 8},
         "customdata": [
-            f"{said(series.name)} at {data.axis.text(value)}<br>{format_seconds(mean)}"
-            f" [{format_seconds(low)}, {format_seconds(high)}]"
-            for value, mean, low, high in rows
+            f"{said(series.name)} at {data.axis.text(value)}<br>{format_seconds(mean)}{range_text(least, most)}"
+            for value, mean, least, most in rows
         ],
         "hovertemplate": "%{customdata}<extra></extra>",
     }
+
+
+def _ends(ends: Sequence[float | None], seconds: Sequence[float]) -> list[float]:
+    """The ends of intervals as drawn: of a time without one the time itself."""
+    return [mean if end is None else end for end, mean in zip(ends, seconds, strict=True)]
 
 
 def _points(data: CurveData, theme: Theme) -> dict[str, Any]:

@@ -9,22 +9,22 @@ from gcnsim.report.answer.provenance import plain
 from gcnsim.report.figures.style import layout, said, time_unit
 from gcnsim.report.palette import LIGHT, Theme
 from gcnsim.results import Advice, PointReport
-from gcnsim.units import format_seconds
+from gcnsim.units import format_seconds, range_text
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 
 class Option(NamedTuple):
-    """A setting on a machine: seconds and cost with their 90 % intervals; on_front: nothing beats it."""
+    """A setting on a machine: seconds and cost with their 90 % intervals, None without; on_front: nothing beats it."""
 
     name: str
     seconds: float
-    seconds_low: float
-    seconds_high: float
+    seconds_low: float | None
+    seconds_high: float | None
     cost: float
-    cost_low: float
-    cost_high: float
+    cost_low: float | None
+    cost_high: float | None
     on_front: bool
     chosen: bool
 
@@ -61,11 +61,9 @@ def front_data(advice: Advice) -> Front:
 
 
 def _option(point: PointReport, chosen: bool) -> Option:
-    cost = point.cost or 0.0
-    low = cost if point.cost_low is None else point.cost_low
-    high = cost if point.cost_high is None else point.cost_high
     times = (point.seconds, point.seconds_low, point.seconds_high)
-    return Option(plain(point.name), *times, cost, low, high, point.on_front, chosen)
+    costs = (point.cost or 0.0, point.cost_low, point.cost_high)
+    return Option(plain(point.name), *times, *costs, point.on_front, chosen)
 
 
 def front_figure(data: Front, theme: Theme = LIGHT) -> Figure:
@@ -108,9 +106,9 @@ def _empty(data: Front, theme: Theme) -> Figure:
 
 
 def _points(data: Front, name: str, found: list[Option], color: str, symbol: str) -> dict[str, Any]:
-    def bars(ends: list[tuple[float, float, float]], scale: float) -> dict[str, Any]:
-        above = [(high - value) * scale for value, _, high in ends]
-        below = [(value - low) * scale for value, low, _ in ends]
+    def bars(ends: list[tuple[float, float | None, float | None]], scale: float) -> dict[str, Any]:
+        above = [0.0 if high is None else (high - value) * scale for value, _, high in ends]
+        below = [0.0 if low is None else (value - low) * scale for value, low, _ in ends]
         return {"type": "data", "array": above, "arrayminus": below, "thickness": 1, "width": 3, "color": color}
 
     return {
@@ -123,9 +121,9 @@ def _points(data: Front, name: str, found: list[Option], color: str, symbol: str
         "marker": {"color": color, "symbol": symbol, "size": 15 if symbol == "star" else 9},
         "customdata": [
             f"{said(each.name)}<br>{format_seconds(each.seconds)}"
-            f" [{format_seconds(each.seconds_low)}, {format_seconds(each.seconds_high)}]"
+            f"{range_text(each.seconds_low, each.seconds_high)}"
             f"<br>{each.cost * data.times:.3g} {data.currency} for {data.of}"
-            f" [{each.cost_low * data.times:.3g}, {each.cost_high * data.times:.3g}]"
+            f"{range_text(each.cost_low, each.cost_high, lambda cost: f'{cost * data.times:.3g}')}"
             for each in found
         ],
         "hovertemplate": "%{customdata}<extra></extra>",

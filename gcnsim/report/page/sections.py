@@ -21,7 +21,7 @@ from gcnsim.report.figures.tornado import tornado_figure, tornado_of_advice
 from gcnsim.report.page.templates import Sheet, write_page
 from gcnsim.report.recommended import percent, reasons, time_text
 from gcnsim.results import Advice, PointReport, SimulationReport, to_plain
-from gcnsim.units import format_bytes, format_fraction, format_seconds
+from gcnsim.units import format_bytes, format_fraction, format_seconds, range_text
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -44,14 +44,13 @@ class Section(NamedTuple):
 def write_simulation(path: str | Path, report: SimulationReport, result: Result) -> None:
     """Write a simulated scenario as a page. Raises FileError."""
     row = report.result
-    low, high = format_seconds(row.iteration_s_low), format_seconds(row.iteration_s_high)
+    time = f"{format_seconds(row.iteration_s)}{range_text(row.iteration_s_low, row.iteration_s_high)}"
     title = provenance.plain(f"{report.scenario['name']}: {row.method}, {provenance.knobs_of(row)}")
     _write(
         path,
         title=title,
         label=label_of(report),
-        heading=f"One iteration takes {format_seconds(row.iteration_s)} ({low} to {high});"
-        f" what limits it: {limit_text(row)}.",
+        heading=f"One iteration takes {time}; what limits it: {limit_text(row)}.",
         warned=provenance.warnings_of(report),
         said=_run_pairs(report),
         parts=[*_where_time_goes(report), _timeline(result), *_carried(report, result), *_memory(report)],
@@ -190,8 +189,8 @@ def write_advice(path: str | Path, advice: Advice) -> None:
 def _option(point: PointReport, times: float) -> tuple[str, ...]:
     name = provenance.plain(f"{point.machine}, {' '.join((point.row.method, *point.row.knobs))}")
     cost = "not known" if point.cost is None else money(times * point.cost)
-    ends = f"{time_text(point.seconds_low)} to {time_text(point.seconds_high)}"
-    return name, time_text(point.seconds), ends, cost, percent(point.chance)
+    ends = range_text(point.seconds_low, point.seconds_high, time_text).strip(" ()") or "not known"
+    return name, time_text(point.seconds), ends, cost, "not known" if point.chance is None else percent(point.chance)
 
 
 def _write(path: str | Path, **facts: Any) -> None:

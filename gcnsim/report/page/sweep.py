@@ -18,7 +18,7 @@ from gcnsim.report.page.sections import Section
 from gcnsim.report.page.templates import Sheet, write_page
 from gcnsim.report.palette import LIGHT
 from gcnsim.results import Row
-from gcnsim.units import format_seconds
+from gcnsim.units import format_seconds, range_text
 
 SHOWN: Final = 30
 """Points of the table, the first of them."""
@@ -50,7 +50,6 @@ def write_sweep(path: str | Path, rows: Sequence[Row], first: Sequence[Row], ord
     Raises FileError.
     """
     best = first[0]
-    low, high = format_seconds(best.iteration_s_low), format_seconds(best.iteration_s_high)
     machine = f"{best.gpus} x {best.device} at {bandwidth_text(best)}"
     setting = ", ".join((best.method, *best.knobs))
     columns = columns_of(first[:SHOWN])
@@ -67,7 +66,8 @@ def write_sweep(path: str | Path, rows: Sequence[Row], first: Sequence[Row], ord
         title=plain(name),
         label="",
         heading=plain(
-            f"{leads} {setting} on {machine}: {format_seconds(best.iteration_s)} per iteration ({low} to {high})."
+            f"{leads} {setting} on {machine}: {format_seconds(best.iteration_s)} per iteration"
+            f"{range_text(best.iteration_s_low, best.iteration_s_high)}."
         ),
         warned=[],
         said=[],
