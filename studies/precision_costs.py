@@ -69,6 +69,8 @@ def estimate(scenario: Scenario, rung: Rung) -> Estimate:
 
 def needed(less: Estimate, precise: Estimate) -> float:
     """By what share of themselves the ends of `less` have to move outwards to hold the interval of `precise`."""
+    if precise.low_s is None or precise.high_s is None or less.low_s is None or less.high_s is None:
+        raise ValueError("the settings of this study have intervals")
     return max(0.0, 1.0 - precise.low_s / less.low_s, precise.high_s / less.high_s - 1.0)
 
 

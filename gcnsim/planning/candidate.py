@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 
 from gcnsim.ids import FloatArray
-from gcnsim.machine import resolve_machine
 from gcnsim.scenario import Scenario
 from gcnsim.simulation import Result
 
@@ -29,13 +28,15 @@ class Candidate:
 
     scenario: the question as it was asked; the result's own may be its simpler equal (`canonical`). estimated, and
     simulated where the draws were: seconds per iteration, float64[draws]: of the assumed figures, of what the workload
-    leaves open, of other drawn graphs, and where GPUs are unequal of the order of the parts among them.
+    leaves open, of other drawn graphs, and where GPUs are unequal of the order of the parts among them. ranged: whether
+    the draws say how far its time may be off (`gcnsim.machine.Machine.error_known`).
     """
 
     scenario: Scenario
     result: Result
     estimated: FloatArray
     simulated: FloatArray | None
+    ranged: bool = field(default=True, kw_only=True)
 
     @property
     def times(self) -> FloatArray:
@@ -51,11 +52,6 @@ class Candidate:
     def epochs_over(self, other: Candidate) -> FloatArray:
         """As `over`, of the times of an epoch."""
         return self.over(other) * (self.result.per_epoch / other.result.per_epoch)
-
-    @property
-    def ranged(self) -> bool:
-        """Whether the draws say how far its time may be off (`gcnsim.machine.Machine.error_known`)."""
-        return resolve_machine(self.scenario.cluster).error_known
 
     @property
     def iteration_s(self) -> float:

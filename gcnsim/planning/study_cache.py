@@ -14,6 +14,7 @@ from gcnsim.engine import engine
 from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph
 from gcnsim.ids import FloatArray, Seconds
+from gcnsim.machine import resolve_machine
 from gcnsim.methods import BASELINE, create_method
 from gcnsim.planning.candidate import Candidate, Estimate, central
 from gcnsim.planning.drawn_times import Key, drawn_times
@@ -232,7 +233,8 @@ class StudyCache:
         """The study of `scenario` under every joint draw."""
         asked = canonical(scenario)
         simulated = self._drawn_times(asked, False, self._drawn.__getitem__) if asked in self.drawn else None
-        return Candidate(scenario, self.result(scenario), self.times(scenario), simulated)
+        ranged = resolve_machine(asked.cluster).error_known
+        return Candidate(scenario, self.result(scenario), self.times(scenario), simulated, ranged=ranged)
 
     def keep_closer(self, found: Mapping[Scenario, FloatArray]) -> None:
         """Keep seconds per iteration under more joint draws than others have (`gcnsim.planning.closer_draws`)."""
@@ -250,7 +252,8 @@ class StudyCache:
         lower, upper = min(self.lower(scenario), result.bounds.lower_s), result.bounds.upper_s
         now = result.metrics.iteration_s
         if not found.ranged:
-            return Estimate(scenario, result, found.estimated, None, None, None, min(lower, now), max(upper, now))
+            ends = (min(lower, now), max(upper, now))
+            return Estimate(scenario, result, found.estimated, None, None, None, *ends, ranged=False)
         low, high = central(self.closest_times(scenario))
         wider = self.rung.wider(scenario)
         low, high = low * (1.0 - wider), high * (1.0 + wider)

@@ -44,6 +44,8 @@ def test_the_interval_is_that_of_the_draws_and_holds_the_stated_values(shop: Stu
     asked = scenario(method)
     found = shop.estimate(asked)
     low, high = central(shop.times(asked))
+    assert found.low_s is not None
+    assert found.high_s is not None
     assert found.lower_s <= found.low_s <= found.iteration_s <= found.high_s <= found.upper_s
     assert found.low_s == pytest.approx(min(max(low, found.lower_s), found.iteration_s))
     assert found.high_s == pytest.approx(max(high, found.iteration_s))
@@ -103,10 +105,12 @@ def test_differences_are_paired(shop: StudyCache) -> None:
     # Always 10 % longer, though each alone is anywhere within a factor of three.
     spread = base.iteration_s * np.geomspace(0.6, 1.8, DRAWS)
     one, other = candidate(shop, 1.1 * spread), candidate(shop, spread)
-    found = Difference.of(one, other)
+    found, same = Difference.of(one, other), Difference.of(other, other)
+    full = Difference.of(shop.candidate(scenario("full-graph")), base)
+    assert found is not None
+    assert same is not None
+    assert full is not None
     assert found.high == pytest.approx(0.1)
     assert found.low == pytest.approx(0.0), "the simulated times are alike"
-    same = Difference.of(other, other)
     assert (same.low, same.high, same.distinguishable) == (0.0, 0.0, False)
-    full = Difference.of(shop.candidate(scenario("full-graph")), base)
     assert full.distinguishable

@@ -127,6 +127,8 @@ def test_intervals_are_wider_by_what_a_rung_leaves_out_of_a_setting(monkeypatch:
     limit.limit(Rung(draws=False), MaxWait(1.0, 1.0, True, (), 0.1))
     before, after = plain.estimate(scenario), limit.estimate(scenario)
     assert after.iteration_s == before.iteration_s
+    assert before.low_s is not None
+    assert before.high_s is not None
     assert after.low_s == pytest.approx(max(0.9 * before.low_s, before.lower_s), rel=1e-3)
     assert after.high_s == pytest.approx(1.1 * before.high_s)
 

@@ -21,6 +21,8 @@ def test_papers_at_32_gpus() -> None:
     )
     studies = StudyCache(scenario)
     estimate = studies.estimate(scenario)
+    assert estimate.low_s is not None
+    assert estimate.high_s is not None
     assert 0.0 < estimate.low_s <= estimate.iteration_s <= estimate.high_s
     told = provenance(studies, scenario, [estimate])
     assert told.graph["kind"] == "outline"

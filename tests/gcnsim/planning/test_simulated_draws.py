@@ -70,9 +70,13 @@ def test_like_is_compared_with_like() -> None:
     both = Candidate(scenario(), shop.result(scenario()), guess, run)
     other = replace(both, estimated=2.0 * guess, simulated=1.5 * run)
     one = replace(other, simulated=None)
-    assert Difference.of(other, both).high == pytest.approx(0.5)
-    assert Difference.of(one, both).high == pytest.approx(1.0)
-    assert Difference.of(both, one).low == pytest.approx(-0.5)
+    drawn, guessed, back = Difference.of(other, both), Difference.of(one, both), Difference.of(both, one)
+    assert drawn is not None
+    assert guessed is not None
+    assert back is not None
+    assert drawn.high == pytest.approx(0.5)
+    assert guessed.high == pytest.approx(1.0)
+    assert back.low == pytest.approx(-0.5)
 
 
 def test_the_processes_change_no_byte() -> None:

@@ -59,6 +59,8 @@ def test_gains_are_paired_differences_under_the_same_draws() -> None:
     for knob, step in steps.items():
         saved = 1.0 - shop.times(moves[knob].scenario, even=moves[knob].even) / shop.times(base)
         low, high = central(saved)
+        assert step.gain_low is not None
+        assert step.gain_high is not None
         assert step.gain_low == pytest.approx(min(low, step.gain))
         assert step.gain_high == pytest.approx(max(high, step.gain))
         assert step.gain_low <= step.gain <= step.gain_high
@@ -70,9 +72,13 @@ def test_what_both_share_cancels() -> None:
     base = scenario({"name": "full-graph"}, bandwidth="5Gbps")
     shop, steps, _ = stepped(base, "full-graph")
     (faster,) = (move.scenario for move in _moves(base, Rule()) if move.knob == "bandwidth")
-    assert shop.estimate(faster).high_s > shop.estimate(base).low_s
+    high_s, low_s, gain_low = shop.estimate(faster).high_s, shop.estimate(base).low_s, steps["bandwidth"].gain_low
+    assert high_s is not None
+    assert low_s is not None
+    assert gain_low is not None
+    assert high_s > low_s
     assert steps["bandwidth"].distinguishable
-    assert steps["bandwidth"].gain_low > 0.1
+    assert gain_low > 0.1
 
 
 @pytest.mark.parametrize(
@@ -182,6 +188,8 @@ def test_what_can_be_told_apart_nowhere_has_no_effect() -> None:
     """A step within a per cent, whose interval holds zero and reaches less than five per cent, is no next step."""
     _, steps, idle = stepped(scenario(PSC, gpus=6))
     for step in steps.values():
+        assert step.gain_low is not None
+        assert step.gain_high is not None
         slight = abs(step.gain) < 0.01 and not step.distinguishable and max(-step.gain_low, step.gain_high) < 0.05
         assert not slight, step.knob
     assert any("cannot be told apart" in why for why in idle.values())

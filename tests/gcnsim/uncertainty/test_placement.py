@@ -42,6 +42,8 @@ def test_the_interval_holds_every_order_of_the_parts(method: str) -> None:
     every = [study(asked, Ordered(accesses, order)).metrics.iteration_s for order in permutations(range(4))]
     found = StudyCache(asked).estimate(asked)
     assert found.iteration_s == every[0], "as numbered"
+    assert found.low_s is not None
+    assert found.high_s is not None
     # Within what a pipeline's window may still drift.
     assert found.low_s <= min(every) * 1.001
     assert found.high_s >= max(every) * 0.999
@@ -54,6 +56,8 @@ def test_of_blocks_the_best_and_the_worst_order_are_near_the_ends() -> None:
     # The extremes of all 24, found by trying them; products of blocks differ pair by pair, not by a part's work alone.
     asked = scenario(method="cagnet-1d")
     found = StudyCache(asked).estimate(asked)
+    assert found.low_s is not None
+    assert found.high_s is not None
     for order in ((2, 1, 0, 3), (3, 0, 1, 2)):
         extreme = study(asked, Ordered(open_source(asked), order)).metrics.iteration_s
         assert found.low_s * 0.94 <= extreme <= found.high_s * 1.06, order
@@ -61,6 +65,8 @@ def test_of_blocks_the_best_and_the_worst_order_are_near_the_ends() -> None:
 
 def test_the_interval_does_not_depend_on_which_server_is_named_first() -> None:
     either = [StudyCache(asked).estimate(asked) for asked in map(scenario, ("t4,v100-16", "v100-16,t4"))]
+    assert either[0].low_s is not None
+    assert either[0].high_s is not None
     assert either[0].low_s == pytest.approx(either[1].low_s, rel=1e-2)
     assert either[0].high_s == pytest.approx(either[1].high_s, rel=1e-2)
     assert either[0].low_s <= either[1].iteration_s <= either[0].high_s

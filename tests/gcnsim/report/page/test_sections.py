@@ -28,6 +28,8 @@ def test_a_front_by_value(recommended: Any) -> None:
     assert [each.seconds for each in data.options] == sorted(each.seconds for each in data.options)
     chosen = next(each for each in data.options if each.chosen)
     assert (chosen.seconds, chosen.cost) == (advice.choice.seconds, advice.choice.cost)
+    assert chosen.cost_low is not None
+    assert chosen.cost_high is not None
     assert chosen.cost_low <= chosen.cost <= chosen.cost_high
     assert (data.currency, data.times, data.unpriced) == ("USD", 1000.0, 0)
     drawn = front_figure(data).to_dict()
