@@ -82,7 +82,7 @@ def test_other_partitions_are_told_by_their_spread(answered: dict[str, Any]) -> 
         "high_s": 0.6,
         "best": 2,
     }
-    said = "3 seeds: 500 ms on average (400 ms to 600 ms), the fastest with seed 2"
+    said = "3 seeds: 500 ms on average, 400 ms with the fastest (seed 2), 600 ms with the slowest"
     assert sentences.partitions_of(answer_of(answered)) == [said]
     assert said in render_table(answer_of(answered), 100, color=False)
     answered["partition_seeds"]["seeds"] = [7]
