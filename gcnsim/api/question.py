@@ -132,9 +132,8 @@ def what_if(
     target_accuracy: a share of one on validation nodes, told by recorded `runs`, else by target_iterations. overrides:
     `PATH=VALUE` on scenario fields. inject: faults, `KIND:name=value,...`. payload: how boundary rows travel. measured:
     `[METHOD=]TIME`, or the path of a run or trace. partition_seeds: METIS seeds to try. fidelity: `exact`, or `coarse`
-    (None: from 192 GPUs). prices: `PriceBook.of`; None: the catalogue's. max_wait: what the answer may take (`30s`).
-    implementation: `released` or lean. transport: `direct` (NCCL; None: assumed) or `staged` (gloo). progress, notice:
-    told what is done, and what to know. processes: None: all cores. Raises GcnsimError (one line: path, value).
+    (None: from 192 GPUs). prices: None: the catalogue's. max_wait: what the answer may take (`30s`). implementation:
+    `released` or lean. transport: `direct` (NCCL; None: assumed) or `staged` (gloo). Raises GcnsimError.
     """
     return _answered(SimpleNamespace(**locals()))
 

@@ -1,9 +1,9 @@
 """Planning: many studies answer one question."""
 
+from gcnsim.machine.odd_rates import rate_warnings
 from gcnsim.planning.candidate import Candidate, Estimate
 from gcnsim.planning.max_wait import read_max_wait, within
 from gcnsim.planning.measured import read_measurement
-from gcnsim.planning.odd_rates import rate_warnings
 from gcnsim.planning.patience import Work, announced
 from gcnsim.planning.provenance import provenance
 from gcnsim.planning.recommend import MAX_STALENESS, MIN_SAMPLING_RATE, Rule

@@ -17,12 +17,12 @@ from gcnsim.cost import RESERVED
 from gcnsim.errors import plural
 from gcnsim.hardware import is_file
 from gcnsim.machine import Machine, resolve_machine
+from gcnsim.machine.odd_rates import rate_warnings
 from gcnsim.methods.roc import Roc
 from gcnsim.planning.assumptions import machine_figures, workload_assumptions
 from gcnsim.planning.between_gpus import basis_words, heading_words
 from gcnsim.planning.candidate import Estimate
 from gcnsim.planning.max_wait import exceeded
-from gcnsim.planning.odd_rates import rate_warnings
 from gcnsim.planning.study_cache import StudyCache
 from gcnsim.results import MEASURE_CORES, NO_RANGE, Assumed, Bounds, Provenance
 from gcnsim.scenario import (

@@ -47,11 +47,17 @@ def verdict(chosen: tuple[Estimate, float | None], *, several: bool) -> str:
     text = f"Use {setting_text(scenario.method)}{where}: {time}"
     if baseline is not None and not scenario.method.baseline:
         epochs = "" if estimate.result.per_epoch == 1 else " per epoch"
-        times = baseline / estimate.epoch_s
-        text += f", {times:.2g} times as fast as full-graph training{epochs}"
+        text += f", {times_as_fast(baseline / estimate.epoch_s)} full-graph training{epochs}"
     if estimate.result.fits is False:
         text += "; it does not fit the GPUs' memory"
     return f"{text}."
+
+
+def times_as_fast(ratio: float) -> str:
+    """`3.3 times as fast as`, or `as fast as` where the two times differ by less than 3 %."""
+    if abs(ratio - 1.0) < NEAR:
+        return "as fast as"
+    return f"{ratio:.2f} times as fast as" if ratio < 2.0 else f"{ratio:.2g} times as fast as"
 
 
 def confidence_text(choice: Choice, rivals: Sequence[Candidate] = ()) -> str:

@@ -105,8 +105,8 @@ WRITERS: Final = (
     Writer("sweep run", "--axis cluster.bandwidth=5Gbps,10Gbps,20Gbps --axis method.tau=0..2 --out o", {"o": _sweep}),
     Writer(
         "recommend",
-        "--dataset reddit --device t4 --gpus 2,4 --out o.json --html o.html",
-        {"o.json": _json, "o.html": _page},
+        "--dataset reddit --device t4 --gpus 2,4 --out o.json --html o.html --csv o.csv",
+        {"o.json": _json, "o.html": _page, "o.csv": _table},
     ),
 )
 """Commands that train are killed in `cases`."""

@@ -87,9 +87,9 @@ def test_csv_and_page(trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--policy", "lru2"), "cache policy: unknown 'lru2'; did you mean 'lru'"),
+        (("--policy", "lru2"), "cache policy: unknown 'lru2'; known: all, arc"),
         (("--size", "120%"), "size: 120% is outside 0%..100%"),
-        (("--size", "0.3"), "--size: "),
+        (("--size", "30"), "--size: "),
         (("--size", ""), "--size: "),
         (("--refresh", "0"), "--refresh"),
         (("--warm-up", "6"), "warm-up: 6 graphs"),

@@ -64,7 +64,7 @@ def test_the_uplink_of_a_rack_is_compared_with_those_of_other_racks() -> None:
     [
         ("full-graph", {"gpus": 1}),
         ("distdgl", {"gpus": 4}),
-        ("pipegcn", {"gpus": 4, "gpus_per_server": 4, "host_memory": "2GB/s"}),
+        ("pipegcn", {"gpus": 4, "gpus_per_server": 4, "host_memory": "2GB/s", "transport": "staged"}),
     ],
     ids=str,
 )

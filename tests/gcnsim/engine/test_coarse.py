@@ -156,7 +156,8 @@ def pace(run: Run, since: int) -> float:
 
 @pytest.mark.parametrize("name", ["full-graph", "pipegcn", "psc-gcn"])
 def test_a_pipeline_keeps_its_pace(kernel: Kernel, name: str) -> None:
-    schedule = written(scenario(name, cluster={"gpus": 16}))
+    # Staged: the exact pace of direct transfers itself differs by 5e-4 between two windows of a run.
+    schedule = written(scenario(name, cluster={"gpus": 16, "transport": "staged"}))
     exact = pace(simulate_by(kernel, schedule, 120), 60)
     for share, error in ((1e-5, 1e-4), (1e-4, 1e-3), (1e-3, 1e-2)):
         run = coarse(kernel, schedule, 120, round(share * exact * PS_PER_S), LARGE)

@@ -194,7 +194,7 @@ def test_workers_on_cores_have_cores_as_their_bottleneck() -> None:
 
 def test_faults_of_a_scenario_are_named_by_their_place() -> None:
     listed = [{"kind": "jitter"}, {"kind": "slow-link", "link": "nic9"}]
-    with pytest.raises(ScenarioError, match=r"^faults\[1\].link: nic9: no such link; did you mean"):
+    with pytest.raises(ScenarioError, match=r"^faults\[1\].link: nic9: no such link; known: cpu0, "):
         simulate(REDDIT | {"faults": listed})
     with pytest.raises(ScenarioError, match=r"^faults\[0\].worker: 4: no such worker"):
         simulate(REDDIT | {"faults": [{"kind": "pause", "worker": 4}]})

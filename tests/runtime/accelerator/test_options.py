@@ -16,7 +16,7 @@ WRONG = {
     "alone": ("--hosts 2 --bandwidth 10Gbps --scale 3", "--scale: 3.0 needs --accelerator; allowed: with it only"),
     "fast": (f"{HERE} --scale 0.5", "--scale: 0.5 is not allowed; a number of at least 1"),
     "slow": (f"{HERE} --scale 9999", "--scale: 9999 makes links slower than 5 Mbit/s; allowed: 1 to 2000"),
-    "host": (f"{HERE} --host other", "unknown host 'other'; known: Standard_NC64as_T4_v3"),
+    "host": (f"{HERE} --host other", "unknown host 'other'; known: Standard_NC4as_T4_v3"),
     "crowd": (f"{HERE} --workers-per-host 17", "--workers-per-host: 17 is more than the 16 cores of generic-16"),
     "latency": (f"{HERE} --latency 1ms", "--latency: is not modelled with --accelerator, whose latency is measured"),
     "limiter": (f"{HERE} --limiter exchange", "--limiter: exchange has no links to measure; allowed with"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import gcnsim
-from gcnsim.planning.odd_rates import rate_warnings
+from gcnsim.machine.odd_rates import rate_warnings
 from gcnsim.scenario import Scenario, from_mapping
 
 

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from gcnsim.hardware import GENERIC_LINK, Figure, device, devices, is_file, link, links
-from gcnsim.machine import NVLINK, Machine, resolve_machine
+from gcnsim.machine.machine import Machine, resolve_machine
+from gcnsim.machine.profiles import NVLINK
 from gcnsim.scenario import ClusterSpec, Scenario
 from gcnsim.units import format_bytes, format_gbps
 
