@@ -126,6 +126,8 @@ def test_sets_of_graphbolt_may_be_masks_but_name_no_node_twice(tmp_path: Path) -
     masks = read_nodes(folder, NODES)
     assert plain.masks is not None
     assert masks.masks is not None
+    assert plain.labels is not None
+    assert masks.labels is not None
     assert np.array_equal(plain.masks[0], masks.masks[0])
     assert np.array_equal(plain.labels, masks.labels)
     np.save(folder / "set" / "train.npy", np.isin(np.arange(NODES), ids).astype(int))
