@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,6 +18,9 @@ from gcnsim.units import BANDWIDTH
 
 MOST: Final = 1.25e12
 """Bytes per second: 10 Tbit/s."""
+
+_GENERATIONS: Final = frozenset({"edr", "hdr", "ndr"})
+_DIGITS: Final = 7
 
 _INSIDE: Final = ("pcie", "nvlink", "host-memory")
 """How links within a server are called."""
@@ -60,7 +64,21 @@ class NetworkBandwidth(Measure):
         raise ScenarioError(f"{path}: {shown(raw)} is neither a bandwidth (15Gbps) nor a network; {self._near(raw)}")
 
     def _near(self, raw: Any) -> str:
-        return nearest(raw, networks())
+        meant = _of_generation(str(raw))
+        known = nearest(raw, networks())
+        return f"did you mean {meant!r}? known: {known.partition('known: ')[2]}" if meant else known
+
+
+def _of_generation(text: str) -> str | None:
+    """The network of which `text` says the generation, alone or with the rate: `ib-ndr`, `hdr200`; None: none."""
+    words = re.findall(r"[a-z]+|[0-9]+", text.lower())
+    rates = {int(word) for word in words if word.isdigit() and len(word) < _DIGITS}
+    meant = [
+        name
+        for name in networks()
+        if set(words) & _GENERATIONS & set(name.split("-")) and rates <= {round(link(name).bandwidth.value * 8 / 1e9)}
+    ]
+    return min(meant, key=len, default=None)
 
 
 NETWORK: Final = NetworkBandwidth(BANDWIDTH, 125.0, MOST)

@@ -13,6 +13,7 @@ import numpy as np
 
 from gcnsim.errors import FileError, plural
 from gcnsim.graph import Graph, read_npy
+from gcnsim.graph.formats.arrays import whole_numbers
 from gcnsim.graph.formats.source import file_start, file_text
 from gcnsim.ids import AnyArray, frozen
 from gcnsim.io.container import MAGIC
@@ -25,6 +26,7 @@ _ZIP: Final = b"PK\x03\x04"
 _PICKLE: Final = b"\x80"
 _LINE: Final = re.compile(rb"[ \t]*[+-]?[0-9]{1,18}[ \t]*")
 _LINES: Final = re.compile(rb"(?:[ \t]*[+-]?[0-9]{1,18}[ \t]*(?:\n|\Z))+")
+_COMMENT: Final = (b"%", b"#")
 
 KNOWN: Final = (
     "a file of gcnsim graph partition --out, an array of owners (.npy), METIS's text (a number a line), "
@@ -58,11 +60,13 @@ def open_partition(path: str | Path, graph: Graph) -> Partitioning:
 def owners_of(path: str | Path, owner: AnyArray, graph: Graph, note: str = "") -> Partitioning:
     """The partition that the array `owner` gives, the part of each node; `path` is where it stood, for messages.
 
-    A column [N, 1] is taken as a row. note: what its reader assumed. Raises FileError as `open_partition`.
+    A column [N, 1] or a table of one row is taken as a row, whole floats as integers; a mask of truth values is no
+    partition. note: what its reader assumed. Raises FileError as `open_partition`.
     """
-    row = owner.reshape(-1) if owner.ndim == 2 and owner.shape[1] == 1 else owner
-    if row.dtype.kind not in "iu" or row.ndim != 1:
+    row = owner.reshape(-1) if owner.ndim == 2 and 1 in owner.shape else owner
+    if row.dtype.kind not in "iuf" or row.ndim != 1:
         raise FileError(f"{path}: {owner.dtype}{list(owner.shape)}; a row of integers, each node's part, is needed")
+    row = whole_numbers(str(path), row)
     if row.size != graph.nodes:
         raise FileError(
             f"{path}: {plural(row.size, 'owner')} of {graph.nodes:,} nodes; "
@@ -84,13 +88,18 @@ def owners_of(path: str | Path, owner: AnyArray, graph: Graph, note: str = "") -
 
 
 def _numbers(source: Path) -> AnyArray:
-    """A number a line, int64; empty lines at the end are passed over."""
+    """A number a line, int64; comments, and empty lines at the end, are passed over."""
     data = file_text(source).replace(b"\r\n", b"\n").replace(b"\r", b"\n").rstrip()
     if not data:
         raise FileError(f"{source}: is empty; the number of its part is needed for each node, one a line")
-    if not _LINES.fullmatch(data):
-        for number, line in enumerate(data.split(b"\n"), start=1):
-            if not _LINE.fullmatch(line):
-                text = line.strip()[:40].decode("utf-8", "backslashreplace")
-                raise FileError(f"{source}: line {number}: {text!r} is not the number of a part; read are: {KNOWN}")
-    return np.array(data.split()).astype(np.int64)
+    if _LINES.fullmatch(data):
+        return np.array(data.split()).astype(np.int64)
+    found = []
+    for number, line in enumerate(data.split(b"\n"), start=1):
+        if line.lstrip().startswith(_COMMENT):
+            continue
+        if not _LINE.fullmatch(line):
+            text = line.strip()[:40].decode("utf-8", "backslashreplace")
+            raise FileError(f"{source}: line {number}: {text!r} is not the number of a part; read are: {KNOWN}")
+        found.append(int(line))
+    return np.array(found, np.int64)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gcnsim.errors import FileError, ScenarioError, nearest
+from gcnsim.errors import FileError, GraphError, ScenarioError, nearest
 from gcnsim.graph import Graph, load_graph
 from gcnsim.ids import AnyArray, BoolArray, IntArray, frozen
 from gcnsim.streams import stream
@@ -33,17 +33,18 @@ def load_dataset(options: Options) -> Dataset:
     that cannot be used.
     """
     notes: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
     if options.graph is None and options.dataset == digits.NAME:
         where = digits.NAME
         graph, features, held_labels = digits.read_digits()
         held = NodeData(InMemory(features), held_labels, _split(held_labels, (digits.NAME, "split")))
     else:
         where = options.graph if options.graph is not None else _named(options.dataset)
-        graph = load_graph(where)
+        graph = _opened(where)
         held = read_node_data(
             where, graph.nodes, features=options.random_features is None, labels=options.random_classes is None
         )
-        notes = _notes(graph, held)
+        notes, ignored = _notes(graph, held), graph.cleaning.ignored
     source, labels = _source(options, held), _labels(options, held, graph.nodes)
     lacking = [
         f"no {what} ({flag} makes random ones)"
@@ -54,10 +55,23 @@ def load_dataset(options: Options) -> Dataset:
         if found is None
     ]
     if source is None or labels is None:
-        raise FileError(f"{where}: {' and '.join(lacking)}")
+        unread = f"; not understood: {', '.join(ignored)}" if ignored else ""
+        raise FileError(f"{where}: {' and '.join(lacking)}{unread}")
     masks = held.masks or _split(labels, ("split", graph.content_hash()))
     _check(where, labels, masks)
     return replace(_dataset(options, graph, source, labels, masks), notes=notes)
+
+
+def _opened(where: str) -> Graph:
+    """The graph. Raises FileError or GraphError, which say how to convert an edge list of names or other columns."""
+    try:
+        return load_graph(where)
+    except (FileError, GraphError) as error:
+        if not any(option in str(error) for option in ("--ids", "--ends")):
+            raise
+        raise type(error)(
+            f"{error}; training has no such option: gcnsim graph convert writes an .npz with it"
+        ) from None
 
 
 def _notes(graph: Graph, held: NodeData) -> tuple[str, ...]:

@@ -24,6 +24,10 @@ _SEPARATORS: Final = {False: (";", "|", ",", None, "\t"), True: ("\t", ";", "|",
 _NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eEdD][+-]?\d+)?")
 WHOLE = re.compile(r"[+-]?\d{1,25}(\.0*)?|[+-]?\d\.\d{1,25}[eE][+-]?\d{1,3}")
 """A whole number, also as it is written by those who keep all numbers with decimals."""
+_INTEGER = re.compile(r"\d{1,18}")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d.*|\d{1,2}[./]\d{1,2}[./]\d{2,4}.*")
+_SECONDS: Final = 10**8
+"""Since 1970, from 1973 on; few graphs have as many nodes."""
 _KONECT = re.compile(r"%\s*(sym|asym|bip)\s+\w+")
 _TWO_KINDS = re.compile(r"%\s*bip\b|(?<!non-)(?<!not )(?<!not a )\bbipartite\b(?!\W*(no|false|0)\b)", re.IGNORECASE)
 _DECIMAL_COMMA = re.compile(r"[^\s,;|]+[ \t]+[^\s,;|]+[ \t]+[+-]?\d+,\d+")
@@ -44,6 +48,8 @@ class Layout:
     ignored: tuple[str, ...] = ()
     weight: int | None = None
     """The place of a column without a name that must hold numbers, where nothing else says that it is no end."""
+    header: tuple[str, str] | None = None
+    """Names of the ends in the line that is skipped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +103,8 @@ def layout_of(sample: Sample, chosen: Sequence[str] | None, *, names: bool, wher
     others = [k for k in range(width) if k not in (ends.source, ends.target)]
     ignored = tuple((header[k].strip() if header else "") or f"column {k + 1}" for k in others)
     weight = others[0] if header is None and chosen is None and others else None
-    return Layout(separator, width, ends, skip, ignored, weight)
+    names_of = (header[ends.source], header[ends.target]) if header and skip else None
+    return Layout(separator, width, ends, skip, ignored, weight, names_of)
 
 
 def ends_of_header(header: Sequence[str], chosen: Sequence[str] | None, where: str) -> Ends:
@@ -163,7 +170,8 @@ def _is_header(first: Sequence[str], after: Sequence[Sequence[str]], names: bool
     if ends is not None:
         met = {first[ends.source], first[ends.target]}
         longer = bool(rows) and all(len(row[k]) > 1 for row in rows for k in (ends.source, ends.target))
-        return not any(met.intersection(row) for row in rows) and (longer or not marked_only(first, ends))
+        others = [row for row in rows if list(row) != list(first)]  # files put behind one another repeat their header
+        return not any(met.intersection(row) for row in others) and (longer or not marked_only(first, ends))
     if len(first) == 2 or not rows:
         return False
     columns = zip(first, zip(*rows, strict=True), strict=True)
@@ -200,6 +208,7 @@ def _ends(header: Sequence[str] | None, rows: Sequence[Sequence[str]], at: str) 
                 f"{at}: 3 columns without a header, and the second holds no numbers ({rows[0][1][:40]!r}); "
                 f"{CHOOSE}, as in --ends 1,3"
             )
+        _check_first(rows, at)
         return Ends(0, 1)
     ends = named_ends(header) or only_ends(header)
     if ends is None:
@@ -209,6 +218,32 @@ def _ends(header: Sequence[str] | None, rows: Sequence[Sequence[str]], at: str) 
             f"{CHOOSE}"
         )
     return ends
+
+
+def _check_first(rows: Sequence[Sequence[str]], at: str) -> None:
+    """Raises FileError where the first of three columns without names holds times or numbers the lines."""
+    whole = [row for row in rows if len(row) == 3]
+    if len(whole) < len(rows) or not all(_INTEGER.fullmatch(row[2]) or not is_number(row[2]) for row in whole):
+        return
+    first = [row[0] for row in whole]
+    held = "times" if all(map(_DATE.fullmatch, first)) else ""
+    if not held and all(map(_INTEGER.fullmatch, [word for row in whole for word in row])):
+        if all(int(word) >= _SECONDS and int(row[1]) < _SECONDS for word, row in zip(first, whole, strict=True)):
+            held = "times"
+        counts = _counts_on(first) and int(first[0]) < 2 and not _counts_on([row[1] for row in whole])
+        if counts and len(rows) > 2 and len({row[2] for row in whole}) > 1:
+            held = "the numbers of lines"
+    if held:
+        raise FileError(
+            f"{at}: 3 columns without a header, and the first looks like {held} ({first[0][:40]}, ...); {CHOOSE}, "
+            "as in --ends 2,3, or --ends 1,2 where the third is a weight"
+        )
+
+
+def _counts_on(words: Sequence[str]) -> bool:
+    """Whether each is the one before and one."""
+    begin = int(words[0])
+    return [int(word) for word in words] == [*range(begin, begin + len(words))]
 
 
 def _positions(chosen: Sequence[str]) -> bool:

@@ -22,6 +22,7 @@ from gcnsim.errors import FileError, GraphError, plural
 from gcnsim.graph.build import build_csr
 from gcnsim.graph.csr import Graph
 from gcnsim.graph.formats.columns import CHOOSE, Layout, fields_of, is_number, layout_of, sample_of
+from gcnsim.graph.formats.preamble import check_edge_list, edges_only, without_counts
 from gcnsim.graph.formats.table import INT64, read_pairs
 from gcnsim.ids import AnyArray, IntArray, frozen
 
@@ -30,6 +31,9 @@ IDS: Final = (NUMBERS, "compact", "names")
 """How the ids of an edge list are read."""
 
 _SPARSE_FROM, _SPARSE_RATIO = 1_000_000, 10
+
+_MISSING: Final = frozenset({"NaN", "nan", "null", "NULL", "<NA>"})
+"""What programs write in the place of a value that is not there."""
 
 _ATTRIBUTES = re.compile(rb"[ \t]*[ \t,;|]\{[^\n]*\}[ \t]*$", re.MULTILINE)
 """A dictionary behind the ends, as NetworkX writes it."""
@@ -44,11 +48,16 @@ def read_edges(data: bytes, name: str, *, where: str, ids: str = NUMBERS, ends: 
     (largest above a million and over ten times the number of ids) that most nodes would not exist.
     """
     names = ids == "names"
-    data, attributes = _without_attributes(data)
+    data, attributes = _without_attributes(edges_only(data))
     sample = sample_of(data, trailing=not names)
     if not sample.lines:
         raise GraphError(f"{where}: empty graph: no edges")
+    check_edge_list(sample, where)
+    sample, counts = without_counts(sample, data)
     layout = layout_of(sample, ends, names=names, where=where)
+    if counts:
+        layout = replace(layout, skip=max(layout.skip, counts))
+        attributes = (*attributes, f"line {counts}, which counts nodes and edges")
     if names:
         return _read_names(data, layout, name, where, attributes)
     if b"%" in data:
@@ -179,8 +188,13 @@ def _noted(lines: Iterator[tuple[int, str]], numbers: list[int]) -> Iterator[str
 def _name_fault(words: list[str], layout: Layout) -> str | None:
     if len(words) != layout.width:
         return f"{plural(len(words), 'column')}; {layout.width} are needed"
-    if not (words[layout.ends.source] and words[layout.ends.target]):
+    ends = words[layout.ends.source], words[layout.ends.target]
+    if not all(ends):
         return "an empty name; a node needs one"
+    if not _MISSING.isdisjoint(ends):
+        return f"{', '.join(ends)}: a missing value; a node needs a name"
+    if ends == layout.header:
+        return f"the header again ({', '.join(ends)}); it is allowed once"
     weight = "" if layout.weight is None else words[layout.weight]
     if weight and not is_number(weight):
         return f"the weight must be a number, not {weight[:40]!r}; the ends may be other columns: {CHOOSE}"

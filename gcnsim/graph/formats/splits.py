@@ -37,7 +37,17 @@ def splits_in(source: ArraySource, split: Split, nodes: int) -> int:
 
 
 def mask_of(where: str, ids: AnyArray, nodes: int) -> BoolArray:
-    """bool[nodes], True at `ids`. Raises FileError for ids that are no node."""
+    """bool[nodes], True at `ids`; a mask bool[nodes] is one already.
+
+    Raises FileError for ids that are no node or stand twice.
+    """
+    if ids.dtype.kind == "b":
+        if ids.shape != (nodes,):
+            raise FileError(f"{where} is {ids.dtype}{list(ids.shape)}; a mask needs [{nodes}]")
+        return frozen(ids)
+    if np.unique(ids).size < ids.size:
+        known = " (a mask has bool values, or is named train_mask)" if _looks_like_mask(ids, nodes) else ""
+        raise FileError(f"{where} holds a node number more than once; each is allowed once{known}")
     if ids.size and (ids.dtype.kind not in "iu" or ids.min() < 0 or ids.max() >= nodes):
         raise FileError(f"{where}: node ids run from {ids.min()} to {ids.max()}; 0 to {nodes - 1} are allowed")
     mask = np.zeros(nodes, dtype=np.bool_)
@@ -58,9 +68,6 @@ def _mask(source: ArraySource, split: Split, nodes: int) -> AnyArray:
         return _zeros_and_ones(where, array, nodes)
     ids = array if array.size else np.empty(0, np.int64)
     ids = whole_row(where, ids[0] if ids.ndim == 2 and ids.shape[0] == 1 else ids)
-    if np.unique(ids).size < ids.size:
-        known = " (a mask is named train_mask)" if _looks_like_mask(array, nodes) else ""
-        raise FileError(f"{where} holds a node number more than once; each is allowed once{known}")
     return mask_of(where, ids, nodes)
 
 

@@ -23,6 +23,9 @@ INT64 = np.iinfo(np.int64)
 _EXACT = 2**53
 """Above, a number with decimals is not every whole number."""
 
+_MISSING = re.compile(r"<?na>?|n/a|nan|null|none|[+-]?inf", re.IGNORECASE)
+"""What stands for a value that is not there."""
+
 _ATTEMPTS: tuple[tuple[DTypeLike, DTypeLike], ...] = ((np.int64, np.float64), (np.int64, "S1"), (np.float64, "S1"))
 """Types of ends and of other columns, in the order tried. A column that is not read may hold anything."""
 
@@ -122,9 +125,8 @@ def _fault(fields: list[str], width: int, ends: tuple[int, int], least: int, nam
         number = _number(text)
         if number is None:
             # Only what reads like a name is one: the hint must not send anybody in a circle.
-            hint = (
-                "; for names use --ids names" if names and text.isprintable() and re.search(r"[^\W\d_]", text) else ""
-            )
+            named = text.isprintable() and re.search(r"[^\W\d_]", text) and not _MISSING.fullmatch(text)
+            hint = "; for names use --ids names" if names and named else ""
             return f"node ids must be integers, not {text[:40]!r}{hint}"
         most = INT64.max if least < 0 else MOST_NODES + least - 1
         if not least <= number <= most:

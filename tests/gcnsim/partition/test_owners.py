@@ -26,7 +26,7 @@ def _text(owner: AnyArray) -> str:
     return "".join(f"{part}\n" for part in owner)
 
 
-@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.uint8, ">i8"])
+@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.uint8, ">i8", np.float32])
 def test_an_array_of_owners_is_a_partition(ring: Graph, tmp_path: Path, dtype: type[np.generic]) -> None:
     np.save(tmp_path / "node_map.npy", OWNER.astype(dtype))
     found = open_partition(tmp_path / "node_map.npy", ring)
@@ -38,11 +38,26 @@ def test_an_array_of_owners_is_a_partition(ring: Graph, tmp_path: Path, dtype: t
 def test_a_column_of_owners_is_a_row(ring: Graph, tmp_path: Path) -> None:
     np.save(tmp_path / "owner.npy", OWNER.reshape(6, 1))
     assert open_partition(tmp_path / "owner.npy", ring).owner.tolist() == OWNER.tolist()
+    np.save(tmp_path / "owner.npy", OWNER.reshape(1, 6))
+    assert open_partition(tmp_path / "owner.npy", ring).owner.tolist() == OWNER.tolist()
+
+
+def test_halves_are_no_parts(ring: Graph, tmp_path: Path) -> None:
+    np.save(tmp_path / "owner.npy", OWNER / 2)
+    with pytest.raises(FileError, match=r"owner.npy is float64\[6\] with the value 0.5; integers are needed"):
+        open_partition(tmp_path / "owner.npy", ring)
 
 
 @pytest.mark.parametrize("name", ["ring.part.3", "ring.txt", "assignment"])
 @pytest.mark.parametrize(
-    "text", [_text(OWNER), _text(OWNER).replace("\n", "\r\n"), "0 \n1\n1\n0\n2\n2", "0\r1\r1\r0\r2\r2"]
+    "text",
+    [
+        _text(OWNER),
+        _text(OWNER).replace("\n", "\r\n"),
+        "0 \n1\n1\n0\n2\n2",
+        "% a\n0\n1\n# b\n1\n0\n2\n2\n",
+        "0\r1\r1\r0\r2\r2",
+    ],
 )
 def test_a_number_a_line_is_a_partition_whatever_its_name(ring: Graph, tmp_path: Path, name: str, text: str) -> None:
     (tmp_path / name).write_bytes(text.encode())
@@ -74,7 +89,7 @@ def test_every_form_of_one_partition_has_the_same_hash_of_owners(ring: Graph, tm
         (OWNER - 1, "part -1 is not allowed; parts are numbered from 0"),
         (OWNER * 2, "part 1 of 0 to 4 has no node; each part needs one"),
         (OWNER * 10**9, "parts 0 to 2,000,000,000 of 6 nodes; each part needs a node"),
-        (OWNER.astype(float), "float64[6]; a row of integers, each node's part, is needed"),
+        (OWNER.astype(str), "<U21[6]; a row of integers, each node's part, is needed"),
         (OWNER > 0, "bool[6]; a row of integers, each node's part, is needed"),
         (OWNER.reshape(2, 3), "int64[2, 3]; a row of integers, each node's part, is needed"),
         (OWNER[:0], "0 owners of 6 nodes; each node of ring needs the number of its part"),

@@ -144,6 +144,20 @@ def test_labels_of_several_classes_are_kept(saved: Callable[..., str]) -> None:
     assert dataset.labels.tolist() == np.eye(10, 4).tolist()
 
 
+def test_what_was_not_understood_is_named_where_labels_are_missing(saved: Callable[..., str]) -> None:
+    path = saved(labels=None, y_train=np.zeros(4), y_test=np.zeros(4))
+    with pytest.raises(FileError, match=r"no labels \(.*\); not understood: .*y_train, y_test"):
+        load_dataset(Options(graph=path))
+
+
+@pytest.mark.parametrize("text", ["source,target\nann,bob\n", "foo,bar,baz\n1,2,3\n"])
+def test_an_edge_list_that_needs_an_option_is_converted_first(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "g.csv"
+    path.write_text(text)
+    with pytest.raises(FileError, match="training has no such option: gcnsim graph convert writes"):
+        load_dataset(Options(graph=str(path)))
+
+
 def test_a_bare_graph_is_refused_with_the_flags_that_help(tmp_path: Path) -> None:
     path = tmp_path / "g.txt"
     path.write_text("0 1\n1 2\n2 3\n3 4\n")

@@ -73,7 +73,8 @@ class GraphBoltFolder:
         widths = widths_of(features, nodes)
         labels = self._labels(sets, nodes)
         classes = sets.classes or (widths.classes if labels is None else class_count(labels))
-        unused = (*widths.unused, *self._unread(), *sets.unused)
+        twice = contents_of(features).labels if labels is not None else None
+        unused = (*widths.unused, *([twice] if twice else ()), *self._unread(), *sets.unused)
         where = str(self._edges().file("path"))
         return build_csr(
             table[0], table[1], nodes, name, features=widths.features, classes=classes, ignored=unused, where=where
@@ -192,13 +193,19 @@ class GraphBoltFolder:
         labels = np.full(nodes, -1, np.int64)
         for part, file in sets.labels.items():
             ids, given = _ids(sets.ids[part]), whole_row(str(file), read_npy(file))
-            if ids.size != given.size:
-                raise FileError(f"{file}: {given.size} labels for {ids.size} nodes in {sets.ids[part].name}")
-            mask_of(str(sets.ids[part]), ids, nodes)
+            where = str(sets.ids[part])
+            count = np.count_nonzero(mask_of(where, ids, nodes))
+            if ids.dtype.kind == "b" and given.size == nodes:
+                given = given[ids]
+            if count != given.size:
+                raise FileError(f"{file}: {given.size} labels for {count} nodes in {sets.ids[part].name}")
             labels[ids] = given
         return labels
 
 
 def _ids(file: Path) -> AnyArray:
+    """Node numbers, or a mask as it stands."""
     found = read_npy(file)
+    if found.dtype.kind == "b" and found.ndim == 1:
+        return found
     return whole_row(str(file), found if found.size else np.empty(0, np.int64))

@@ -1,9 +1,9 @@
 """The Illinois Graph Benchmark's papers: `paper__cites__paper/edge_index.npy` and `paper/node_*.npy`.
 
 `edge_index.npy` is [E, 2], `node_feat.npy` [N, F], `node_label_19.npy` and `node_label_2K.npy` [N], whole numbers
-stored as floats; all may also lie in one folder. The files hold no split: the project's own loader trains the first
-60 % of the nodes, validates the next 20 % and tests the rest. Khatua et al., "IGB" (2023); format: igb/dataloader.py of
-the project.
+stored as floats; all may also lie in one folder. Where no other file holds a split, the rule of the project's own
+loader counts: the first 60 % of the nodes train, the next 20 % validate, the rest test. Khatua et al., "IGB" (2023);
+format: igb/dataloader.py of the project.
 """
 
 from __future__ import annotations
@@ -19,19 +19,21 @@ from gcnsim.graph.build import build_csr
 from gcnsim.graph.csr import Graph
 from gcnsim.graph.formats.array_sources import NpyFiles
 from gcnsim.graph.formats.arrays import npy_shape, read_npy, whole_numbers
+from gcnsim.graph.formats.contents import contents_of
 from gcnsim.graph.formats.layouts.closed import refuse_kinds
 from gcnsim.graph.formats.node_arrays import Found, node_arrays
 from gcnsim.graph.formats.npz import widths_of
 from gcnsim.graph.formats.size import Size
 from gcnsim.ids import AnyArray
 
-_EDGES, _FEATURES, _LABELS = "edge_index.npy", "node_feat.npy", ("node_label_19.npy", "node_label_2K.npy")
+_EDGES, _LABELS = "edge_index.npy", ("node_label_19.npy", "node_label_2K.npy")
 _TRAIN, _VAL = 0.6, 0.2
 
 
 @dataclass(frozen=True, slots=True)
 class IgbFolder:
-    """nodes: what the papers have, as arrays; edges: the file of the citations; unused: labels of other classes."""
+    """nodes: what the papers have, as arrays; edges: the file of the citations; unused: labels of other classes, and
+    what lies beside."""
 
     nodes: NpyFiles
     edges: Path
@@ -45,7 +47,7 @@ class IgbFolder:
         """
         for home in (folder, folder / "processed"):
             cites, papers = home / "paper__cites__paper" / _EDGES, home / "paper"
-            if cites.is_file() and (papers / _FEATURES).is_file():
+            if cites.is_file() and papers.is_dir():
                 kinds = {
                     kind for item in home.iterdir() if (item / _EDGES).is_file() for kind in item.name.split("__")[::2]
                 }
@@ -58,10 +60,14 @@ class IgbFolder:
 
     @classmethod
     def _of(cls, folder: Path, papers: Path, cites: Path) -> IgbFolder:
+        there = NpyFiles.in_folder(papers).files
+        held = {name: path for name, path in there.items() if path not in (cites, *(papers / name for name in _LABELS))}
         labels = [papers / name for name in _LABELS if (papers / name).is_file()]
-        files = {"node_feat": papers / _FEATURES} | ({"node_label": labels[0]} if labels else {})
-        there = {name: path for name, path in files.items() if path.is_file()}
-        return cls(NpyFiles(folder, there), cites, tuple(path.stem for path in labels[1:]))
+        files = ({"node_label": labels[0]} if labels else {}) | held
+        known = contents_of(NpyFiles(folder, files))
+        unused = (*(path.stem for path in labels[1:]), *known.unknown)
+        used = {name: path for name, path in files.items() if name not in known.unknown}
+        return cls(NpyFiles(folder, used), cites, unused)
 
     def graph(self, name: str) -> Graph:
         """The citations; the nodes are as many as there are rows of features or labels."""
@@ -76,6 +82,8 @@ class IgbFolder:
     def arrays(self, nodes: int, wanted: Collection[str]) -> Found:
         """Features and labels; the split is the loader's rule."""
         found = node_arrays(self.nodes, nodes, wanted)
+        if contents_of(self.nodes).split:
+            return found
         train, val = int(nodes * _TRAIN), int(nodes * _VAL)
         place = np.arange(nodes)
         masks: dict[str, AnyArray] = {
@@ -89,14 +97,15 @@ class IgbFolder:
     def size(self, *, features: bool) -> Size:
         """From headers."""
         edges = npy_shape(self.edges)
-        wanted = ["node_label", *(["node_feat"] if features else [])]
+        held = contents_of(self.nodes)
         rows = self._rows()
-        loaded = sum(self.nodes.nbytes(key) for key in wanted)
+        loaded = sum(self.nodes.nbytes(key) for key in (held.labels, held.features if features else None) if key)
         return Size(rows[0] if rows else 2 * edges[0], 2 * edges[0] if edges else 0, loaded)
 
     def _rows(self) -> list[int]:
         """Of features and of labels, as far as they are there."""
-        return [shape[0] for shape in map(self.nodes.shape, self.nodes.names()) if shape]
+        held = contents_of(self.nodes)
+        return [shape[0] for key in (held.features, held.labels) if key and (shape := self.nodes.shape(key))]
 
     def _table(self) -> AnyArray:
         """The citations, [E, 2] whatever their number."""

@@ -95,6 +95,58 @@ def test_what_a_folder_holds_beside_is_named(tmp_path: Path) -> None:
     assert load_graph(folder).cleaning.ignored == ("edge weight (numpy)",)
 
 
+def test_papers_of_igb_may_lack_features_or_call_them_otherwise(tmp_path: Path) -> None:
+    papers = write_igb(tmp_path / "igb") / "processed" / "paper"
+    (papers / "node_feat.npy").rename(papers / "feature.npy")
+    assert load_graph(tmp_path / "igb").features == FEATURES.shape[1]
+    (papers / "feature.npy").unlink()
+    found = load_graph(tmp_path / "igb")
+    assert (found.nodes, found.features, found.classes) == (NODES, None, 2)
+
+
+def test_a_split_beside_the_papers_of_igb_goes_before_its_rule(tmp_path: Path) -> None:
+    papers = write_igb(tmp_path / "igb") / "processed" / "paper"
+    np.save(papers / "paper_id_index_mapping.npy", np.zeros(3))
+    for name, nodes in zip(("test", "train", "val"), SPLIT.values(), strict=True):
+        np.save(papers / f"{name}_mask.npy", np.isin(np.arange(NODES), nodes))
+    held = read_nodes(tmp_path / "igb", NODES)
+    assert held.masks is not None
+    assert [np.flatnonzero(mask).tolist() for mask in held.masks] == [
+        SPLIT[part] for part in ("valid", "test", "train")
+    ]
+    assert held.notes == ()
+    assert load_graph(tmp_path / "igb").cleaning.ignored == ("paper_id_index_mapping",)
+
+
+def test_sets_of_graphbolt_may_be_masks_but_name_no_node_twice(tmp_path: Path) -> None:
+    folder = write_graphbolt(tmp_path / "bolt")
+    ids = np.load(folder / "set" / "train.npy")
+    plain = read_nodes(folder, NODES)
+    np.save(folder / "set" / "train.npy", np.isin(np.arange(NODES), ids))
+    masks = read_nodes(folder, NODES)
+    assert plain.masks is not None
+    assert masks.masks is not None
+    assert plain.labels is not None
+    assert masks.labels is not None
+    assert np.array_equal(plain.masks[0], masks.masks[0])
+    assert np.array_equal(plain.labels, masks.labels)
+    np.save(folder / "set" / "train.npy", np.isin(np.arange(NODES), ids).astype(int))
+    _refused(folder, "train.npy holds a node number more than once; each is allowed once (a mask has bool values")
+    np.save(folder / "set" / "train.npy", np.append(ids[1:], ids[1]))
+    _refused(folder, "train.npy holds a node number more than once; each is allowed once")
+    np.save(folder / "set" / "train.npy", np.ones(NODES + 1, bool))
+    _refused(folder, f"train.npy is bool[{NODES + 1}]; a mask needs [{NODES}]")
+
+
+def test_labels_of_graphbolt_beside_those_of_its_task_are_named(tmp_path: Path) -> None:
+    folder = write_graphbolt(tmp_path / "bolt")
+    said = (folder / "metadata.yaml").read_text()
+    more = "feature_data:\n  - {domain: node, name: label, format: numpy, path: data/label.npy}\n"
+    (folder / "metadata.yaml").write_text(said.replace("feature_data:\n", more))
+    np.save(folder / "data" / "label.npy", LABELS)
+    assert load_graph(folder).cleaning.ignored == ("label",)
+
+
 def test_a_rule_of_the_split_that_no_file_holds_is_a_note(tmp_path: Path) -> None:
     held = read_nodes(write_igb(tmp_path / "igb"), NODES)
     assert held.notes == (
