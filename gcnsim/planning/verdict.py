@@ -47,8 +47,9 @@ def verdict(chosen: tuple[Estimate, float | None], *, several: bool) -> str:
     text = f"Use {setting_text(scenario.method)}{where}: {time}"
     if baseline is not None and not scenario.method.baseline:
         epochs = "" if estimate.result.per_epoch == 1 else " per epoch"
+        there = " on the same machine" if several else ""
         times = baseline / estimate.epoch_s
-        text += f", {times:.2g} times as fast as full-graph training{epochs}"
+        text += f", {times:.2g} times as fast as full-graph training{epochs}{there}"
     if estimate.result.fits is False:
         text += "; it does not fit the GPUs' memory"
     return f"{text}."
