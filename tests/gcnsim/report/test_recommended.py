@@ -62,8 +62,8 @@ def test_what_became_of_the_settings_adds_up(target: str) -> None:
 
 
 def test_a_budget_that_only_what_is_too_large_keeps_says_so() -> None:
-    """16 GB of a T4 do not hold ogbn-products; two L4 of an hour that costs more do."""
-    asked = {"dataset": "ogbn-products", "device": ["t4", "l4"], "gpus": [1], "method": ["full-graph"]}
+    """16 GB of a T4 do not hold ogbn-products, and an hour of an L4 costs more."""
+    asked: dict[str, Any] = {"dataset": "ogbn-products", "device": ["t4", "l4"], "gpus": [1], "method": ["full-graph"]}
     answer = gcnsim.recommend(**asked, budget="0.6USD/h", iterations=4, processes=1)
     assert answer.payload["search"]["too_large"] > 0
     assert "fits the GPUs' memory and costs 0.6 USD an hour or less" in answer.payload["verdict"]
