@@ -13,7 +13,7 @@ from gcnsim.capacity.search import Option, excess_of
 from gcnsim.errors import plural
 from gcnsim.hardware import PriceBook
 from gcnsim.planning import Rule, StudyCache, rent_of
-from gcnsim.planning.steps import Move, possible_moves, useless
+from gcnsim.planning.steps import Move, pointless, possible_moves, useless
 from gcnsim.results import AssumptionEffect, Change, Missed, OtherRule
 from gcnsim.uncertainty import PARTITION, WORKLOAD
 
@@ -30,7 +30,7 @@ def missed(
     """How close the setting of the best chance comes, and what would raise it: its single changes, the best chance
     first, another rule (others), or a measurement of what is assumed."""
     excess = excess_of(closest, goal)
-    moves = possible_moves(studies, closest.scenario, rule, ())
+    moves = possible_moves(studies, closest.scenario, rule, {each.knob for each in pointless(closest.scenario)})
     studies.prepare([closest.scenario, *(each.scenario for each in moves if each.knob == "tau")])
     even = any(each.even for each in moves)
     none = useless(studies, closest.scenario, moves)

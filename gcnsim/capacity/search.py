@@ -188,6 +188,7 @@ def search(
     options = _simulated(studies, possible, goal, on_batch)
     if not any(each.meets(goal) for each in options):
         options += _closest(studies, [each for each in held if each not in possible], goal, options)
+    within = sum(each.setting in possible for each in options)
     return Search(
         tuple(options),
         tuple(held),
@@ -197,8 +198,8 @@ def search(
         refused=refused,
         too_large=len(counted) - len(held),
         unpriced=len(known) - len(counted),
-        missed=len(held) - len(possible),
-        beaten=len(possible) - sum(each.setting in possible for each in options),
+        missed=len(held) - len(possible) - (len(options) - within),
+        beaten=len(possible) - within,
     )
 
 

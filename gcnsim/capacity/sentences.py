@@ -55,7 +55,8 @@ def verdict(point: PointReport, goal: Goal, found: SearchReport, *, met: bool) -
     if row.fits is False:
         return f"{none} fits the GPUs' memory; the closest is {point.name}: {about}."
     if not goal.uncertain:
-        return f"{none} costs {' and '.join(goal.words)} or less; the closest is {point.name}: {about}."
+        held = "fits the GPUs' memory and " if found.too_large else ""
+        return f"{none} {held}costs {' and '.join(goal.words)} or less; the closest is {point.name}: {about}."
     paid = f" for {goal.words[-1]} or less" if goal.per_hour is not None and goal.most_cost is None else ""
     sure = f"meets {goal.targets}{paid} with a chance of {percent(goal.confidence)}"
     if point.chance == 0.0:

@@ -42,14 +42,15 @@ def _nvlink(machine: Machine) -> str | None:
     given = machine.spec.nvlink
     if not given:
         return None
-    rates = [each.nvlink for each in machine.devices or (machine.device,)]
-    known = [each.value for each in rates if each is not None]
-    name, text = machine.device.name, _gigabytes(given)
-    if len(known) < len(rates):
-        if is_file(name) or machine.device.name not in devices():
+    rates = {each.name: each.nvlink for each in machine.devices or (machine.device,)}
+    text, known = _gigabytes(given), {name: rate.value for name, rate in rates.items() if rate is not None}
+    without = [name for name in rates if name not in known]
+    if without:
+        if any(is_file(name) or name not in devices() for name in without):
             return None
-        return f"cluster.nvlink: {text}, but the catalogue knows no NVLink of {name}"
-    has = min(known)
+        return f"cluster.nvlink: {text}, but the catalogue knows no NVLink of {', '.join(without)}"
+    name = min(known, key=lambda each: known[each])
+    has = known[name]
     if given <= SLACK * has:
         return None
     return f"cluster.nvlink: {text} is more than {name} has in one direction ({_gigabytes(has)}): {_why(given / has)}"

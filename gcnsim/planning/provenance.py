@@ -141,7 +141,8 @@ def _device(machine: Machine) -> str:
     held = ", ".join(f"{count} x {title}" for title, count in titles.items())
     own = [name for name in dict.fromkeys(cluster.devices or (cluster.device,)) if is_file(name)]
     files = "".join(f"; {name} (SHA-256 {content_hash(name)[:12]})" for name in own)
-    return f"{held}, {plural(cluster.servers, 'server')} of {cluster.gpus_per_server}; figures: {kinds}{files}"
+    servers = f"{plural(cluster.servers, 'server')} of {min(cluster.gpus, cluster.gpus_per_server)}"
+    return f"{held}, {servers}; figures: {kinds}{files}"
 
 
 def _warnings(studies: StudyCache, scenario: Scenario, estimates: Sequence[Estimate]) -> Iterator[str]:

@@ -77,7 +77,7 @@ def next_steps(
     """A step of each knob from `scenario`, the most useful first, those that do not fit last, and the knobs without
     effect; a step that nothing allows is left out, and one to parts that are known from another source.
     """
-    idle = list(_pointless(scenario))
+    idle = list(pointless(scenario))
     moves = possible_moves(studies, scenario, rule, {each.knob for each in idle})
     # The estimate does not see what another iteration of slack brings, nor how many iterations an epoch has.
     unseen = ("tau", KNOB, "gpus") if scenario.method.mini_batches else ("tau",)
@@ -167,7 +167,7 @@ def possible_moves(studies: StudyCache, scenario: Scenario, rule: Rule, idle: Co
     ]
 
 
-def _pointless(scenario: Scenario) -> Iterator[NoEffect]:
+def pointless(scenario: Scenario) -> Iterator[NoEffect]:
     """Knobs that cannot matter, whatever their value."""
     cluster = scenario.cluster
     if cluster.servers == 1:
@@ -219,12 +219,13 @@ def _even_training(studies: StudyCache, scenario: Scenario) -> Iterator[Move]:
 
 
 def one_server_more(scenario: Scenario) -> Scenario | None:
-    """The scenario with a server more; None where its cluster or its workload is for just so many workers."""
-    cluster = scenario.cluster
+    """The scenario with a server more, or where its last server holds fewer GPUs than others, with that one full; None
+    where its cluster or its workload is for just so many workers."""
+    cluster, of_one = scenario.cluster, scenario.cluster.gpus_per_server
     if scenario.partition.file is not None or cluster.devices is not None or scenario.workload.trace is not None:
         return None
     try:
-        return replace(scenario, cluster=replace(cluster, gpus=cluster.gpus + cluster.gpus_per_server))
+        return replace(scenario, cluster=replace(cluster, gpus=(cluster.gpus // of_one + 1) * of_one))
     except ScenarioError:
         return None
 

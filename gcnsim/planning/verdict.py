@@ -47,7 +47,8 @@ def verdict(chosen: tuple[Estimate, float | None], *, several: bool) -> str:
     text = f"Use {setting_text(scenario.method)}{where}: {time}"
     if baseline is not None and not scenario.method.baseline:
         epochs = "" if estimate.result.per_epoch == 1 else " per epoch"
-        text += f", {times_as_fast(baseline / estimate.epoch_s)} full-graph training{epochs}"
+        there = " on the same machine" if several else ""
+        text += f", {times_as_fast(baseline / estimate.epoch_s)} full-graph training{epochs}{there}"
     if estimate.result.fits is False:
         text += "; it does not fit the GPUs' memory"
     return f"{text}."

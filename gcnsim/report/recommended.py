@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from gcnsim.errors import plural
 from gcnsim.report.answer.provenance import plain
-from gcnsim.report.answer.sentences import money
+from gcnsim.report.answer.sentences import money, saved_range
 from gcnsim.report.page.templates import rendered
 from gcnsim.results import NO_RANGE, Advice, AssumptionEffect, Missed, OtherRule, PointReport
 from gcnsim.terminal.tables import aligned
@@ -29,9 +29,9 @@ def render_recommended(advice: Advice, width: int | None = None) -> str:
     lines += _wrapped(advice.verdict, width)
     lines += ["", *_pairs(reasons(advice), width)]
     if advice.missed is not None and advice.missed.changes:
-        lines += ["", *_changes(advice.missed)]
+        lines += ["", *_changes(advice.missed, _uncertain(advice))]
     lines += ["", *_front(advice)]
-    lines += ["", *_tornado(advice)]
+    lines += ["", *moved] if (moved := _tornado(advice)) else []
     if advice.other_rules:
         lines += ["", "By another rule of what may be recommended (same machine)", *_other_rules(advice)]
     if advice.provenance.warnings:
@@ -154,14 +154,14 @@ def _point(point: PointReport, times: float, chosen: bool, uncertain: bool) -> t
     )
 
 
-def _changes(missed: Missed) -> list[str]:
-    """Single changes of the closest setting, the most useful first."""
+def _changes(missed: Missed, uncertain: bool) -> list[str]:
+    """Single changes of the closest setting, the most useful first; uncertain: whether there is a chance to name."""
     rows = [
         (
             plain(each.knob),
             plain(f"{each.start} -> {each.end}"),
             f"{time_text(each.iteration_s)} per iteration",
-            "" if each.chance is None else f"{percent(each.chance)} chance",
+            f"{percent(each.chance)} chance" if uncertain and each.chance is not None else "",
             "meets the goal" if each.meets else "",
         )
         for each in missed.changes
@@ -170,21 +170,24 @@ def _changes(missed: Missed) -> list[str]:
 
 
 def _tornado(advice: Advice) -> list[str]:
-    """Knobs and assumptions together, those that move the time most first."""
+    """Knobs and assumptions together, those that move the time most first, the ends in the order of their times; what
+    moves it by less than is printed is left out."""
     work = advice.choice.iterations
     found = [
         (each.seconds_low, each.seconds_high, "knob", each.knob, f"{each.low} .. {each.high}") for each in advice.knobs
     ]
     most = sorted(advice.assumptions, key=_span, reverse=True)[:MOST_ASSUMPTIONS]
     for one in most:
-        low, high = sorted((one.iteration_s_low * work, one.iteration_s_high * work))
-        found.append((low, high, "assumed", one.name, f"{one.low} .. {one.high}"))
+        ends = ((one.iteration_s_low * work, one.low), (one.iteration_s_high * work, one.high))
+        (low, short), (high, long) = sorted(ends, key=lambda each: each[0])
+        found.append((low, high, "assumed", one.name, f"{short} .. {long}"))
+    found = [each for each in found if time_text(each[0]) != time_text(each[1])]
     found.sort(key=lambda each: each[0] / each[1])
     rows = [
         (kind, plain(name), f"{time_text(low)} to {time_text(high)}", plain(ends))
         for low, high, kind, name, ends in found
     ]
-    return ["What moves the time, each alone", *aligned(rows, left=4, indent=2)]
+    return ["What moves the time, each alone", *aligned(rows, left=4, indent=2)] if rows else []
 
 
 def _span(effect: AssumptionEffect) -> float:
@@ -206,10 +209,7 @@ def _saved(rule: OtherRule) -> str:
     """How much shorter or longer than the choice: the 90 % interval."""
     if rule.shorter_low is None or rule.shorter_high is None:
         return f"{100 * abs(rule.shorter):.0f} % {'shorter' if rule.shorter > 0 else 'longer'}"
-    low, high = 100 * rule.shorter_low, 100 * rule.shorter_high
-    if high <= 0:
-        return f"{-high:.0f} to {-low:.0f} % longer"
-    return f"{low:.0f} to {high:.0f} % shorter"
+    return saved_range(rule.shorter_low, rule.shorter_high)
 
 
 def _pairs(pairs: Sequence[tuple[str, str]], width: int) -> list[str]:

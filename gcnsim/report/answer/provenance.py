@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from gcnsim.report.answer.rows import labels_of
+from gcnsim.report.answer.rows import labels_of, varies
 from gcnsim.results import Assumed, AssumptionEffect, Row, SimulationReport, TargetRow, WhatIf, to_plain
 from gcnsim.units import format_seconds, range_text
 
@@ -65,6 +65,8 @@ def provenance_of(answer: WhatIf | SimulationReport) -> list[tuple[str, str]]:
     told = to_plain(answer.provenance)
     graph = told["graph"]
     pairs = told | {"graph": f"{graph['text']} ({graph['kind']})"}
+    if isinstance(answer, WhatIf) and any(varies(answer.rows, key) for key in ("gpus", "device", "host")):
+        pairs["device"] = f"of several machines the first asked for: {told['device']}"
     max_wait = answer.provenance.max_wait
     if max_wait is not None:
         about, given = format_seconds(max_wait.expected_s), format_seconds(max_wait.max_wait_s)

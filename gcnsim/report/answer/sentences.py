@@ -140,7 +140,16 @@ def limit_text(row: Row) -> str:
     more = "" if whole <= share + PRECISION else f", {_percent(whole)} without all of its kind"
     if whole <= CLOSE:
         more += ", since other work beside it takes nearly as long"
+    if waits_longer(row):
+        waits = _percent(row.exposed_comm_s / row.iteration_s)
+        more += f"; it waits for communication for {waits}, but for several resources, each of which brings less"
     return plain(f"{row.limited_by}: {_percent(share)} shorter without it{more}")
+
+
+def waits_longer(row: Row) -> bool:
+    """Whether GPU compute limits a row that waits longer for communication than it computes: no single link brings as
+    much as GPU compute, though all links together would."""
+    return row.limited_by_kind == "compute" and bool(row.limited_by_share) and row.exposed_comm_s > row.compute_s
 
 
 def straggler_of(answer: WhatIf) -> str:
@@ -223,6 +232,18 @@ def change_of(step: Step) -> str:
         return APART if sure else f"{APART} ({_end(low)} to {_end(high)})"
     ends = sorted((abs(low), abs(high)))
     return f"{_percent(abs(gain))} {_way(gain)} ({_percent(ends[0]).removesuffix(' %')} to {_percent(ends[1])})"
+
+
+def saved_range(low: float, high: float) -> str:
+    """What a change may save, between two shares of the time.
+
+    >>> saved_range(0.08, 0.16), saved_range(-0.02, 0.05)
+    ('8.0 to 16 % shorter', '2.0 % longer to 5.0 % shorter')
+    """
+    if low < 0 < high:
+        return f"{_end(low)} to {_end(high)}"
+    ends = sorted((abs(low), abs(high)))
+    return f"{_percent(ends[0]).removesuffix(' %')} to {_percent(ends[1])} {_way(low + high)}"
 
 
 def _end(gain: float) -> str:

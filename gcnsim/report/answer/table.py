@@ -9,14 +9,14 @@ from __future__ import annotations
 import io
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from gcnsim.errors import plural
 from gcnsim.report.answer import provenance, sentences
-from gcnsim.report.answer.columns import MEANINGS, SHOWN, checked, columns_of, silent_costs
+from gcnsim.report.answer.columns import MACHINE, MEANINGS, SHOWN, checked, columns_of, silent_costs
 from gcnsim.report.answer.layout import Layout, cut, laid_out, lines_of, needed
-from gcnsim.report.answer.rows import checked_order, shown_rows
+from gcnsim.report.answer.rows import checked_order, shown_rows, varies
 from gcnsim.report.figures.tornado import tornado_data, tornado_lines
 from gcnsim.results import NO_RANGE, Row, WhatIf
 from gcnsim.terminal.screen import shown
@@ -144,9 +144,20 @@ def _print_results(console: Console, answer: WhatIf, rows: Sequence[Row], keys: 
         _print_line(console, f"  ({more}; --top N prints as many as you like, --csv writes all)", "dim")
     if any(row.iteration_s_low is None for row in rows):
         _print_line(console, f"  (no 90 % range: {NO_RANGE})", "dim")
+    shown_keys = {column.key for column in layout.columns}
+    for note in _notes(answer, rows, shown_keys):
+        _print_line(console, cut(f"  ({note})", console.width), "dim")
     if layout.left_out:
         _print_line(console, cut(f"  (no room for {', '.join(layout.left_out)}; see --wide)", console.width), "dim")
     console.print()
+
+
+def _notes(answer: WhatIf, rows: Sequence[Row], keys: Collection[str]) -> Iterator[str]:
+    """What a reader would take for a contradiction between the columns `keys` of these rows."""
+    if "speedup_vs_full_graph" in keys and any(varies(answer.rows, key) for key in MACHINE):
+        yield "speed-up: over full-graph training on the same machine"
+    if {"shares", "limited_by"} <= set(keys) and any(sentences.waits_longer(row) for row in rows):
+        yield "GPU compute limits where each link alone brings less, though waiting for them all takes longer"
 
 
 def _print_line(console: Console, line: str, style: str) -> None:

@@ -25,6 +25,14 @@ P4D = {"host": "p4d.24xlarge", "device": "a100-40", "bandwidth": "400Gbps"}
         ({"device": "h100", "nvlink": "9000GB/s"}, ("more than h100 has", "added?")),
         ({"device": "a100-80", "nvlink": "2400GB/s"}, ("GB/s) for bits",)),
         ({"device": "t4", "nvlink": "50GB/s"}, ("knows no NVLink of t4",)),
+        (
+            {"gpus": 4, "gpus_per_server": 2, "devices": ["a100-80", "rtx-4090"], "nvlink": "300GB/s"},
+            ("knows no NVLink of rtx-4090",),
+        ),
+        (
+            {"gpus": 4, "gpus_per_server": 2, "devices": ["h100", "v100-16"], "nvlink": "300GB/s"},
+            ("more than v100-16 has",),
+        ),
         ({"device": "t4", "bandwidth": "3200Gbps"}, ("one adapter carries (400Gbps", "all adapters of an instance")),
         ({"device": "t4", "bandwidth": "100GB/s"}, ("100 GB/s for 100 Gbps?",)),
         ({"device": "h100", "bandwidth": "6400Gbps"}, ("8 adapters carry, one a GPU",)),

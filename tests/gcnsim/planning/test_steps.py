@@ -9,7 +9,7 @@ import pytest
 
 from gcnsim.planning import Rule, StudyCache, next_steps
 from gcnsim.planning.candidate import central
-from gcnsim.planning.steps import Move, _moves, _pointless, possible_moves
+from gcnsim.planning.steps import Move, _moves, one_server_more, pointless, possible_moves
 from gcnsim.planning.studied import PRECISION
 from gcnsim.results import NoEffect, Step
 from gcnsim.scenario import Scenario, from_mapping
@@ -110,7 +110,7 @@ def test_where_nothing_is_drawn_cores_of_the_host_do_not_matter() -> None:
 
 def test_workers_on_cores_and_mini_batches_may_need_them() -> None:
     cores = scenario({"name": "pipegcn"}, gpus=2, device="cpu-core")
-    assert "host cores" not in {each.knob for each in _pointless(cores)}
+    assert "host cores" not in {each.knob for each in pointless(cores)}
     _, steps, idle = stepped(scenario({"name": "dgl"}, gpus=2, gpus_per_server=2), "dgl")
     assert idle.get("host cores") != "nothing is sampled, so the GPUs wait for no CPU"
     assert "gpus" not in steps.keys() | idle.keys(), "a second server cannot hold the graph too"
@@ -193,3 +193,11 @@ def test_what_can_be_told_apart_nowhere_has_no_effect() -> None:
         slight = abs(step.gain) < 0.01 and not step.distinguishable and max(-step.gain_low, step.gain_high) < 0.05
         assert not slight, step.knob
     assert any("cannot be told apart" in why for why in idle.values())
+
+
+@pytest.mark.parametrize(("gpus", "of_one", "more"), [(1, 2, 2), (4, 8, 8), (7, 2, 8), (8, 8, 16), (3, 1, 4)])
+def test_a_step_of_gpus_fills_the_last_server_first(gpus: int, of_one: int, more: int) -> None:
+    base = scenario({"name": "pipegcn"}, gpus=gpus, gpus_per_server=of_one)
+    after = one_server_more(base)
+    assert after is not None
+    assert after.cluster.gpus == more

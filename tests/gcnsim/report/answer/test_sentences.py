@@ -112,3 +112,15 @@ def test_of_several_machines_the_sources_name_none(answered: dict[str, Any]) -> 
     assert sentences.sources_of(answer_of(answered))[1].clauses[0] == "6 x NVIDIA T4, 3 servers of 2"
     answered["results"][0]["gpus"] = 8
     assert sentences.sources_of(answer_of(answered))[1].clauses[0] == "figures: assumed"
+
+
+def test_a_limit_that_the_shares_seem_to_deny_is_explained(answered: dict[str, Any]) -> None:
+    row = replace(
+        answer_of(answered).recommendation.row,
+        limited_by="GPU compute of all workers", limited_by_kind="compute", limited_by_share=0.3,
+        limited_by_kind_share=0.3, compute_s=0.4, exposed_comm_s=0.6, iteration_s=1.0,
+    )  # fmt: skip
+    told = sentences.limit_text(row)
+    assert told.endswith("it waits for communication for 60 %, but for several resources, each of which brings less")
+    assert "waits" not in sentences.limit_text(replace(row, compute_s=0.7, exposed_comm_s=0.3))
+    assert "waits" not in sentences.limit_text(replace(row, limited_by_kind="nic"))

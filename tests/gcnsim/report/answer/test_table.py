@@ -179,3 +179,20 @@ def test_of_many_rows_ten_are_printed_and_the_others_counted(answered: dict[str,
     assert "  (3 more rows; --top N prints as many as you like, --csv writes all)" in lines
     assert sum(line.startswith("* ") for line in lines) == 1
     assert "more row" not in render_table(many, 120, color=False, top=13)
+
+
+def test_of_several_machines_it_says_what_the_speed_up_is_over(answered: dict[str, Any]) -> None:
+    note = "(speed-up: over full-graph training on the same machine)"
+    assert note not in render_table(answer_of(answered), 140, color=False)
+    answered["results"][0]["gpus"] = 8
+    assert note in render_table(answer_of(answered), 140, color=False)
+
+
+def test_a_row_that_waits_longer_than_it_computes_has_a_note(answered: dict[str, Any]) -> None:
+    note = "GPU compute limits where each link alone brings less"
+    row = answered["results"][0]
+    row["limited_by"] = {"text": "GPU compute of all workers", "kind": "compute", "share": 0.2, "kind_share": 0.2}
+    assert row["exposed_comm_s"] > row["compute_s"]
+    assert note in render_table(answer_of(answered), 140, color=False)
+    row["limited_by"] |= {"kind": "nic"}
+    assert note not in render_table(answer_of(answered), 140, color=False)
