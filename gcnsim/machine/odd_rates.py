@@ -1,5 +1,6 @@
 """Rates above what a device, an instance or a link has: allowed, since one may ask for what there is not yet, but named
-with the mix-up that is likeliest: both directions added, all adapters added, bytes taken for bits.
+with the mix-up that is likeliest: both directions added, all adapters added, bytes taken for bits. And devices that an
+instance is not sold with.
 """
 
 from __future__ import annotations
@@ -29,12 +30,23 @@ COMMON: Final = (1.0, 10.0, 25.0, 40.0, 50.0, 100.0, 200.0, 400.0)
 
 
 def rate_warnings(asked: Sequence[Scenario]) -> Iterator[str]:
-    """A line for each rate of the scenarios that is above what there is."""
+    """A line for each rate of the scenarios that is above what there is, and for a device in another one's instance."""
     for cluster in dict.fromkeys(each.cluster for each in asked):
         machine = resolve_machine(cluster)
         if machine.kind == "gpu":
-            yield from filter(None, (_nvlink(machine), _network(machine), _host_memory(machine)))
+            yield from filter(
+                None, (_other_device(machine), _nvlink(machine), _network(machine), _host_memory(machine))
+            )
         yield from _figures(cluster)
+
+
+def _other_device(machine: Machine) -> str | None:
+    """Of `cluster.host`; an instance whose devices are other ones than those asked for."""
+    host, asked = machine.host, {each.name for each in machine.devices or (machine.device,)}
+    if host.device is None or asked == {host.device}:
+        return None
+    names = ", ".join(sorted(asked))
+    return f"cluster.host: {host.name} is sold with {host.device}, not {names}: no such instance can be rented"
 
 
 def _nvlink(machine: Machine) -> str | None:

@@ -24,6 +24,7 @@ P4D = {"host": "p4d.24xlarge", "device": "a100-40", "bandwidth": "400Gbps"}
         ({"device": "v100-16", "nvlink": "300GB/s"}, ("150 GB/s", "both directions")),
         ({"device": "h100", "nvlink": "9000GB/s"}, ("more than h100 has", "added?")),
         ({"device": "a100-80", "nvlink": "2400GB/s"}, ("GB/s) for bits",)),
+        ({"host": "g6.12xlarge", "device": "t4", "gpus": 4, "gpus_per_server": 4}, ("sold with l4, not t4",)),
         ({"device": "t4", "nvlink": "50GB/s"}, ("knows no NVLink of t4",)),
         (
             {"gpus": 4, "gpus_per_server": 2, "devices": ["a100-80", "rtx-4090"], "nvlink": "300GB/s"},
