@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from gcnsim.errors import plural
 from gcnsim.report.answer.provenance import plain
-from gcnsim.report.answer.sentences import money
+from gcnsim.report.answer.sentences import money, saving
 from gcnsim.report.page.templates import rendered
 from gcnsim.results import NO_RANGE, Advice, AssumptionEffect, Missed, OtherRule, PointReport
 from gcnsim.terminal.tables import aligned
@@ -198,18 +198,21 @@ def _other_rules(advice: Advice) -> list[str]:
     for each in advice.other_rules:
         cost = "" if each.cost is None else f"{money(times * each.cost)} {currency}{of}"
         meets = "meets the goal" if advice.missed is not None and each.meets else ""
-        rows.append((each.option, plain(each.name), time_text(each.seconds), cost, _saved(each), meets))
+        rows.append((each.option, plain(each.name), time_text(each.seconds), cost, saved_by(each), meets))
     return aligned(rows, left=6, indent=2)
 
 
-def _saved(rule: OtherRule) -> str:
+def saved_by(rule: OtherRule) -> str:
     """How much shorter or longer than the choice: the 90 % interval."""
-    if rule.shorter_low is None or rule.shorter_high is None:
-        return f"{100 * abs(rule.shorter):.0f} % {'shorter' if rule.shorter > 0 else 'longer'}"
-    low, high = 100 * rule.shorter_low, 100 * rule.shorter_high
-    if high <= 0:
-        return f"{-high:.0f} to {-low:.0f} % longer"
-    return f"{low:.0f} to {high:.0f} % shorter"
+    low, high = rule.shorter_low, rule.shorter_high
+    if low is None or high is None:
+        return saving(rule.shorter)
+    if low == high:
+        return saving(low)
+    if low < 0 < high:
+        return f"{saving(low)} to {saving(high)}"
+    first, last = sorted((abs(low), abs(high)))
+    return f"{100 * first:.0f} to {100 * last:.0f} % {'longer' if high <= 0 else 'shorter'}"
 
 
 def _pairs(pairs: Sequence[tuple[str, str]], width: int) -> list[str]:

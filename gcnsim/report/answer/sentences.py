@@ -220,13 +220,13 @@ def change_of(step: Step) -> str:
         return f"{_percent(abs(gain))} {_way(gain)}"
     if not step.distinguishable:
         sure = max(abs(low), abs(high)) < PRECISION
-        return APART if sure else f"{APART} ({_end(low)} to {_end(high)})"
+        return APART if sure else f"{APART} ({saving(low)} to {saving(high)})"
     ends = sorted((abs(low), abs(high)))
     return f"{_percent(abs(gain))} {_way(gain)} ({_percent(ends[0]).removesuffix(' %')} to {_percent(ends[1])})"
 
 
-def _end(gain: float) -> str:
-    """One end of what a step may bring: `9.2 % longer`, `24 % shorter`, `the same`."""
+def saving(gain: float) -> str:
+    """A share of a time that is saved, in words: `9.2 % longer`, `24 % shorter`, `the same`."""
     return "the same" if abs(gain) < 0.0005 else f"{_percent(abs(gain))} {_way(gain)}"
 
 
