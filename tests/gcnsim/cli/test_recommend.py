@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -94,6 +95,15 @@ def test_a_setting_that_meets_the_target_in_half_the_draws_is_not_recommended(
     surer = answer(capsys, *EXACT, "1.6s")
     assert surer["choice"]["meets"]
     assert surer["choice"]["chance"] >= 0.9
+
+
+def test_settings_that_miss_and_are_simulated_as_the_closest_are_counted_once(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    search = answer(capsys, *EXACT, "0.3s")["search"]
+    parts = [int(each) for each in re.findall(r"(\d+) (?!of them|settings)[a-z]", search["text"])]
+    (twice,) = re.findall(r"\((\d+) of them to find the closest\)", search["text"])
+    assert sum(parts) - int(twice) == search["settings"]
 
 
 def test_a_small_chance_is_enough_where_that_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
