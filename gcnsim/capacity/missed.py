@@ -80,7 +80,7 @@ def _text(closest: Option, goal: Goal, excess: float) -> str:
     if not closest.fits:
         return f"{name_of(closest.scenario)} does not fit the GPUs' memory"
     if excess <= 1.0:
-        return f"at the stated values it meets the target, in {percent(closest.chance(goal))} of the draws too"
+        return f"at the stated values it meets the target, but in only {percent(closest.chance(goal))} of the draws"
     return f"at the stated values it is {excess:.3g} times the limit that it misses most ({', '.join(goal.words)})"
 
 

@@ -81,6 +81,8 @@ def search_report(found: Search, space: str, slower: int) -> SearchReport:
     told = [f"{count:,} {what}" for count, what in parts if count]
     of = "" if found.grid is None else f" of {found.grid:,}, picked by their bounds (Optuna)"
     settings = found.settings + slower
-    text = f"{plural(settings, 'setting')}{of}: {', '.join([*told, f'{simulated:,} simulated'])}"
+    twice = sum(count for count, _ in parts) + simulated - settings
+    closest = f" ({twice:,} of them to find the closest)" if twice > 0 else ""
+    text = f"{plural(settings, 'setting')}{of}: {', '.join([*told, f'{simulated:,} simulated{closest}'])}"
     counts = (found.same, found.refused, found.too_large, found.unpriced, found.missed, found.beaten)
     return SearchReport(space, settings, slower, *counts, simulated, text, found.grid)

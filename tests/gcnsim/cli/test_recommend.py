@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -85,6 +86,7 @@ def test_a_setting_that_meets_the_target_in_half_the_draws_is_not_recommended(
     assert not coin["choice"]["meets"]
     assert 0.4 < coin["choice"]["chance"] < 0.7
     assert coin["choice"]["seconds"] < 1.0
+    assert coin["missed"]["text"].startswith("at the stated values it meets the target, but in only ")
     assert f"{int(100 * coin['choice']['chance'])} % chance of meeting the 1.00 s target" in coin["verdict"]
     assert coin["verdict"].startswith("None of 4 settings on t4, a10g at 15Gbps, 2 to 4 GPUs meets ")
     lower = answer(capsys, *EXACT, "1s", "--confidence", "40%")
@@ -93,6 +95,15 @@ def test_a_setting_that_meets_the_target_in_half_the_draws_is_not_recommended(
     surer = answer(capsys, *EXACT, "1.6s")
     assert surer["choice"]["meets"]
     assert surer["choice"]["chance"] >= 0.9
+
+
+def test_settings_that_miss_and_are_simulated_as_the_closest_are_counted_once(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    search = answer(capsys, *EXACT, "0.3s")["search"]
+    parts = [int(each) for each in re.findall(r"(\d+) (?!of them|settings)[a-z]", search["text"])]
+    (twice,) = re.findall(r"\((\d+) of them to find the closest\)", search["text"])
+    assert sum(parts) - int(twice) == search["settings"]
 
 
 def test_a_small_chance_is_enough_where_that_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
