@@ -46,15 +46,13 @@ class Factors:
     joint: float64[draws], under every joint draw. alone: by assumption, at its low and its high end alone; `workload`
     where the workload leaves anything open. nominal_s: the estimate at the stated values. apart: float64[draws], what
     of `joint` no graph of a drawn schedule holds, since it is of other parts; ones where there is no such thing.
-    stated: as `joint`, with the paths between GPUs that are assumed, in the draws that have them; others: with each
-    other path, in the draws that have it.
+    others: as of each other path that may be between the GPUs, `joint` in the draws that have it.
     """
 
     joint: FloatArray
     alone: Mapping[str, tuple[float, float]]
     nominal_s: Seconds
     apart: FloatArray
-    stated: FloatArray
     others: tuple[Factors, ...] = ()
 
     def scaled(self, simulated_s: Seconds, factor: FloatArray | float) -> FloatArray:
@@ -115,7 +113,7 @@ def _of_figures(scenario: Scenario, accesses: Source, seed: int, own: BoolArray,
     joint = np.ones(draws)
     for name, pair in by_end.items():
         joint = joint * _between(pair, place_of(name, shared[name], seed, draws))
-    return Factors(joint, by_end, at_values, np.ones(draws), joint)
+    return Factors(joint, by_end, at_values, np.ones(draws))
 
 
 def _of_workload(scenario: Scenario, accesses: Source, likely_s: Seconds) -> tuple[float, float]:
@@ -169,7 +167,7 @@ def _at_every_draw(scenario: Scenario, accesses: Source, seed: int, own: BoolArr
         by_end[WORKLOAD] = _of_workload(scenario, accesses, nominal_s)
         apart = _between(by_end[WORKLOAD], position(WORKLOAD, seed, draws))
     joint[own] = every[:size] / nominal_s * apart[own]
-    return Factors(joint, by_end, nominal_s, apart, joint)
+    return Factors(joint, by_end, nominal_s, apart)
 
 
 def _estimated(left_open: LeftOpen, places: Mapping[str, FloatArray], draws: int) -> FloatArray:
