@@ -266,7 +266,9 @@ def check_fields(spec: Any, section: str) -> None:
         if found is None or (value is None and found[2]):
             continue
         rule = found[0]
-        if isinstance(rule, Named) and (name := rule.canonical(value)) != value:
+        # Looked up by name: to test for the protocol takes as long as all else here.
+        canonical = getattr(rule, "canonical", None)
+        if canonical is not None and (name := canonical(value)) != value:
             object.__setattr__(spec, item.name, value := name)
         rule.check(value, f"{section}.{item.name}")
 

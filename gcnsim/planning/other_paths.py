@@ -32,11 +32,10 @@ def estimated_times(studies: StudyCache, key: Key, left_open: Factors, seconds: 
     Estimates of synchronous schedules are up to 2.6 times the simulated time, and on one path more than on another: so
     a draw of another path is estimated from the simulation of that path.
     """
-    others = on_other_paths(key)
+    times, others = left_open.scaled(seconds, left_open.joint), on_other_paths(key)
     if not others:
-        return left_open.scaled(seconds, left_open.joint)
+        return times
     chosen = path_by_draw(list(others), studies.seed, left_open.joint.size)
-    times = left_open.scaled(seconds, left_open.stated)
     for place, (other, moved) in enumerate(zip(others.values(), left_open.others, strict=True)):
         scenario, order, even = other
         there = moved.scaled(studies.result(scenario, order, even=even).metrics.iteration_s, moved.joint)

@@ -122,10 +122,11 @@ class Steady:
         last = int(ends.shape[0]) - 1
         latest = max(0, last - self.least)
         earliest = min(max(self.warm_up, (last + 1) // 2, last - measured), latest)
-        closing = ends[:, self._closing].max(axis=1)
-        states = ends[earliest : latest + 1] - closing[earliest : latest + 1, None]
-        moved = (ends[last] - closing[last] - states) / (closing[last] - closing[earliest : latest + 1, None])
-        behind, ahead = moved.max(axis=1), -moved.min(axis=1)
+        since = ends[earliest : latest + 1]
+        passed = ends[last, self._closing].max() - since[:, self._closing].max(axis=1)
+        # Division keeps the order: of the differences only the extremes are divided.
+        moved = ends[last] - since
+        behind, ahead = (moved.max(axis=1) - passed) / passed, -((moved.min(axis=1) - passed) / passed)
         unlike = np.zeros_like(behind)
         if self._load is not None and last < self.most:
             first = np.arange(earliest, latest + 1) + 1

@@ -15,7 +15,7 @@ import numpy as np
 from gcnsim.boundary import AccessCounts
 from gcnsim.cluster import Link
 from gcnsim.hardware import Figure
-from gcnsim.ids import FloatArray, IntArray
+from gcnsim.ids import BoolArray, FloatArray, IntArray
 from gcnsim.machine import Machine, resolve_machine
 from gcnsim.scenario import Scenario
 from gcnsim.schedule import Schedule, Variants
@@ -41,6 +41,12 @@ def at_once(scenario: Scenario) -> bool:
     """Whether joint draws of the scenario are graphs of one schedule."""
     gpus = resolve_machine(scenario.cluster).kind == "gpu"
     return scenario.method.exchanges_rows and gpus and scenario.cluster.sockets == "free"
+
+
+def averaged(scenario: Scenario) -> bool:
+    """Whether what one graph of a schedule takes depends on the others: samplers of nodes take the mean over all."""
+    sampling = scenario.method.sampling()
+    return not (sampling.whole or sampling.by_edge)
 
 
 def place_of(name: str, shared: str, seed: int, draws: int = DRAWS) -> FloatArray:
@@ -71,10 +77,11 @@ class LeftOpen:
         """What is assumed: the name of each, and that of its positions."""
         return [*((each.name, each.shared) for each in self.figures), *((name, name) for name in self.moved)]
 
-    def places(self, seed: int, more: int, draws: int = DRAWS) -> dict[str, FloatArray]:
-        """By name, where every joint draw puts what is assumed, and behind them `more` times its value."""
-        values = np.zeros(more)
-        return {name: np.concatenate([place_of(name, shared, seed, draws), values]) for name, shared in self.names}
+    def places(self, seed: int, more: int, own: BoolArray) -> dict[str, FloatArray]:
+        """By name, where those of the joint draws that are `own`, bool[draws], put what is assumed, and behind them
+        `more` times its value."""
+        values, draws = np.zeros(more), own.size
+        return {name: np.concatenate([place_of(name, shared, seed, draws)[own], values]) for name, shared in self.names}
 
     def written(self, places: Mapping[str, FloatArray], size: int) -> tuple[Schedule, Variants]:
         """A schedule whose graphs are all that is assumed at each of `places`, float64[size] each."""

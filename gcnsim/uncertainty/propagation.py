@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 
 from gcnsim.boundary import AccessCounts
-from gcnsim.ids import FloatArray, Seconds
+from gcnsim.ids import BoolArray, FloatArray, Seconds
 from gcnsim.machine import resolve_machine
 from gcnsim.scenario import Scenario
 from gcnsim.schedule import bounds, estimate, estimates
@@ -24,7 +24,7 @@ from gcnsim.simulation.templates import shared
 from gcnsim.sources import Source
 from gcnsim.sources.range_end import RangeEnd
 from gcnsim.uncertainty.assumed import DRAWS, Assumption, assumptions_of, position
-from gcnsim.uncertainty.drawn import WORKLOAD, LeftOpen, at_once, place_of
+from gcnsim.uncertainty.drawn import WORKLOAD, LeftOpen, at_once, averaged, place_of
 from gcnsim.uncertainty.estimated import estimated_counts, estimated_s
 from gcnsim.uncertainty.open_paths import other_paths, path_by_draw
 from gcnsim.uncertainty.other_partition import PARTITION, partition_factors, scattered
@@ -46,14 +46,13 @@ class Factors:
     joint: float64[draws], under every joint draw. alone: by assumption, at its low and its high end alone; `workload`
     where the workload leaves anything open. nominal_s: the estimate at the stated values. apart: float64[draws], what
     of `joint` no graph of a drawn schedule holds, since it is of other parts; ones where there is no such thing.
-    stated: as `joint`, with the paths between GPUs that are assumed in every draw; others: with each other path.
+    others: as of each other path that may be between the GPUs, `joint` in the draws that have it.
     """
 
     joint: FloatArray
     alone: Mapping[str, tuple[float, float]]
     nominal_s: Seconds
     apart: FloatArray
-    stated: FloatArray
     others: tuple[Factors, ...] = ()
 
     def scaled(self, simulated_s: Seconds, factor: FloatArray | float) -> FloatArray:
@@ -77,11 +76,15 @@ class Factors:
 def factors(scenario: Scenario, accesses: Source, seed: int, draws: int = DRAWS) -> Factors:
     """What the assumptions leave open of the scenario's time, under so many joint draws of `seed`."""
     scenario = replace(scenario, faults=())
-    found, paths = _of_figures(scenario, accesses, seed, draws), other_paths(scenario)
+    paths = other_paths(scenario)
+    chosen = path_by_draw(paths, seed, draws)
+    found = _of_figures(scenario, accesses, seed, chosen == -1)
     if not paths:
         return found
-    others = tuple(_of_figures(each.scenario, accesses, seed, draws) for each in paths)
-    joint, apart, chosen = found.joint.copy(), found.apart.copy(), path_by_draw(paths, seed, draws)
+    others = tuple(
+        _of_figures(each.scenario, accesses, seed, chosen == place, ends=False) for place, each in enumerate(paths)
+    )
+    joint, apart = found.joint.copy(), found.apart.copy()
     for place, other in enumerate(others):
         drawn = chosen == place
         joint[drawn] = other.nominal_s / found.nominal_s * other.joint[drawn]
@@ -90,10 +93,12 @@ def factors(scenario: Scenario, accesses: Source, seed: int, draws: int = DRAWS)
     return replace(found, joint=joint, alone={**found.alone, **ends}, apart=apart, others=others)
 
 
-def _of_figures(scenario: Scenario, accesses: Source, seed: int, draws: int) -> Factors:
-    """As `factors`, with the paths between GPUs as they are assumed."""
+def _of_figures(scenario: Scenario, accesses: Source, seed: int, own: BoolArray, *, ends: bool = True) -> Factors:
+    """As `factors`, with the paths between GPUs as they are assumed, for the draws `own`, bool[draws], at least; those
+    of others may be ones. ends: whether the ends of each assumption alone are asked for."""
     if at_once(scenario):
-        return _at_every_draw(scenario, accesses, seed, draws)
+        return _at_every_draw(scenario, accesses, seed, own, ends=ends)
+    draws = own.size
     machine = resolve_machine(scenario.cluster)
     found = assumptions_of(machine, batches=scenario.method.mini_batches)
     counts = estimated_counts(scenario, accesses)
@@ -108,7 +113,7 @@ def _of_figures(scenario: Scenario, accesses: Source, seed: int, draws: int) -> 
     joint = np.ones(draws)
     for name, pair in by_end.items():
         joint = joint * _between(pair, place_of(name, shared[name], seed, draws))
-    return Factors(joint, by_end, at_values, np.ones(draws), joint)
+    return Factors(joint, by_end, at_values, np.ones(draws))
 
 
 def _of_workload(scenario: Scenario, accesses: Source, likely_s: Seconds) -> tuple[float, float]:
@@ -139,27 +144,30 @@ def with_figures(scenario: Scenario, values: Mapping[str, float]) -> Scenario:
     return replace(scenario, cluster=replace(scenario.cluster, figures=figures))
 
 
-def _at_every_draw(scenario: Scenario, accesses: Source, seed: int, draws: int) -> Factors:
-    """All draws as the graphs of one schedule, behind them the stated values and both ends of each assumption.
+def _at_every_draw(scenario: Scenario, accesses: Source, seed: int, own: BoolArray, *, ends: bool) -> Factors:
+    """The draws `own` as the graphs of one schedule, behind them the stated values and both ends of each assumption.
 
     Of other partitions, what a worker's sampler looks at stays. Where the ends of the workload are other parts, and not
     other graphs of the same parts, their factors multiply what the figures alone do.
     """
     left_open = shared("left open", scenario, (accesses,), lambda: LeftOpen.of(scenario, accesses))
-    names = left_open.names
-    places = left_open.places(seed, 1 + 2 * len(names), draws)
+    if averaged(scenario):
+        own, ends = np.ones_like(own), True
+    names = left_open.names if ends else []
+    draws, size = own.size, int(own.sum())
+    places = left_open.places(seed, 1 + 2 * len(names), own)
     for index, (name, _) in enumerate(names):
-        places[name][draws + 1 + 2 * index : draws + 3 + 2 * index] = -1.0, 1.0
-    every = _estimated(replace(left_open, scenario=scenario), places, draws)
-    nominal_s = float(every[draws])
-    pairs = every[draws + 1 :].reshape(-1, 2) / nominal_s
+        places[name][size + 1 + 2 * index : size + 3 + 2 * index] = -1.0, 1.0
+    every = _estimated(replace(left_open, scenario=scenario), places, size)
+    nominal_s = float(every[size])
+    pairs = every[size + 1 :].reshape(-1, 2) / nominal_s
     by_end = {name: (float(low), float(high)) for (name, _), (low, high) in zip(names, pairs, strict=True)}
-    apart = np.ones(draws)
+    joint, apart = np.ones(draws), np.ones(draws)
     if len(accesses.corners) > 1 and WORKLOAD not in left_open.moved:
         by_end[WORKLOAD] = _of_workload(scenario, accesses, nominal_s)
         apart = _between(by_end[WORKLOAD], position(WORKLOAD, seed, draws))
-    joint = every[:draws] / nominal_s * apart
-    return Factors(joint, by_end, nominal_s, apart, joint)
+    joint[own] = every[:size] / nominal_s * apart[own]
+    return Factors(joint, by_end, nominal_s, apart)
 
 
 def _estimated(left_open: LeftOpen, places: Mapping[str, FloatArray], draws: int) -> FloatArray:

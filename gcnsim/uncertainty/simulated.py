@@ -18,18 +18,20 @@ from gcnsim.simulation.steady import Steady
 from gcnsim.sources import Source
 from gcnsim.timeline import PS_PER_S
 from gcnsim.uncertainty.assumed import DRAWS
-from gcnsim.uncertainty.drawn import LeftOpen
+from gcnsim.uncertainty.drawn import LeftOpen, averaged
 from gcnsim.uncertainty.open_paths import other_paths, path_by_draw
 
 
 @dataclass(frozen=True, slots=True)
 class DrawnRuns:
-    """The joint draws of a scenario, each ready to be simulated. written: by path between its GPUs, the assumed one
-    first, a schedule whose graphs are the draws, and behind them the stated values. path: of each draw, int64[draws].
-    measured: the most iterations that a pace is the mean of."""
+    """The joint draws of a scenario, each ready to be simulated, and behind them the stated values. written: by path
+    between its GPUs, the assumed one first, a schedule whose graphs are the draws that have it. path: of each draw,
+    int64[draws + 1], -1 for the assumed one; graph: of the schedule of its path. measured: the most iterations that a
+    pace is the mean of."""
 
     written: tuple[tuple[Schedule, Variants], ...]
     path: IntArray
+    graph: IntArray
     measured: int
 
     @classmethod
@@ -38,15 +40,21 @@ class DrawnRuns:
         are left out."""
         calm = replace(scenario, faults=())
         paths = other_paths(calm)
-        every = [LeftOpen.of(each, accesses) for each in (calm, *(path.scenario for path in paths))]
-        written = tuple(each.written(each.places(seed, 1, draws), draws + 1) for each in every)
         # Behind the draws stand the stated values, those of the assumed path.
-        return cls(written, np.append(path_by_draw(paths, seed, draws), -1), scenario.run.iterations)
+        path = np.append(path_by_draw(paths, seed, draws), -1)
+        graph, written = np.zeros_like(path), []
+        for place, each in enumerate((calm, *(other.scenario for other in paths)), start=-1):
+            own = path == place
+            kept = own[:draws] | averaged(each)
+            graph[own] = (np.cumsum(np.append(kept, True)) - 1)[own]
+            left_open = LeftOpen.of(each, accesses)
+            written.append(left_open.written(left_open.places(seed, 1, kept), int(kept.sum()) + 1))
+        return cls(tuple(written), path, graph, scenario.run.iterations)
 
     def pace(self, place: int) -> Seconds:
         """Seconds per iteration of the steady state under draw `place`; behind the draws, at the stated values."""
         written, variants = self.written[self.path[place] + 1]
-        schedule = variants.of(written, place)
+        schedule = variants.of(written, int(self.graph[place]))
         judge = Steady(schedule, self.measured)
         run = simulate(schedule, judge.most, judge.enough, endless=True)
         first = judge.window(run.ends).first

@@ -140,6 +140,16 @@ class GpuOps:
         return found
 
     @cached_property
+    def direct_ways(self) -> IntArray:
+        """int64[P, P]: the ways from GPU to GPU, -1 where rows are copied to the host."""
+        found = np.full(self.staged.shape, -1, np.int64)
+        for rank in self.workers:
+            for peer in [*range(rank + 1, self.size), *range(rank)]:
+                if not self.staged[rank, peer]:
+                    found[rank, peer] = self.builder.way(self.facts.cluster.direct(rank, peer))
+        return found
+
+    @cached_property
     def to_host(self) -> IntArray:
         """Per worker, the way of its copies to the host, int64[P]."""
         return self.builder.ways(self.facts.cluster.to_host(rank) for rank in self.workers)

@@ -256,9 +256,10 @@ class GpuWriter(ReleasedOps):
         sizes = np.where(staged, message_sizes(self.builder, nbytes), 1)
         at = self.builder.numbers(np.concatenate([copies[:, None].astype(np.int64), sizes], axis=1))
         copying = np.flatnonzero(copies)
-        down = payload_bytes((rows * self.staged).sum(axis=2), width, payload)[:, copying]
         ready = packed.copy()
-        ready[copying] = self.copy(OpKind.D2H, copying, down, [packed[copying]], layer, direction, at[copying, 0])
+        if copying.size:
+            down = payload_bytes((rows * self.staged).sum(axis=2), width, payload)[:, copying]
+            ready[copying] = self.copy(OpKind.D2H, copying, down, [packed[copying]], layer, direction, at[copying, 0])
         first, last = at[:, 1:], at[:, 1:] + sizes - 1
         self.send(own, peers, staged, nbytes, packed, ready, layer, direction, first, sizes)
         if self.tau:
@@ -269,6 +270,8 @@ class GpuWriter(ReleasedOps):
             self.builder.wait_for(first, reached[peers])
         if not staged.all():
             self.builder.wait_for(reads[peers[~staged]], (last[~staged], self.tau))
+        if not copying.size:
+            return
         # Paths are the same both ways: those that a worker stages to are those it hears staged from.
         arriving = self.heard(own, peers, np.where(staged, last, -1))
         up = payload_bytes((rows * self.staged).sum(axis=1), width, payload)[:, copying]
@@ -311,8 +314,6 @@ class GpuWriter(ReleasedOps):
             )
         direct = ~staged
         if direct.any():
-            cluster = self.facts.cluster
-            pairs = zip(own[direct].tolist(), peers[direct].tolist(), strict=True)
             self.builder.block(
                 OpKind.WIRE,
                 own[direct],
@@ -320,7 +321,7 @@ class GpuWriter(ReleasedOps):
                 at=at[direct],
                 after=[packed[own[direct]]],
                 stream=names[peers[direct]],
-                ways=self.builder.ways(cluster.direct(rank, peer) or () for rank, peer in pairs),
+                ways=self.direct_ways[own[direct], peers[direct]],
                 peers=peers[direct],
                 layer=layer,
                 direction=direction,

@@ -72,11 +72,11 @@ def test_draws_of_the_other_path_are_estimated_with_it_and_all_others_as_before(
     at = staged.nominal_s / direct.nominal_s * staged.joint
     assert found.joint[chosen == 0] == pytest.approx(at[chosen == 0], rel=1e-12)
     assert found.alone[TRANSPORT] == pytest.approx((staged.nominal_s / direct.nominal_s, 1.0))
-    assert found.stated == pytest.approx(direct.joint, rel=1e-12)
 
 
-def test_simulated_draws_have_the_path_of_the_draw() -> None:
-    asked = scenario("full-graph", device="a100-40", gpus=4, gpus_per_server=4, host="p4d.24xlarge")
+@pytest.mark.parametrize("method", ["full-graph", "bns-gcn"])
+def test_simulated_draws_have_the_path_of_the_draw(method: str) -> None:
+    asked = scenario(method, device="a100-40", gpus=4, gpus_per_server=4, host="p4d.24xlarge")
     accesses = open_source(asked)
     runs = DrawnRuns.of(asked, accesses, 0)
     chosen = path_by_draw(other_paths(asked), 0)
