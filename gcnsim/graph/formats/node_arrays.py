@@ -41,9 +41,9 @@ def node_arrays(source: ArraySource, nodes: int, wanted: Collection[str]) -> Fou
         arrays |= {key: source.array(name) for key, name in names.items()}
         spelled |= names
     if "labels" in wanted and held.labels is not None:
-        arrays["labels"], one_hot = labels_of(source, held.labels)
+        arrays["labels"], chosen = labels_of(source, held.labels)
         spelled["labels"] = held.labels
-        notes += [f"{held.labels} is one-hot: one class a node"] if one_hot else []
+        notes += [chosen] if chosen else []
     if "train_mask" in wanted and held.split:
         arrays |= masks_from(source, held.split, nodes)
         spelled |= {f"{part}_mask": each.name for part, each in held.split.items()}
@@ -53,21 +53,39 @@ def node_arrays(source: ArraySource, nodes: int, wanted: Collection[str]) -> Fou
     return Found(arrays, spelled, tuple(notes))
 
 
-def labels_of(source: ArraySource, name: str) -> tuple[AnyArray, bool]:
-    """The labels: integers[N], -1 where a float is nan, or the table [N, C]; and whether a one-hot table said them.
+def labels_of(source: ArraySource, name: str) -> tuple[AnyArray, str]:
+    """The labels: integers[N], -1 where a node has none, or the table [N, C]; and how they were read, where that was a
+    choice: a note, else nothing.
 
     Raises FileError for what is neither whole numbers nor a table.
     """
     where, labels = source.where(name), source.array(name)
     if labels.ndim == 2 and labels.shape[1] > 1:
         if not _one_hot(labels):
-            return labels, False
-        return frozen(np.argmax(labels, axis=1).astype(np.int64)), True
+            return labels, ""
+        return frozen(np.argmax(labels, axis=1).astype(np.int64)), f"{name} is one-hot: one class a node"
     if labels.ndim == 2 and not labels.shape[1]:
-        return labels, False
+        return labels, ""
     if labels.dtype.kind == "f":
         labels = np.where(np.isnan(labels), -1, labels)
-    return whole_row(where, labels), False
+    none = unlabelled(labels)
+    if none is None:
+        return whole_row(where, labels), ""
+    labels = np.where(labels == none, -1, labels.astype(np.int64))
+    return whole_row(where, labels), f"{none} in {name} is no class: such nodes have no label"
+
+
+def unlabelled(labels: AnyArray) -> int | None:
+    """What stands for no label among unsigned integers, which have no -1: the largest value of their type, where no
+    class is near it (255 beside classes 0 to 40); None where nothing does.
+    """
+    if labels.dtype.kind != "u" or not labels.size:
+        return None
+    most = np.iinfo(labels.dtype).max
+    others = labels[labels != most]
+    if others.size == labels.size or (others.size and int(others.max()) > most // 2):
+        return None
+    return int(most)
 
 
 def _one_hot(table: AnyArray) -> bool:

@@ -232,3 +232,16 @@ def test_a_matrix_of_scipy_may_have_what_its_nodes_carry_beside(tmp_path: Path) 
     parts = {"row": coo.row, "col": coo.col, "data": coo.data, "shape": np.array(coo.shape), "format": np.array(b"coo")}
     graph = load_graph(_saved(tmp_path / "g.npz", **parts, y=LABELS, x=FEATURES))
     assert (graph.features, graph.classes, graph.cleaning.ignored) == (3, 2, ())
+
+
+def test_the_largest_unsigned_number_is_no_class_unless_classes_come_near_it(tmp_path: Path) -> None:
+    few = np.where(np.arange(LABELS.size) == 1, 255, LABELS).astype(np.uint8)
+    held = _read(_saved(tmp_path / "few.npz", **_ROWS, y=few))
+    assert held.labels is not None
+    assert held.labels[1] == -1
+    assert held.notes == ("255 in y is no class: such nodes have no label",)
+    assert load_graph(tmp_path / "few.npz").classes == int(LABELS.max()) + 1
+    many = (np.arange(LABELS.size) + 256 - LABELS.size).astype(np.uint8)
+    held = _read(_saved(tmp_path / "many.npz", **_ROWS, y=many))
+    assert held.labels is not None
+    assert (held.labels.max(), held.notes) == (255, ())
