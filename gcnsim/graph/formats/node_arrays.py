@@ -76,10 +76,10 @@ def labels_of(source: ArraySource, name: str) -> tuple[AnyArray, str]:
 
 
 def unlabelled(labels: AnyArray) -> int | None:
-    """What stands for no label among unsigned integers, which have no -1: the largest value of their type, where no
-    class is near it (255 beside classes 0 to 40); None where nothing does.
+    """What stands for no label among unsigned integers of 1 or 2 bytes, which have no -1: the largest value of their
+    type, where no class is near it (255 beside classes 0 to 40); None where nothing does.
     """
-    if labels.dtype.kind != "u" or not labels.size:
+    if labels.dtype.kind != "u" or labels.dtype.itemsize > 2 or not labels.size:
         return None
     most = np.iinfo(labels.dtype).max
     others = labels[labels != most]
