@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, get_type_hints
 
 from gcnsim.errors import FileError
 from gcnsim.io.atomic import atomic_write
+from gcnsim.io.parquet import read_parquet_table
 from gcnsim.results import KEYS, Row
 from gcnsim.sweeps.points import Point
 from gcnsim.sweeps.ranges import Axis
@@ -95,12 +96,9 @@ def write_table(path: Path, table: pa.Table) -> None:
 def read_table(path: Path) -> pa.Table:
     """The table in a file of a sweep. Raises FileError for one that is missing, damaged or not ours."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     try:
-        with open(path, "rb") as file:
-            table = pq.ParquetFile(file, page_checksum_verification=True).read()
-        table.validate(full=True)
+        table = read_parquet_table(path)
         names = table.column_names
     except (OSError, pa.ArrowException, UnicodeDecodeError, MemoryError, OverflowError) as error:
         raise FileError(f"{path}: not a Parquet file of a sweep: {' '.join(str(error).split())[:200]}") from None

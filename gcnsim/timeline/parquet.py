@@ -11,6 +11,7 @@ import numpy as np
 from gcnsim.errors import FileError, nearest
 from gcnsim.ids import AnyArray, frozen
 from gcnsim.io.atomic import atomic_write
+from gcnsim.io.parquet import read_parquet_table
 from gcnsim.timeline import KINDS, Direction, Timeline
 
 _KINDS: Final = tuple(str(kind) for kind in KINDS)
@@ -86,14 +87,11 @@ def read_spans(path: str | Path) -> Timeline:
 
 def _table(path: Path) -> Any:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     try:
-        with open(path, "rb") as file:
-            table = pq.ParquetFile(file, page_checksum_verification=True).read()
-            table.validate(full=True)
-            table.column_names  # noqa: B018 - decodes them, which fails where they are not UTF-8
-            return table
+        table = read_parquet_table(path)
+        table.column_names  # noqa: B018 - decodes them, which fails where they are not UTF-8
+        return table
     except (pa.ArrowException, UnicodeDecodeError, MemoryError, OverflowError) as error:
         raise FileError(f"{path}: not a Parquet file, or a damaged one: {_line(error)}") from None
     except OSError as error:

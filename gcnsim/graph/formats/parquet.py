@@ -38,7 +38,7 @@ def read_parquet(path: Path, name: str, *, ids: str = NUMBERS, ends: Sequence[st
             chosen = [header[found.source], header[found.target]]
             if len({*header}) < len(header):
                 raise FileError(f"{where}: two columns of one name; each name is allowed once")
-            table = file.read(columns=chosen)
+            table = file.read(columns=chosen, use_threads=False)
         columns = [_column(f"{where}: {column!r}", table.column(column), ids) for column in chosen]
     except (ArrowException, OSError, ValueError) as error:
         raise FileError(f"{where}: truncated or altered: {' '.join(str(error).split())}") from None
@@ -65,7 +65,7 @@ def parquet_size(path: Path) -> Size:
 def _opened(path: Path) -> Any:
     from pyarrow.parquet import ParquetFile
 
-    return ParquetFile(path)
+    return ParquetFile(path, pre_buffer=False)
 
 
 def _column(where: str, column: Any, ids: str) -> AnyArray:
