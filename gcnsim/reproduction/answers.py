@@ -18,7 +18,7 @@ from gcnsim.reproduction.row_scenario import RowScenario
 from gcnsim.scenario import RELEASED
 from gcnsim.schedule import COMPUTE_STREAM, estimate
 from gcnsim.simulation import Result, study, write_schedule
-from gcnsim.sources import RangeEnd, Source, TableSource, plan_of, random_parts, resolve_model
+from gcnsim.sources import RangeEnd, Source, TableSource, open_source, plan_of, random_parts, resolve_model
 from gcnsim.timeline import PS_PER_S, Direction, OpKind
 from gcnsim.workload import LayerShape, dataset
 
@@ -35,7 +35,7 @@ class Measured:
 
     communication_s: what the GPU waits for rows, the all-reduce aside. low_s, high_s: the interval of iteration_s.
     forward_bytes: rows that all workers send. memory: elements of the largest worker (BNS-GCN, eq. 4).
-    Of mini-batches: loaded_bytes, input rows that a worker loads in an epoch; cached_share, rows in its cache over the
+    Of mini-batches: per_epoch, iterations of an epoch; loaded_bytes, input rows that a worker loads in an epoch; cached_share, rows in its cache over the
     nodes of the graph; partition_s, what the partitioning before training takes.
 
     """
@@ -49,6 +49,7 @@ class Measured:
     sampling_s: float
     forward_bytes: float
     memory: float
+    per_epoch: int = 1
     loaded_bytes: float = 0.0
     cached_share: float = 0.0
     partition_s: float = 0.0
@@ -125,6 +126,7 @@ def measured(one: RowScenario, accesses: Source, corner: RangeEnd) -> Measured:
         sampling_s=_sampling_seconds(one, result),
         forward_bytes=_forward_bytes(result),
         memory=_memory(counts, model.shapes),
+        per_epoch=result.per_epoch,
     )
     return told if counts.batches is None else _batched(one, told, counts.batches, model.shapes, corner)
 
@@ -156,10 +158,14 @@ def estimated_s(one: RowScenario, accesses: Source, corner: RangeEnd) -> float:
 
 def _source(one: RowScenario) -> object:
     """What decides the accesses of a setting."""
-    return one.scenario.workload.dataset, one.scenario.cluster.gpus, one.boundary, one.parts
+    spec = one.scenario
+    own = None if spec.partition.statistics == "published" else (spec.workload, spec.partition, spec.method)
+    return spec.workload.dataset, spec.cluster.gpus, one.boundary, one.parts, own
 
 
 def _opened(one: RowScenario) -> Source:
+    if one.scenario.partition.statistics != "published":
+        return open_source(one.scenario)
     facts, workers = dataset(one.scenario.workload.dataset or ""), one.scenario.cluster.gpus
     if one.boundary is None:
         return TableSource(facts, workers, parts=one.parts)

@@ -56,7 +56,7 @@ SPEEDUP: Final = _relative(lambda run, base: base.iteration_s / run.iteration_s,
 
 QUANTITIES: Final[Mapping[str, Quantity]] = {
     "per_iteration_s": SECONDS,
-    "epoch_s": SECONDS,
+    "epoch_s": _alone(lambda run: run.per_epoch * run.iteration_s),
     "epoch_time_s": SECONDS,
     "total_s": SECONDS,
     "epochs_per_s": _alone(lambda run: 1.0 / run.iteration_s, grows=-1),

@@ -16,6 +16,8 @@ from typing import Final
 from gcnsim.errors import FileError, ScenarioError
 from gcnsim.methods import Method
 from gcnsim.reproduction.facts import Row
+from gcnsim.reproduction.remeasured import is_remeasured
+from gcnsim.reproduction.remeasured import scenario_of as remeasured_scenario
 from gcnsim.reproduction.systems import WHOLE_PAPERS, System, method_of, system_of
 from gcnsim.scenario import Scenario, load_scenario
 from gcnsim.workload import dataset
@@ -25,6 +27,9 @@ FOLDER: Final = Path(__file__).resolve().parent.parent / "data" / "reproduction"
 
 SUFFIX: Final[Mapping[tuple[str, str], str]] = {("pipegcn", "table8"): "-mi60", ("bns_gcn", "table11"): "-inputs"}
 """Tables on the second platform of their paper, or whose one row that may be fitted asks for another reading."""
+
+REMEASURED: Final = "remeasured"
+"""What the names of settings begin with that are of a platform on which others measured."""
 
 ONE_BY_ONE: Final = 128
 """Tables' workers that are simulated one by one: of more, a few stand for all."""
@@ -57,6 +62,8 @@ def asked(row: Row, rows: Sequence[Row], platforms: Mapping[str, str]) -> RowSce
     platforms: files to take fitted figures from, by the name of the platform; the shipped ones for all others.
     Raises FileError for a row that cannot be.
     """
+    if is_remeasured(row):
+        return _remeasured(row)
     system = system_of(row)
     if isinstance(system, str):
         return system
@@ -83,6 +90,15 @@ def asked(row: Row, rows: Sequence[Row], platforms: Mapping[str, str]) -> RowSce
     except ScenarioError as error:
         raise FileError(f"{row.place}: {error}") from None
     return RowScenario(scenario, system, boundary_of(row, rows) / workers)
+
+
+def _remeasured(row: Row) -> RowScenario | str:
+    """What to simulate for a row that names its own platform."""
+    base = setting(f"{REMEASURED}-{row.fields['platform']}")
+    if base is None:
+        return f"no setting of the platform {row.fields['platform']!r}"
+    found = remeasured_scenario(row, base)
+    return found if isinstance(found, str) else RowScenario(found, System(found.method.name))
 
 
 @cache

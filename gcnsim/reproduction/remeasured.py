@@ -1,0 +1,131 @@
+"""Times that others measured of published systems: one file for several papers, a setting in every row.
+
+`papers: {id: {...}}`, `platforms: {name: {...}}`, `rows: [...]`. A row names its paper, table and platform, the data
+set, the model with its layers and width, the method, how many GPUs on how many servers, a metric with its value, and a
+class: `calibrate` rows may be fitted, `predict` rows are to be predicted blind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from gcnsim.errors import FileError, ScenarioError
+from gcnsim.fields import Number, shown
+from gcnsim.methods import create_method
+from gcnsim.reproduction.facts import MAY_BE_ZERO, PREDICTED, Row
+from gcnsim.scenario import Scenario
+from gcnsim.workload import datasets
+
+KEYS: Final = frozenset({"papers", "platforms", "rows"})
+"""What tells such a file from one of a paper's own tables."""
+
+OF_KEY: Final = (
+    "platform", "dataset", "model", "layers", "hidden", "heads", "linear_layers", "inductive", "use_pp", "method",
+    "rate", "fanout", "batch_per_gpu", "gpus", "servers",
+)  # fmt: skip
+"""Fields of a row that say what was run."""
+
+PLAIN_ROWS: Final = frozenset({"full-graph", "pipegcn", "bns-gcn"})
+"""Methods of the released code of PipeGCN and BNS-GCN."""
+
+BNS_RATE: Final = 0.1
+"""The sampling rate of BNS-GCN's scripts."""
+
+
+def remeasured_rows(path: str, raw: Mapping[str, Any]) -> Iterator[Row]:
+    """The rows of one file. Raises FileError for one of an unknown paper, class or platform, without a method, a
+    metric or, of class `calibrate`, its value, or given twice."""
+    if not isinstance(raw["rows"], list) or not raw["rows"]:
+        raise FileError(f"{path}: rows: is {shown(raw['rows'])}; a list of rows")
+    seen: set[tuple[str, str, str, str]] = set()
+    for number, one in enumerate(raw["rows"], start=1):
+        row = _row(path, raw, f"{path}: row {number}", one)
+        key = (row.paper, row.table, row.label, row.metrics[0])
+        if key in seen:
+            raise FileError(f"{path}: row {number}: is given twice")
+        seen.add(key)
+        yield row
+
+
+def _row(path: str, raw: Mapping[str, Any], place: str, one: Any) -> Row:
+    if not isinstance(one, dict):
+        raise FileError(f"{place}: is not a row; it has a paper, a platform, a method and a metric")
+    for name, known in (("paper", raw["papers"]), ("platform", raw["platforms"])):
+        if not isinstance(known, dict) or one.get(name) not in known:
+            raise FileError(f"{place}: {name} {shown(one.get(name))} is not one of the file's {name}s")
+    if one.get("class") not in PREDICTED:
+        raise FileError(f"{place}: unknown class {shown(one.get('class'))}; allowed: {', '.join(PREDICTED)}")
+    for name in ("dataset", "model", "method", "metric", "table"):
+        if not isinstance(one.get(name), str):
+            raise FileError(f"{place}: {name} is {shown(one.get(name))}; allowed: a text")
+    for name in ("layers", "hidden", "gpus", "servers"):
+        if wrong := Number(True, 1).wrong(one.get(name)):
+            raise FileError(f"{place}: {name}: {wrong}")
+    metric = one["metric"]
+    if one["class"] == "calibrate" and (wrong := Number(False, 0, low_open=metric not in MAY_BE_ZERO).wrong(one.get("value"))):
+        raise FileError(f"{place}: value: {wrong}, as the row is to calibrate")
+    return Row(
+        paper=one["paper"],
+        table=one["table"],
+        key={name: one[name] for name in OF_KEY if name in one},
+        use=one["class"],
+        metrics=(metric,),
+        fields={**one, metric: one.get("value")},
+        source=path,
+    )
+
+
+def is_remeasured(row: Row) -> bool:
+    """Whether the row names its own platform, and so its own setting."""
+    return "platform" in row.fields
+
+
+def scenario_of(row: Row, base: Scenario) -> Scenario | str:
+    """The row on its platform, or why it is not predicted. base: the scenario of the platform.
+
+    Raises FileError for fields that no scenario takes.
+    """
+    said = row.fields
+    name = f"{said['dataset']}-train" if said.get("inductive") else said["dataset"]
+    if name not in datasets():
+        return f"no data set {name!r}"
+    if said["gpus"] % said["servers"]:
+        return f"{said['gpus']} GPUs are not even over {said['servers']} servers"
+    attends, heads, dense = said["model"] == "gat", said.get("heads", 1), said.get("linear_layers", 0)
+    try:
+        workload = replace(
+            base.workload,
+            dataset=name,
+            model=said["model"],
+            layers=said["layers"] + dense,
+            dense_layers=dense,
+            hidden=said["hidden"],
+            heads=heads,
+            heads_joined="averaged" if heads > 1 else base.workload.heads_joined,
+            keep_inputs=attends and _precomputed(row),
+            preaggregate=not attends and _precomputed(row),
+        )
+        cluster = replace(
+            base.cluster,
+            gpus=said["gpus"],
+            gpus_per_server=said["gpus"] // said["servers"],
+        )
+        knobs: dict[str, Any] = {}
+        if said["method"] == "bns-gcn":
+            knobs["rate"] = float(said.get("rate", BNS_RATE))
+        if said.get("minibatch"):
+            knobs |= {"batch": said["batch_per_gpu"], "fanout": (said["fanout"],) * said["layers"]}
+        return replace(base, workload=workload, cluster=cluster, method=create_method(said["method"], **knobs))
+    except (ScenarioError, KeyError) as error:
+        return str(error)
+
+
+def _precomputed(row: Row) -> bool:
+    """Whether the first layer's inputs are exchanged and summed once, before training: as the row says, else as the
+    scripts do, those of BNS-GCN and of attention with, PipeGCN's of GraphSAGE without."""
+    said = row.fields
+    if "use_pp" in said:
+        return bool(said["use_pp"])
+    return said["method"] == "bns-gcn" or (said["model"] == "gat" and said["method"] in PLAIN_ROWS)
