@@ -33,7 +33,11 @@ ENTRY_EFFICIENCY = 0.46
 (DGL, pull request 3826, "original forward": 58.6, 58.2 and 92.2 ms at 1, 4 and 8 heads; the law is within 18 %)."""
 
 DOT_EFFICIENCY = 0.4
-"""The same of dot products of two rows for each entry, all of them read from memory. Assumed; 0.25 to 0.6."""
+"""The same of dot products of two short rows for each entry, both read from memory. Assumed; 0.25 to 0.6."""
+
+WARP = 32
+"""Threads that take one entry's dot product together where a head has as many values or more (DGL, its kernel of dot
+products with a tree reduction); of a shorter one a single thread takes it, value after value."""
 
 CHAIN_S = 0.4e-6
 """Seconds of one step along a row, an entry's place and then its value read, where one thread goes from entry to entry.
@@ -127,9 +131,14 @@ def entries_seconds(device: DeviceProfile, entries: Size, heads: int, operands: 
 
 
 def dots_seconds(device: DeviceProfile, entries: Size, width: int, heads: int) -> FloatArray:
-    """Seconds of the dot product of two rows of `width` values, those of all heads, for each entry (gSDDMM)."""
-    traffic = entries * float(ENTRY_ENDS + 2 * VALUE * width + VALUE * heads)
-    seconds = traffic / (device.memory_bandwidth.value * DOT_EFFICIENCY)
+    """Seconds of the dot product of two rows of `width` values, those of all heads, for each entry (gSDDMM).
+
+    Entries of a row follow one another: a warp that takes one finds the row's own values in the cache, and gathers
+    those of the far end as a sparse sum does. Single threads (heads of less than WARP values) read both.
+    """
+    rows, share = (1, device.spmm_efficiency.value) if width >= WARP * heads else (2, DOT_EFFICIENCY)
+    traffic = entries * float(ENTRY_ENDS + rows * VALUE * width + VALUE * heads)
+    seconds = traffic / (device.memory_bandwidth.value * share)
     return np.where(np.asarray(entries) > 0, seconds + device.launch_s.value, 0.0)
 
 

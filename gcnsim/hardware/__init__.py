@@ -34,11 +34,12 @@ from gcnsim.hardware.pooling import POOLING_TERMS, PoolingFigures
 from gcnsim.hardware.pricing import PRICINGS, Exchange, PriceBook, Rent, amount_in, exchange_rates
 from gcnsim.hardware.profiles import DeviceProfile, HostProfile, LinkProfile, Price
 from gcnsim.hardware.sums import SumFigures
-from gcnsim.hardware.tables import QUANTITIES
+from gcnsim.hardware.tables import CACHE, QUANTITIES
 
 __all__ = [
     "AGGREGATORS",
     "ATTENTION_TERMS",
+    "CACHE",
     "DESCRIBED",
     "GENERIC_LINK",
     "MAP_TERMS",

@@ -16,6 +16,7 @@ from gcnsim.errors import FileError, ScenarioError, nearest
 from gcnsim.hardware.own_device import DESCRIBED, file_stamp, is_file, own_device
 from gcnsim.hardware.profiles import DeviceProfile, HostProfile, LinkProfile, Price
 from gcnsim.hardware.tables import (
+    CACHE,
     DEVICE,
     DEVICE_FACTS,
     DEVICE_OPTIONAL,
@@ -52,7 +53,7 @@ def hosts() -> tuple[str, ...]:
 
 def figure_names(kind: str) -> tuple[str, ...]:
     """Names of the figures of a `device`, `link` or `host`."""
-    return tuple({"device": DEVICE, "link": LINK, "host": HOST}[kind])
+    return tuple({"device": {**DEVICE, **CACHE}, "link": LINK, "host": HOST}[kind])
 
 
 def device(name: str) -> DeviceProfile:

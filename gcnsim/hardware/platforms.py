@@ -23,7 +23,6 @@ from gcnsim.known_names import known_name
 FOLDER: Final = DATA / "platforms"
 _FIGURES: Final = {
     "spmm_efficiency": units.FRACTION,
-    "cache": units.NBYTES,
     "rate_beside_copies": units.FRACTION,
     "error": units.FRACTION,
 }
@@ -42,7 +41,7 @@ class Platform:
     """One published platform. device: the only one its figures hold for.
 
     spmm_efficiency: share of the memory bandwidth at which sparse sums read rows that the device's cache does not hold.
-    cache: bytes of that (second-level) cache. rate_beside_copies: share of its rate at which the GPU computes while
+    rate_beside_copies: share of its rate at which the GPU computes while
     transfers are under way. error: half the width of the 90 % interval to expect, relative. stream_efficiency: share of
     the memory bandwidth at which products that go column after column read entries, in order; None: that of any stream.
     staging_bandwidth: bytes/s that the host side of one worker moves between its buffers and its peers', sent and
@@ -54,7 +53,6 @@ class Platform:
     title: str
     device: str
     spmm_efficiency: Figure
-    cache: Figure
     rate_beside_copies: Figure
     error: Figure
     stream_efficiency: Figure | None = None

@@ -24,7 +24,8 @@ class DeviceProfile:
     memory: bytes. memory_bandwidth: bytes/s. flops_fp32, flops_fp16: peak flop/s (fp16 dense, on matrix units where the
     device has them; None when it has no fp16 rate worth using). spmm, gemm, gather and elementwise efficiency: share of
     the memory bandwidth (of the fp32 peak for gemm) that the kernel reaches; for SpMM every gathered row counts as read
-    from DRAM. launch_s: seconds a kernel costs before its first byte. link: name of the link to the host. nvlink:
+    from DRAM. launch_s: seconds a kernel costs before its first byte. cache_rate: bandwidth at which sparse
+    sums read rows that the last cache holds, over that of memory. link: name of the link to the host. nvlink:
     bytes/s per direction of all links to other GPUs together, of a module that has them; a host says whether it joins
     them. peer_to_peer: whether GPUs read each other's memory over PCIe, where the server allows it. l2_cache: bytes of
     the last cache on the device, through which all its cores read memory; None: not known, or of a core. spmm_curve:
@@ -55,6 +56,7 @@ class DeviceProfile:
     nvlink_generation: Figure | None = None
     peer_to_peer: Fact | None = None
     l2_cache: Figure | None = None
+    cache_rate: Figure | None = None
     spmm_curve: Curve | None = None
     sums: SumFigures | None = None
     attention: AttentionFigures | None = None
@@ -106,7 +108,8 @@ class HostProfile:
     iteration_s: seconds of an iteration of a worker on a core outside its kernels. work_spread: how much the time of
     equal work on a core varies, the standard deviation of its logarithm. operation_s: host time of one call of the
     framework that GPU workers are written in. rebuild_bytes: device memory traffic an entry with which that framework
-    makes a graph.
+    makes a graph. staging_bandwidth: bytes/s that the host side of one GPU worker moves between its buffers and those
+    of its peers, sent and received together.
 
     Of an instance type, or a server of a known make: gpus: how many it has. nic: raw bytes/s of its network, per
     direction, all its cards together. nics: how many cards. device: the name of its GPU. network: the name of the link
@@ -145,6 +148,7 @@ class HostProfile:
     work_spread: Figure
     operation_s: Figure
     rebuild_bytes: Figure
+    staging_bandwidth: Figure
     gpus: Figure | None = None
     nic: Figure | None = None
     device: str | None = None

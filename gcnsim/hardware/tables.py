@@ -47,10 +47,13 @@ HOST: Final[Table] = {
     "work_spread": units.FRACTION,
     "operation_s": units.SECONDS,
     "rebuild_bytes": units.NBYTES,
+    "staging_bandwidth": units.BANDWIDTH,
 }
 NVLINKS: Final[Table] = {"nvlink": units.BANDWIDTH, "nvlink_generation": None}
 """Figures of devices, and of hosts that are an instance type, whose GPUs have links to each other."""
-DEVICE_OPTIONAL: Final[Table] = {**NVLINKS, "l2_cache": units.NBYTES}
+CACHE: Final[Table] = {"l2_cache": units.NBYTES, "cache_rate": None}
+"""Figures of a GPU's last cache."""
+DEVICE_OPTIONAL: Final[Table] = {**NVLINKS, **CACHE}
 """Figures that a device may have."""
 INSTANCE: Final[Table] = {"gpus": None, "nic": units.BANDWIDTH, "nics": None, **NVLINKS}
 """Figures of hosts that are an instance type, or a server of a known make."""

@@ -1,6 +1,7 @@
 """The machine of a question: its links with capacities and its devices with figures, resolved once."""
 
 from gcnsim.machine.between_gpus import NVLINK_THERE, TRANSPORT, BetweenGpus
+from gcnsim.machine.links import offered
 from gcnsim.machine.machine import Machine, resolve_machine
 from gcnsim.machine.payload_share import payload_shares
 from gcnsim.machine.platform import degree_spread, streaming_share, with_l2_cache
@@ -18,6 +19,7 @@ __all__ = [
     "Machine",
     "degree_spread",
     "for_graph",
+    "offered",
     "payload_shares",
     "refuse_no_effect",
     "refuse_unused",

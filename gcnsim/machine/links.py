@@ -7,10 +7,14 @@ from typing import Final
 
 from gcnsim.cluster import Cluster, LinkSpec, Paths, Sockets, build_cluster
 from gcnsim.errors import ScenarioError
-from gcnsim.hardware import LinkProfile, Platform
-from gcnsim.machine.platform import copies_within, staging_of
+from gcnsim.hardware import LinkProfile
+from gcnsim.machine.platform import copies_within
 from gcnsim.machine.profiles import Profiles
 from gcnsim.scenario import LEAN
+
+MESSAGE_PASSES: Final = 4
+"""Times that a message between two GPUs of a server, copied from the sender's buffer into a socket and from there into
+the receiver's, is read from memory or written to it."""
 
 GPUS_PER_SWITCH: Final = 2
 """GPUs that share the uplink of a PCIe switch where nobody says how many."""
@@ -66,22 +70,27 @@ def paths_of(figures: Profiles) -> Paths:
     return replace(found, sockets=Sockets(figures.host.socket_bandwidth.value, figures.host.message_s.value))
 
 
-def build_topology(figures: Profiles, paths: Paths, platform: Platform | None) -> Cluster:
-    """The links of a machine with their capacities, host side and copies no faster than its platform's.
+def build_topology(figures: Profiles, paths: Paths, staging: LinkSpec | None) -> Cluster:
+    """The links of a machine with their capacities, copies no faster than `staging`, the host side of a worker.
 
+    Messages between GPUs of a server pass its memory `MESSAGE_PASSES` times; between workers on CPU cores they are one
+    copy by one thread.
     A network message costs CPU time at both ends before and after it travels; with GPU workers that time is counted as
     latency, with workers on CPU cores, or where the scenario says so (`cluster.sockets`), it is work for the cores.
     """
     spec, host, network = figures.spec, figures.host, figures.network
     wire = network.latency_s.value if spec.latency is None else spec.latency
     on_cores = figures.kind == "cpu"
+    memory = offered(figures.host_memory)
+    if not on_cores:
+        memory = replace(memory, capacity=host.memory_bandwidth.value / MESSAGE_PASSES)
     message_s = 0.0 if on_cores or paths.sockets else host.message_s.value
     return build_cluster(
         gpus=spec.gpus,
         gpus_per_server=spec.gpus_per_server,
-        pcie=[copies_within(offered(figures.copies_of(rank)), platform) for rank in range(spec.gpus)],
+        pcie=[copies_within(offered(figures.copies_of(rank)), staging) for rank in range(spec.gpus)],
         nic=LinkSpec(spec.bandwidth * network.efficiency.value, wire + 2 * message_s, message_s, network.queue.value),
-        memory=offered(figures.host_memory),
+        memory=memory,
         cores=LinkSpec(
             host.cores.value * (host.busy_core_rate.value if on_cores else 1.0),
             cores=round(host.cores.value) if on_cores else 0,
@@ -89,6 +98,6 @@ def build_topology(figures: Profiles, paths: Paths, platform: Platform | None) -
             wake_s=None if host.wake_s is None else min(host.wake_s.value, host.slice_s.value),
         ),
         shared_cores=spec.shared_cores,
-        staging=staging_of(platform),
+        staging=staging,
         paths=paths,
     )

@@ -12,7 +12,7 @@ from gcnsim.cluster import Cluster
 from gcnsim.hardware import Platform, file_stamp
 from gcnsim.ids import Bytes, Seconds
 from gcnsim.machine.links import build_topology, paths_of
-from gcnsim.machine.platform import platform_of
+from gcnsim.machine.platform import platform_of, staging_of
 from gcnsim.machine.profiles import Profiles, Stamp, find_profiles, record_stamp
 from gcnsim.scenario import ClusterSpec
 
@@ -38,8 +38,13 @@ class Machine(Profiles):
     @cached_property
     def topology(self) -> Cluster:
         """Its links with their capacities. Raises ScenarioError for paths that its workers do not have."""
-        paths = paths_of(self)
-        return build_topology(self, paths, self.platform)
+        return build_topology(self, paths_of(self), staging_of(self, self.platform))
+
+    @cached_property
+    def batch_topology(self) -> Cluster:
+        """The same for mini-batches: what their GPUs copy are features in pinned memory, not what peers send."""
+        fitted = self.platform is not None and self.platform.staging_bandwidth is not None
+        return self.topology if fitted else build_topology(self, paths_of(self), None)
 
     @cached_property
     def capacities(self) -> tuple[Bytes, ...] | None:

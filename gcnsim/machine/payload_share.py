@@ -19,7 +19,7 @@ def payload_shares(machine: Machine) -> dict[str, float]:
         if each.kind == "pcie":
             copies = link(machine.device_of(_rank(cluster, each)).link) if machine.own_copies else machine.copies
             found[each.name] = copies.efficiency.value
-        elif each.kind == "memory" and each.source == each.target:
+        elif machine.kind == "cpu" and each.kind == "memory":
             found[each.name] = link(HOST_MEMORY).efficiency.value
     return found
 

@@ -10,14 +10,12 @@ from gcnsim.boundary import AccessCounts
 from gcnsim.cluster import LinkSpec
 from gcnsim.errors import ScenarioError
 from gcnsim.hardware import DeviceProfile, Figure, Platform, platform
+from gcnsim.machine.profiles import Profiles
 from gcnsim.sampling import DEGREE_SPREAD
 from gcnsim.scenario import ClusterSpec
 
 TILE: Final = 128
 """Bytes of a row that a sparse sum gathers at a time: a warp's lanes take one fp32 value each of a cache line."""
-
-CACHE_RATE: Final = 3.0
-"""Bandwidth of a GPU's second-level cache over that of its memory; 2 to 4 on the devices of the catalogue."""
 
 
 def platform_of(spec: ClusterSpec) -> Platform | None:
@@ -33,18 +31,22 @@ def platform_of(spec: ClusterSpec) -> Platform | None:
 def with_l2_cache(
     profile: DeviceProfile, found: Platform | None, dataset: str | None, counts: AccessCounts
 ) -> DeviceProfile:
-    """The device on one workload: its sparse sums read from memory only the rows that its cache does not hold.
+    """The device on one workload: its sparse sums read from memory only the rows that its last cache does not hold.
 
     Every gathered byte crosses the cache, a share 1 - h of them the memory as well:
-    seconds = bytes / memory bandwidth * ((1 - h) / spmm_efficiency + 1 / CACHE_RATE). As it is without a platform.
+    seconds = bytes / memory bandwidth * ((1 - h) / spmm_efficiency + 1 / cache_rate). So the share of the memory
+    bandwidth that all bytes together reach may be above 1. As it is where the cache is not known.
     """
-    if found is None:
+    if profile.l2_cache is None or profile.cache_rate is None:
         return profile
     columns = float((counts.inner_nodes + counts.boundary_nodes).mean())
-    held = cached_share(found.cache.value / TILE, columns, degree_spread(dataset))
-    share = 1.0 / ((1.0 - held) / found.spmm_efficiency.value + 1.0 / CACHE_RATE)
-    text = f"{found.spmm_efficiency.value:.3g} of DRAM bandwidth for the {1 - held:.0%} of rows the cache does not hold"
-    return replace(profile, spmm_efficiency=Figure(share, "fitted", text, found.spmm_efficiency.date), spmm_curve=None)
+    if counts.batches is not None:
+        columns = float(counts.batches.levels[..., 0].mean())
+    gathering = profile.spmm_efficiency if found is None else found.spmm_efficiency
+    missed = 1.0 - cached_share(profile.l2_cache.value / TILE, max(columns, 1.0), degree_spread(dataset))
+    share = 1.0 / (missed / gathering.value + 1.0 / profile.cache_rate.value)
+    text = f"{1 - missed:.0%} of the rows from the cache, the others at {gathering.reference}"
+    return replace(profile, spmm_efficiency=Figure(share, gathering.source, text, gathering.date), spmm_curve=None)
 
 
 def streaming_share(profile: DeviceProfile, found: Platform | None) -> float:
@@ -75,16 +77,19 @@ def degree_spread(dataset: str | None) -> float:
     return surrogate_facts(dataset).model.degree_spread if dataset in surrogates() else DEGREE_SPREAD
 
 
-def staging_of(found: Platform | None) -> LinkSpec | None:
-    """What the host side of one worker moves; None where nothing was fitted."""
+def staging_of(figures: Profiles, found: Platform | None) -> LinkSpec | None:
+    """What the host side of one worker moves, as fitted to a platform, else as the host has it; None where rows pass
+    from GPU to GPU, and on CPU cores."""
     fitted = None if found is None else found.staging_bandwidth
-    return None if fitted is None else LinkSpec(fitted.value)
+    if fitted is not None:
+        return LinkSpec(fitted.value)
+    staged = figures.kind == "gpu" and not figures.between.direct and found is None
+    return LinkSpec(figures.host.staging_bandwidth.value) if staged else None
 
 
-def copies_within(pcie: LinkSpec, found: Platform | None) -> LinkSpec:
+def copies_within(pcie: LinkSpec, staging: LinkSpec | None) -> LinkSpec:
     """The link between a GPU and its host: no faster, either way, than the host side takes bytes or gives them.
 
     Assumption: copies go through pageable memory, which the same threads of the host read and write.
     """
-    fitted = None if found is None else found.staging_bandwidth
-    return pcie if fitted is None else replace(pcie, capacity=min(pcie.capacity, fitted.value / 2))
+    return pcie if staging is None else replace(pcie, capacity=min(pcie.capacity, staging.capacity / 2))

@@ -11,6 +11,7 @@ import numpy as np
 
 from gcnsim.boundary import AccessCounts, BatchCounts
 from gcnsim.cost import VALUE, making_core_seconds
+from gcnsim.ids import Seconds
 from gcnsim.machine import resolve_machine
 from gcnsim.processes import parallel_map
 from gcnsim.reproduction.offline import loaded_bytes, partition_seconds
@@ -20,6 +21,7 @@ from gcnsim.schedule import COMPUTE_STREAM, estimate
 from gcnsim.simulation import Result, study, write_schedule
 from gcnsim.sources import RangeEnd, Source, TableSource, open_source, plan_of, random_parts, resolve_model
 from gcnsim.timeline import PS_PER_S, Direction, OpKind
+from gcnsim.uncertainty import factors
 from gcnsim.workload import LayerShape, dataset
 
 MANY = 16
@@ -35,9 +37,9 @@ class Measured:
 
     communication_s: what the GPU waits for rows, the all-reduce aside. low_s, high_s: the interval of iteration_s.
     forward_bytes: rows that all workers send. memory: elements of the largest worker (BNS-GCN, eq. 4).
-    Of mini-batches: per_epoch, iterations of an epoch; loaded_bytes, input rows that a worker loads in an epoch; cached_share, rows in its cache over the
-    nodes of the graph; partition_s, what the partitioning before training takes.
-
+    Of mini-batches: per_epoch, iterations of an epoch; loaded_bytes, input rows that a worker loads in an epoch;
+    cached_share, rows in its cache over the nodes of the graph; partition_s, what the partitioning before training
+    takes.
     """
 
     iteration_s: float
@@ -116,10 +118,11 @@ def measured(one: RowScenario, accesses: Source, corner: RangeEnd) -> Measured:
     longer = max(0.0, metrics.compute_s - metrics.gpu_utilization * metrics.iteration_s)
     if one.system.at_random:
         longer = 0.0
+    low_s, high_s = _interval(one, accesses, result, corner)
     told = Measured(
         iteration_s=metrics.iteration_s,
-        low_s=result.low_s,
-        high_s=result.high_s,
+        low_s=low_s,
+        high_s=high_s,
         compute_s=metrics.compute_s,
         communication_s=max(0.0, metrics.exposed_comm_s - reduce_s) + (0.0 if one.scenario.method.tau else longer),
         reduce_s=reduce_s + (longer if one.scenario.method.tau else 0.0),
@@ -129,6 +132,17 @@ def measured(one: RowScenario, accesses: Source, corner: RangeEnd) -> Measured:
         per_epoch=result.per_epoch,
     )
     return told if counts.batches is None else _batched(one, told, counts.batches, model.shapes, corner)
+
+
+def _interval(one: RowScenario, accesses: Source, result: Result, corner: RangeEnd) -> tuple[Seconds, Seconds]:
+    """The 90 % interval of an iteration: what the run and a platform's error leave open; without a platform what the
+    joint draws of the assumptions do, and the share by which the run varies besides."""
+    if one.scenario.cluster.platform is not None or corner is not RangeEnd.LIKELY:
+        return result.low_s, result.high_s
+    seconds = result.metrics.iteration_s
+    drawn = factors(one.scenario, accesses, one.scenario.run.seed)
+    low, high = np.quantile(drawn.scaled(seconds, drawn.joint), (0.05, 0.95), method="hazen")
+    return float(low * result.low_s / seconds), float(high * result.high_s / seconds)
 
 
 def _longer(likely: Measured, by: float) -> Measured:

@@ -15,7 +15,7 @@ from gcnsim.errors import FileError, ScenarioError
 from gcnsim.fields import Number, shown
 from gcnsim.methods import create_method
 from gcnsim.reproduction.facts import MAY_BE_ZERO, PREDICTED, Row
-from gcnsim.scenario import Scenario
+from gcnsim.scenario import LEAN, RELEASED, Scenario
 from gcnsim.workload import datasets
 
 KEYS: Final = frozenset({"papers", "platforms", "rows"})
@@ -64,7 +64,9 @@ def _row(path: str, raw: Mapping[str, Any], place: str, one: Any) -> Row:
         if wrong := Number(True, 1).wrong(one.get(name)):
             raise FileError(f"{place}: {name}: {wrong}")
     metric = one["metric"]
-    if one["class"] == "calibrate" and (wrong := Number(False, 0, low_open=metric not in MAY_BE_ZERO).wrong(one.get("value"))):
+    if one["class"] == "calibrate" and (
+        wrong := Number(False, 0, low_open=metric not in MAY_BE_ZERO).wrong(one.get("value"))
+    ):
         raise FileError(f"{place}: value: {wrong}, as the row is to calibrate")
     return Row(
         paper=one["paper"],
@@ -111,6 +113,7 @@ def scenario_of(row: Row, base: Scenario) -> Scenario | str:
             base.cluster,
             gpus=said["gpus"],
             gpus_per_server=said["gpus"] // said["servers"],
+            implementation=RELEASED if said["method"] in PLAIN_ROWS else LEAN,
         )
         knobs: dict[str, Any] = {}
         if said["method"] == "bns-gcn":

@@ -56,12 +56,20 @@ class RowScenario:
         return replace(self, scenario=replace(self.scenario, method=method), system=system)
 
 
-def asked(row: Row, rows: Sequence[Row], platforms: Mapping[str, str]) -> RowScenario | str:
+def asked(row: Row, rows: Sequence[Row], platforms: Mapping[str, str], *, calibrated: bool = True) -> RowScenario | str:
     """What to simulate for `row`, or why nothing is. rows: of all facts, which may say more about its setting.
 
     platforms: files to take fitted figures from, by the name of the platform; the shipped ones for all others.
-    Raises FileError for a row that cannot be.
+    calibrated: whether fitted figures are used at all. Raises FileError for a row that cannot be.
     """
+    found = _asked(row, rows, platforms)
+    if calibrated or isinstance(found, str):
+        return found
+    return replace(found, scenario=replace(found.scenario, cluster=replace(found.scenario.cluster, platform=None)))
+
+
+def _asked(row: Row, rows: Sequence[Row], platforms: Mapping[str, str]) -> RowScenario | str:
+    """As `asked`, with fitted figures."""
     if is_remeasured(row):
         return _remeasured(row)
     system = system_of(row)
@@ -98,7 +106,11 @@ def _remeasured(row: Row) -> RowScenario | str:
     if base is None:
         return f"no setting of the platform {row.fields['platform']!r}"
     found = remeasured_scenario(row, base)
-    return found if isinstance(found, str) else RowScenario(found, System(found.method.name))
+    return (
+        found
+        if isinstance(found, str)
+        else RowScenario(found, System(found.method.name, base="dgl" if found.method.mini_batches else "full-graph"))
+    )
 
 
 @cache

@@ -69,16 +69,18 @@ def reproduce(
     processes: int = 1,
     progress: Progress = lambda _: None,
     spread: bool = True,
+    calibrated: bool = True,
     wanted: Callable[[Row], bool] = lambda row: row.use in PREDICTED,
 ) -> list[Cell]:
     """The cells of all rows that are to be predicted, in their order.
 
     platforms: files with other fitted figures, by platform. spread: whether intervals cover the assumptions' ends.
-    wanted: which rows. Raises FileError for a row with an unknown method or metric, or that cannot be asked.
+    calibrated: whether figures fitted to platforms are used; without them a row is answered as that of a machine which
+    nobody measured. wanted: which rows. Raises FileError for a row with an unknown method or metric, or that cannot be asked.
     """
     chosen = [row for row in rows if wanted(row)]
     _check(chosen)
-    found = [(row, asked(row, rows, platforms or {})) for row in chosen]
+    found = [(row, asked(row, rows, platforms or {}, calibrated=calibrated)) for row in chosen]
     settings = [(row, one) for row, one in found if isinstance(one, RowScenario)]
     runs = answer([each for row, one in settings for each in _needed(row, one)], processes, progress, spread=spread)
     table = _Table(rows, settings, runs)

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from gcnsim.boundary import AccessCounts
+from gcnsim.cluster import Cluster
 from gcnsim.cost import Memory
 from gcnsim.engine import Run, simulate
 from gcnsim.errors import GcnsimError, ScenarioError
@@ -106,7 +107,12 @@ def write_schedule(
     if drawn is not None:
         return _new_schedule(scenario, counts, accesses, drawn)
     found = shared("schedule", scenario, (counts, accesses), lambda: _new_schedule(scenario, counts, accesses, None))
-    return rebased(found, machine)
+    return rebased(found, _topology(scenario, machine))
+
+
+def _topology(scenario: Scenario, machine: Machine) -> Cluster:
+    """The links of the machine as the scenario's method uses them."""
+    return machine.batch_topology if scenario.method.mini_batches else machine.topology
 
 
 def _new_schedule(
@@ -114,14 +120,19 @@ def _new_schedule(
 ) -> Schedule:
     """As `write_schedule`."""
     machine = resolve_machine(scenario.cluster)
-    topology, device, devices, host = machine.topology, machine.device, machine.devices, machine.host
+    topology, device = _topology(scenario, machine), machine.device
+    devices, host = machine.devices, machine.host
     if drawn:
         device, host = with_drawn(device, drawn), with_drawn(host, drawn)
         devices = tuple(with_drawn(each, drawn) for each in devices)
     if machine.calibration is not None:
         # A large graph takes a while to hash: only for a record, which knows graphs by their hash.
         device = for_graph(device, machine.calibration, accesses.graph_hash)
-    device = with_l2_cache(device, machine.platform, scenario.workload.dataset, counts)
+    else:
+        device, *others = (
+            with_l2_cache(each, machine.platform, scenario.workload.dataset, counts) for each in (device, *devices)
+        )
+        devices = tuple(others)
     chosen = scenario.method
     shapes = resolve_model(scenario.workload, accesses.declared).shapes
     _refuse_dense(scenario, shapes, device)

@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
-from gcnsim.machine import Machine, resolve_machine
+from gcnsim.cluster import Cluster
+from gcnsim.machine import resolve_machine
 from gcnsim.scenario import Scenario
 from gcnsim.schedule import Schedule
 
@@ -80,7 +81,7 @@ def _movable(scenario: Scenario) -> bool:
     return ours and machine.rate_beside_copies == 1.0 and scenario.cluster.gpus <= MOST_GPUS
 
 
-def rebased(schedule: Schedule, machine: Machine) -> Schedule:
-    """The schedule with the capacities of `machine`, which has the same links."""
-    capacity = tuple(link.spec.capacity for link in machine.topology.links)
+def rebased(schedule: Schedule, cluster: Cluster) -> Schedule:
+    """The schedule with the capacities of `cluster`, which has the same links."""
+    capacity = tuple(link.spec.capacity for link in cluster.links)
     return schedule if capacity == schedule.capacity else replace(schedule, capacity=capacity)

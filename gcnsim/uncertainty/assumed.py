@@ -19,7 +19,7 @@ import numpy as np
 
 from gcnsim.cost import BATCH_FIGURES
 from gcnsim.errors import ScenarioError
-from gcnsim.hardware import Figure, LinkProfile, figures_of
+from gcnsim.hardware import CACHE, Figure, LinkProfile, figures_of
 from gcnsim.ids import FloatArray
 from gcnsim.machine import NVLINK, Machine
 from gcnsim.scenario import RELEASED
@@ -32,8 +32,8 @@ DRAWS: Final = 64
 """Joint draws of the assumptions: few enough to be simulated; a share of them is known to within about six points."""
 
 UNUSED: Final = frozenset(
-    {"memory", "flops_fp16", "nvlink", "nvlink_generation", "l2_cache"}
-    | {f"{name} of a host" for name in ("memory_bandwidth", "gpus", "nic", "nics", "nvlink", "nvlink_generation")}
+    {"memory", "flops_fp16", "nvlink", "nvlink_generation"}
+    | {f"{name} of a host" for name in ("gpus", "nic", "nics", "nvlink", "nvlink_generation")}
 )
 """Figures of the catalogue that no cost law reads."""
 
@@ -58,6 +58,9 @@ ON_CORES: Final = frozenset(
 OF_RELEASED: Final = frozenset({"operation_s of a host", "rebuild_bytes of a host"})
 """Figures that only the costs of the published systems' own code need."""
 
+OF_STAGED: Final = frozenset({"memory_bandwidth of a host", "staging_bandwidth of a host"})
+"""Figures that only rows between GPUs need that are copied through host memory."""
+
 OF_BATCHES: Final = frozenset(
     f"{name} of a host"
     for name in ("gather_bandwidth", "build_entries_per_s", "batch_row_s", "load_s", "load_row_s", *BATCH_FIGURES)
@@ -72,7 +75,10 @@ def used_figures(machine: Machine, *, batches: bool = False) -> dict[str, Figure
     """
     cluster, gpu, network = machine.spec, machine.device, machine.network
     found: dict[str, LinkProfile] = {each.name: each for each in (machine.copies, machine.host_memory, network)}
+    staged = machine.kind == "gpu" and not machine.between.direct
     replaced = {(network.name, "bandwidth")}
+    if machine.kind == "gpu":
+        replaced |= {(machine.host_memory.name, field) for field in ("bandwidth", "efficiency")}
     if cluster.latency is not None:
         replaced.add((network.name, "latency_s"))
     if machine.between.nvlink is not None:
@@ -87,8 +93,12 @@ def used_figures(machine: Machine, *, batches: bool = False) -> dict[str, Figure
             on_cores = machine.kind == "cpu" and where in ON_CORES
             moved = cluster.sockets == "cores" and where == "socket_bandwidth of a host"
             calls = cluster.implementation == RELEASED and where in OF_RELEASED
-            needed = on_cores or moved or calls or (batches and where in OF_BATCHES)
-            idle = where in UNUSED or (where in ON_CORES | OF_BATCHES | OF_RELEASED and not needed)
+            copied = staged and where in OF_STAGED
+            needed = on_cores or moved or calls or copied or (batches and where in OF_BATCHES)
+            uncached = field in CACHE and (machine.kind == "cpu" or machine.calibration is not None)
+            idle = (
+                where in UNUSED or uncached or (where in ON_CORES | OF_BATCHES | OF_RELEASED | OF_STAGED and not needed)
+            )
             if (name, field) not in replaced and not idle:
                 used[f"{name}.{field}"] = figure
     return used

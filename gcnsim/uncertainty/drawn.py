@@ -16,7 +16,7 @@ from gcnsim.boundary import AccessCounts
 from gcnsim.cluster import Link
 from gcnsim.hardware import Figure
 from gcnsim.ids import BoolArray, FloatArray, IntArray
-from gcnsim.machine import Machine, resolve_machine
+from gcnsim.machine import Machine, offered, resolve_machine
 from gcnsim.scenario import Scenario
 from gcnsim.schedule import Schedule, Variants
 from gcnsim.simulation.run import write_schedule
@@ -151,9 +151,9 @@ def _variants(machine: Machine, schedule: Schedule, values: Mapping[str, FloatAr
         for name in ("capacity", "latency_s", "startup_s", "queue")
     )
     for index, link in enumerate(links):
+        capacity[index] = _capacity(machine, link, values, used)
         name = _profile_of(machine, link)
         if name is not None:
-            capacity[index] *= _factor(values, used, name)
             queued[index] = values.get(f"{name}.queue", link.spec.queue)
             # The receiving side of a link has no delay: its sending side carries that of both.
             if link.spec.latency_s:
@@ -184,11 +184,32 @@ def _profile_of(machine: Machine, link: Link) -> str | None:
     return machine.host_memory.name if link.kind == "memory" and link.source == link.target else None
 
 
-def _factor(values: Mapping[str, FloatArray], used: Mapping[str, Figure], name: str) -> FloatArray:
-    """Capacity of a link of the profile `name` over that at the stated values, by draw."""
+def _capacity(
+    machine: Machine, link: Link, values: Mapping[str, FloatArray], used: Mapping[str, Figure]
+) -> FloatArray | float:
+    """Of a link, by draw: as `gcnsim.machine.links` has it."""
+    host, name = machine.host.name, _profile_of(machine, link)
+    if machine.kind == "gpu" and link.kind == "memory":
+        fields = {"memory": "memory_bandwidth", "staging": "staging_bandwidth"}
+        field = next((each for start, each in fields.items() if link.name.startswith(start)), None)
+        return link.spec.capacity if field is None else link.spec.capacity * _factor(values, used, host, field)
+    found = link.spec.capacity if name is None else link.spec.capacity * _factor(values, used, name)
+    if link.kind != "pcie" or not machine.topology.staging:
+        return found
+    staging = machine.topology.links[machine.topology.staging[0]].spec.capacity
+    half = staging / 2 * _factor(values, used, host, "staging_bandwidth")
+    (whole, *_) = (each for each in (*machine.own_copies, machine.copies) if each.name == name)
+    unlimited = offered(whole).capacity * _factor(values, used, whole.name)
+    return np.asarray(np.minimum(unlimited, half), dtype=np.float64)
+
+
+def _factor(
+    values: Mapping[str, FloatArray], used: Mapping[str, Figure], name: str, *fields: str
+) -> FloatArray | float:
+    """The figures `fields` of the profile `name`, multiplied, over what they are at the stated values, by draw."""
     shares = [
         values[f"{name}.{field}"] / used[f"{name}.{field}"].value
-        for field in ("efficiency", "bandwidth")
+        for field in fields or ("efficiency", "bandwidth")
         if f"{name}.{field}" in values
     ]
     return np.asarray(np.prod(shares, axis=0) if shares else 1.0)
