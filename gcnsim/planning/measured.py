@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from gcnsim.diagnosis import impossible
 from gcnsim.errors import ScenarioError, UnitError
 from gcnsim.ids import FloatArray, Seconds
 from gcnsim.machine import resolve_machine
@@ -103,11 +104,17 @@ def _beside(studies: StudyCache, measured: Measurement, place: int, rows: Sequen
     differs = _differs(studies, measured, row)
     if differs:
         return _incomparable(measured, place, row, differs)
+    ratio = measured.seconds / row.iteration_s
     weights = _weights(row.times, measured)
     enough = float(weights.sum()) > 0 and float(weights.sum() ** 2 / (weights**2).sum()) >= FEW
     agree = enough if row.ranged else None
-    ratio = measured.seconds / row.iteration_s
     least, most = float(row.times.min()), float(row.times.max())
+    wrong = impossible(row.result, measured.seconds)
+    if wrong is not None:
+        text = f"{setting_text(row.scenario.method)}: {measured.text} is {wrong}; check bandwidth, servers and method"
+        return MeasuredReport(
+            place, setting_text(row.scenario.method), measured.seconds, row.iteration_s, ratio, False, (), None, text
+        )
     told = MeasuredReport(
         row=place,
         setting=setting_text(row.scenario.method),

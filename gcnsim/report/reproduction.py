@@ -37,10 +37,10 @@ def render_reproduction(payload: Payload) -> str:
 
 
 def left_out_lines(payload: Payload) -> list[str]:
-    """Why cells have no prediction: one line per paper, table and reason."""
+    """Why cells have no prediction, or one that is not judged: one line per paper, table and reason."""
     counts: dict[tuple[str, str, str], int] = {}
     for cell in payload["cells"]:
-        if cell["predicted"] is None:
+        if cell["reason"]:
             place = (cell["paper"], cell["table"], cell["reason"])
             counts[place] = counts.get(place, 0) + 1
     return [f"{paper} {table}: {count} cells: {reason}" for (paper, table, reason), count in counts.items()]

@@ -11,6 +11,7 @@ import numpy as np
 
 from gcnsim.boundary import AccessCounts, BatchCounts
 from gcnsim.cost import VALUE, making_core_seconds
+from gcnsim.diagnosis import least_wire_s
 from gcnsim.ids import Seconds
 from gcnsim.machine import resolve_machine
 from gcnsim.processes import parallel_map
@@ -36,7 +37,8 @@ class Measured:
     """What tables print, of one run: seconds, bytes and elements per iteration, of the slowest worker.
 
     communication_s: what the GPU waits for rows, the all-reduce aside. low_s, high_s: the interval of iteration_s.
-    forward_bytes: rows that all workers send. memory: elements of the largest worker (BNS-GCN, eq. 4).
+    forward_bytes: rows that all workers send. wire_s: the least that the bytes need on the network. memory: elements of the largest worker
+    (BNS-GCN, eq. 4).
     Of mini-batches: per_epoch, iterations of an epoch; loaded_bytes, input rows that a worker loads in an epoch;
     cached_share, rows in its cache over the nodes of the graph; partition_s, what the partitioning before training
     takes.
@@ -51,6 +53,7 @@ class Measured:
     sampling_s: float
     forward_bytes: float
     memory: float
+    wire_s: float = 0.0
     per_epoch: int = 1
     loaded_bytes: float = 0.0
     cached_share: float = 0.0
@@ -129,6 +132,7 @@ def measured(one: RowScenario, accesses: Source, corner: RangeEnd) -> Measured:
         sampling_s=_sampling_seconds(one, result),
         forward_bytes=_forward_bytes(result),
         memory=_memory(counts, model.shapes),
+        wire_s=least_wire_s(result),
         per_epoch=result.per_epoch,
     )
     return told if counts.batches is None else _batched(one, told, counts.batches, model.shapes, corner)

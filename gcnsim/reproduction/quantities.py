@@ -95,8 +95,18 @@ The volume of an epoch is read as the rows of the forward pass, of all partition
 BNS-GCN's Table 9 prints for DropEdge agrees best with the boundary counts that the papers print.
 """
 
+WHOLE_S: Final = frozenset({"per_iteration_s", "epoch_s", "epoch_time_s", "total_s"})
+"""Seconds of an iteration, or of all of an epoch."""
+
 GIVEN_BASE: Final[Mapping[tuple[str, str], str]] = {("bns_gcn", "table11"): "graphsage"}
 """Tables whose ratios are to a system that has no schedule here, but whose seconds are printed."""
+
+
+def iteration_seconds(metric: str, value: float, run: Measured) -> float | None:
+    """The seconds of an iteration that a printed value says; None of what is no time of whole iterations."""
+    if metric == "epochs_per_s":
+        return 1.0 / value
+    return value / run.per_epoch if metric in WHOLE_S else None
 
 
 def predicted(metric: str, run: Ends, base: Ends | None) -> tuple[float, float, float]:

@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from gcnsim.diagnosis import impossible_time
 from gcnsim.errors import FileError, nearest
 from gcnsim.methods import create_method
-from gcnsim.reproduction.answers import Ends, Progress, answer
+from gcnsim.reproduction.answers import Ends, Measured, Progress, answer
 from gcnsim.reproduction.baselines import is_vanilla, null_values, printed_seconds, printed_vanilla, visible_speedup
 from gcnsim.reproduction.facts import PREDICTED, Row
 from gcnsim.reproduction.fitted import is_fitted
-from gcnsim.reproduction.quantities import GIVEN_BASE, QUANTITIES, predicted
+from gcnsim.reproduction.quantities import GIVEN_BASE, QUANTITIES, iteration_seconds, predicted
 from gcnsim.reproduction.row_scenario import RowScenario, asked
 
 SHORT_S: Final = 0.05
@@ -76,7 +77,8 @@ def reproduce(
 
     platforms: files with other fitted figures, by platform. spread: whether intervals cover the assumptions' ends.
     calibrated: whether figures fitted to platforms are used; without them a row is answered as that of a machine which
-    nobody measured. wanted: which rows. Raises FileError for a row with an unknown method or metric, or that cannot be asked.
+    nobody measured. wanted: which rows. Raises FileError for a row with an unknown method or metric, or that cannot be
+    asked.
     """
     chosen = [row for row in rows if wanted(row)]
     _check(chosen)
@@ -101,6 +103,12 @@ def _check(rows: Sequence[Row]) -> None:
         for metric in row.metrics:
             if metric not in QUANTITIES and isinstance(asked(row, rows, {}), RowScenario):
                 raise FileError(f"{row.place}: unknown metric {metric!r}; {nearest(metric, QUANTITIES)}")
+
+
+def _impossible(metric: str, run: Measured, published: float | None, bandwidth: float) -> str:
+    """Why no such run took the published time; empty where one may have, and of what is no time of an iteration."""
+    seconds = None if published is None else iteration_seconds(metric, published, run)
+    return "" if seconds is None else impossible_time(run.wire_s, seconds, bandwidth) or ""
 
 
 class _Table:
@@ -147,8 +155,9 @@ class _Table:
         by_definition = QUANTITIES[metric].one_of_base and is_vanilla(one) and base is vanilla
         if by_definition:
             low = high = likely
-        judged = empty.published is not None and not by_definition
-        return replace(empty, predicted=likely, low=low, high=high, judged=judged, nulls=guesses)
+        wrong = _impossible(metric, run.likely, empty.published, one.scenario.cluster.bandwidth)
+        judged = empty.published is not None and not by_definition and not wrong
+        return replace(empty, predicted=likely, low=low, high=high, judged=judged, nulls=guesses, reason=wrong)
 
     def _base(self, row: Row, one: RowScenario, metric: str) -> Ends | str | None:
         """What a ratio compares with: the vanilla run, or a system whose printed seconds stand for it."""
