@@ -18,11 +18,11 @@ from gcnsim.hardware.profiles import DeviceProfile, HostProfile, LinkProfile, Pr
 from gcnsim.hardware.tables import (
     DEVICE,
     DEVICE_FACTS,
+    DEVICE_OPTIONAL,
     HOST,
     HOST_FACTS,
     INSTANCE,
     LINK,
-    NVLINKS,
     Table,
     read_fact,
     read_figure,
@@ -72,7 +72,7 @@ def _own(path: str, stamp: tuple[int, int]) -> DeviceProfile:
 def _device(name: str) -> DeviceProfile:
     raw = _document("device", name)
     raw = {**_assumed().get(raw["kind"], {}), **raw}
-    figures = {**_figures(raw, DEVICE, name), **_figures(raw, _given(raw, NVLINKS), name)}
+    figures = {**_figures(raw, DEVICE, name), **_figures(raw, _given(raw, DEVICE_OPTIONAL), name)}
     facts = _facts(raw, DEVICE_FACTS, name)
     return DeviceProfile(name=name, title=raw["title"], kind=raw["kind"], link=raw["link"], **figures, **facts)
 

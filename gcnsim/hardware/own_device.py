@@ -10,7 +10,7 @@ from gcnsim.errors import FileError, nearest
 from gcnsim.fields import shown
 from gcnsim.hardware.figure import Figure
 from gcnsim.hardware.profiles import DeviceProfile
-from gcnsim.hardware.tables import DEVICE, DEVICE_FACTS, NVLINKS, QUANTITIES, SHARES, read_fact, read_figure
+from gcnsim.hardware.tables import DEVICE, DEVICE_FACTS, DEVICE_OPTIONAL, QUANTITIES, SHARES, read_fact, read_figure
 from gcnsim.io.yaml_files import read_yaml
 
 DESCRIBED: Final = "any other is described by a file: --device my_gpu.yaml"
@@ -47,7 +47,7 @@ def own_device(path: str, assumed: Mapping[str, Mapping[str, Any]], links: tuple
     Raises FileError, the path first: a key that is missing, unknown or of another form, a value out of range.
     """
     raw: Any = read_yaml(path)
-    known = ("title", "kind", "link", *DEVICE, *NVLINKS, *DEVICE_FACTS)
+    known = ("title", "kind", "link", *DEVICE, *DEVICE_OPTIONAL, *DEVICE_FACTS)
     if not isinstance(raw, dict):
         raise FileError(f"{path}: is not a device; it has the keys {', '.join(known)}")
     unknown = [key for key in raw if key not in known]
@@ -65,7 +65,7 @@ def own_device(path: str, assumed: Mapping[str, Mapping[str, Any]], links: tuple
         raise FileError(f"{path}: {', '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing")
     figures = {**dict.fromkeys(DEVICE), **assumed.get(raw["kind"], {}), **raw}
     found = {key: _figure(figures[key], key, f"{path}, {key}") for key in DEVICE}
-    found |= {key: _figure(raw[key], key, f"{path}, {key}") for key in NVLINKS if raw.get(key) is not None}
+    found |= {key: _figure(raw[key], key, f"{path}, {key}") for key in DEVICE_OPTIONAL if raw.get(key) is not None}
     facts: dict[str, Any] = {
         key: read_fact(raw[key], f"{path}, {key}") for key in DEVICE_FACTS if raw.get(key) is not None
     }

@@ -26,7 +26,8 @@ class DeviceProfile:
     the memory bandwidth (of the fp32 peak for gemm) that the kernel reaches; for SpMM every gathered row counts as read
     from DRAM. launch_s: seconds a kernel costs before its first byte. link: name of the link to the host. nvlink:
     bytes/s per direction of all links to other GPUs together, of a module that has them; a host says whether it joins
-    them. peer_to_peer: whether GPUs read each other's memory over PCIe, where the server allows it. spmm_curve:
+    them. peer_to_peer: whether GPUs read each other's memory over PCIe, where the server allows it. l2_cache: bytes of
+    the last cache on the device, through which all its cores read memory; None: not known, or of a core. spmm_curve:
     where calibrated, the SpMM efficiency by the bytes of the dense matrix that rows are gathered from. sums: of a core,
     where calibrated, what sums over neighbours cost where the order of their matrices is known. attention: of a core,
     where calibrated, what graph attention costs (beside its sums where these are of other kernels than it). maps: of a
@@ -53,6 +54,7 @@ class DeviceProfile:
     nvlink: Figure | None = None
     nvlink_generation: Figure | None = None
     peer_to_peer: Fact | None = None
+    l2_cache: Figure | None = None
     spmm_curve: Curve | None = None
     sums: SumFigures | None = None
     attention: AttentionFigures | None = None

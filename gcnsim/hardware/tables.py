@@ -50,6 +50,8 @@ HOST: Final[Table] = {
 }
 NVLINKS: Final[Table] = {"nvlink": units.BANDWIDTH, "nvlink_generation": None}
 """Figures of devices, and of hosts that are an instance type, whose GPUs have links to each other."""
+DEVICE_OPTIONAL: Final[Table] = {**NVLINKS, "l2_cache": units.NBYTES}
+"""Figures that a device may have."""
 INSTANCE: Final[Table] = {"gpus": None, "nic": units.BANDWIDTH, "nics": None, **NVLINKS}
 """Figures of hosts that are an instance type, or a server of a known make."""
 CALIBRATED: Final[Table] = {
@@ -68,7 +70,7 @@ CALIBRATED: Final[Table] = {
     "load_row_s": units.SECONDS,
 }
 """Figures of hosts that calibrations alone tell."""
-QUANTITIES: Final[Table] = {**DEVICE, **NVLINKS, **LINK, **HOST, **INSTANCE, **CALIBRATED}
+QUANTITIES: Final[Table] = {**DEVICE, **DEVICE_OPTIONAL, **LINK, **HOST, **INSTANCE, **CALIBRATED}
 """The quantity each figure of a profile is (None: a plain number)."""
 
 DEVICE_FACTS: Final = ("peer_to_peer",)

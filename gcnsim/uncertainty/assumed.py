@@ -32,7 +32,7 @@ DRAWS: Final = 64
 """Joint draws of the assumptions: few enough to be simulated; a share of them is known to within about six points."""
 
 UNUSED: Final = frozenset(
-    {"memory", "flops_fp16", "nvlink", "nvlink_generation"}
+    {"memory", "flops_fp16", "nvlink", "nvlink_generation", "l2_cache"}
     | {f"{name} of a host" for name in ("memory_bandwidth", "gpus", "nic", "nics", "nvlink", "nvlink_generation")}
 )
 """Figures of the catalogue that no cost law reads."""

@@ -55,6 +55,22 @@ def test_known_figures() -> None:
     assert hardware.link(hardware.GENERIC_LINK).bandwidth.value == units.bandwidth("15Gbps")
 
 
+@pytest.mark.parametrize(
+    ("name", "mebibytes"),
+    [("t4", 4), ("gtx-1080-ti", 2.75), ("v100-16", 6), ("a100-80", 40), ("h100", 50), ("h200", 60), ("rtx-4090", 72)],
+)
+def test_sizes_of_caches(name: str, mebibytes: float) -> None:
+    cache = hardware.device(name).l2_cache
+    assert cache is not None
+    assert cache.value == mebibytes * 2**20
+
+
+def test_every_gpu_has_a_cache_far_smaller_than_its_memory() -> None:
+    for each in map(hardware.device, hardware.devices()):
+        assert (each.l2_cache is None) == (each.kind == "cpu")
+        assert each.l2_cache is None or 1e6 < each.l2_cache.value < each.memory.value / 100
+
+
 def test_hosts_are_instance_types_with_gpus_cores_and_a_nic() -> None:
     found = hardware.host("g4dn.12xlarge")
     assert found.gpus is not None

@@ -42,6 +42,19 @@ def test_a_copy_of_a_device_is_that_device_by_another_name(write: Write) -> None
     assert "; my_gpu.yaml (SHA-256 " in first.payload["provenance"]["device"]
 
 
+def test_it_may_say_how_large_its_cache_is(write: Write) -> None:
+    figure = '{value: "%s", source: datasheet, reference: sheet, date: 2024}'
+    own = hardware.device(write(T4.replace("4MiB", "6MiB")))
+    assert own.l2_cache is not None
+    assert own.l2_cache.value == 6 * 2**20
+    plain = "".join(line + "\n" for line in T4.splitlines() if not line.startswith("l2_cache"))
+    assert hardware.device(write(plain)).l2_cache is None
+    for given, said in ((figure % "0B", "above 0"), (figure % "6", "needs its unit"), ('"6MiB"', "a figure is {value")):
+        with pytest.raises(FileError, match=r"^my_gpu\.yaml, l2_cache: ") as caught:
+            hardware.device(write(f"{plain}l2_cache: {given}\n"))
+        assert said in str(caught.value)
+
+
 def test_a_file_that_changes_is_read_again(write: Write) -> None:
     spec = ClusterSpec(gpus=4, device=write(T4))
     before = resolve_machine(spec).device.memory_bandwidth.value
