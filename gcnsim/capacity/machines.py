@@ -9,7 +9,16 @@ from itertools import product
 from typing import Final
 
 from gcnsim.errors import ScenarioError, nearest, plural
-from gcnsim.hardware import GENERIC_LINK, PriceBook, hosts, instance_of, prices
+from gcnsim.hardware import (
+    DESCRIBED_HOST,
+    GENERIC_LINK,
+    PriceBook,
+    hosts,
+    instance_of,
+    is_file,
+    is_host,
+    prices,
+)
 from gcnsim.known_names import known_name
 from gcnsim.scenario import CacheSize, ClusterSpec
 from gcnsim.units import format_gbps
@@ -61,9 +70,9 @@ class Machines:
             yield replace(base, device=device, bandwidth=bandwidth, gpus=gpus)
 
     def _of_instance(self, base: ClusterSpec, name: str) -> Iterator[ClusterSpec]:
-        known = known_name(name, hosts())
+        known = name if is_file(name) else known_name(name, hosts())
         if known is None:
-            raise ScenarioError(f"--host: unknown host {name!r}; {nearest(name, hosts())}")
+            raise ScenarioError(f"--host: unknown host {name!r}; {nearest(name, hosts())}; {DESCRIBED_HOST}")
         found = instance_of(known)
         if found is None:
             raise ScenarioError(f"--host: {name} has no GPUs of its own; give --device, --gpus and --bandwidth instead")
@@ -107,15 +116,17 @@ def space_text(clusters: Sequence[ClusterSpec]) -> str:
 
 def instance_name(cluster: ClusterSpec) -> str | None:
     """The instance type that a machine's servers are; None of servers that are none."""
-    found = instance_of(cluster.host) if cluster.host in hosts() else None
+    found = instance_of(cluster.host) if is_host(cluster.host) else None
     return cluster.host if found is not None and found.device == cluster.device else None
 
 
 def priced_hosts(book: PriceBook) -> tuple[str, ...]:
-    """The hosts of the catalogue that can be rented by the prices of `book`, by name."""
+    """The hosts of the catalogue that can be rented by the prices of `book`, by name, and files of hosts that it has
+    prices of."""
     listed = {each.instance for each in prices() if each.pricing == book.pricing}
     listed |= {each.instance for each in book.given}
-    found = tuple(name for name in hosts() if name in listed)
+    own = sorted(name for name in listed if is_file(name))
+    found = (*(name for name in hosts() if name in listed), *own)
     if not found:
         raise ScenarioError(f"--pricing: no host of the catalogue has a {book.pricing} price; give --device and --gpus")
     return found

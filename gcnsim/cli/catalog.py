@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any, Final
 
 import click
 
-from gcnsim import hardware, knobs, units, workload
+from gcnsim import hardware, knobs, workload
+from gcnsim.cli.catalog_compare import compare_command
+from gcnsim.cli.catalog_entries import SCHEMA, SINGULAR, YES, entry_named, facts_of, profile_facts, written
 from gcnsim.cli.completing import complete_any, complete_kind
 from gcnsim.errors import ScenarioError, nearest
-from gcnsim.known_names import known_name
-from gcnsim.methods import STANDING, every_method, method_type, methods
+from gcnsim.methods import STANDING, every_method, method_type
 from gcnsim.terminal.tables import aligned
-
-SCHEMA: Final = "gcnsim.catalog/1"
-_SINGULAR: Final = {"devices": "device", "links": "link", "hosts": "host", "datasets": "dataset", "methods": "method"}
 
 
 @click.group()
@@ -26,6 +24,9 @@ def group() -> None:
 
     Example: gcnsim catalog show t4
     """
+
+
+group.add_command(compare_command)
 
 
 @group.command("list", short_help="Names and titles, of one kind or of all.")
@@ -51,38 +52,21 @@ def list_command(kind: str | None, as_json: bool) -> None:
 @click.argument("name", shell_complete=complete_any)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def show_command(name: str, as_json: bool) -> None:
-    """Every figure of NAME with its source, date and range; NAME may be the file of a device of your own.
+    """Every figure of NAME with its source, date and range; NAME may be the file of a device or a host of your own.
 
     Example: gcnsim catalog show pcie3-x16
     """
-    kinds = ((kind, known_name(name, names)) for kind, names in _names().items())
-    kind, known = next(((kind, known) for kind, known in kinds if known), (None, None))
-    if kind is None and hardware.known_device(name) is not None:
-        kind, known = "devices", hardware.known_device(name)
-    if kind is None or known is None:
-        every = [known for names in _names().values() for known in names]
-        raise ScenarioError(f"catalog: unknown name {name!r}; {nearest(name, every)}")
-    name = known
+    kind, name = entry_named(name)
     facts, rows = _SHOWS[kind](name)
     if as_json:
-        click.echo(json.dumps({"schema": SCHEMA, "kind": _SINGULAR[kind], **facts}, indent=2, ensure_ascii=False))
+        click.echo(json.dumps({"schema": SCHEMA, "kind": SINGULAR[kind], **facts}, indent=2, ensure_ascii=False))
         return
-    click.echo(f"{name} ({_SINGULAR[kind]}): {facts.get('title', '')}".rstrip(" :"))
+    click.echo(f"{name} ({SINGULAR[kind]}): {facts.get('title', '')}".rstrip(" :"))
     click.echo(_columns(rows))
 
 
 def _columns(rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(aligned(rows, left=len(rows[0]), indent=2))
-
-
-def _names() -> Mapping[str, Sequence[str]]:
-    return {
-        "devices": hardware.devices(),
-        "links": hardware.links(),
-        "hosts": hardware.hosts(),
-        "datasets": workload.datasets(),
-        "methods": methods(),
-    }
 
 
 def _titles(names: Sequence[str], load: Callable[[str], Any]) -> list[dict[str, Any]]:
@@ -111,29 +95,16 @@ _LISTS: Final[Mapping[str, Callable[[], list[dict[str, Any]]]]] = {
 
 
 def _show_profile(item: Any) -> tuple[dict[str, Any], list[list[str]]]:
-    figures = hardware.figures_of(item)
-    facts = {"name": item.name, "title": item.title, "figures": {key: asdict(value) for key, value in figures.items()}}
-    rows = [[key, *_figure_cells(key, value)] for key, value in figures.items()]
-    own = {name: getattr(item, name) for name in ("peer_to_peer", "gpudirect") if getattr(item, name, None) is not None}
-    if own:
-        facts["facts"] = {name: asdict(fact) for name, fact in own.items()}
-        yes = {True: "yes", False: "no"}
-        rows += [[name, yes[fact.value], fact.source, fact.date, fact.reference] for name, fact in own.items()]
-    return facts, rows
+    rows = [[key, *_figure_cells(key, value)] for key, value in hardware.figures_of(item).items()]
+    rows += [[name, YES[fact.value], fact.source, fact.date, fact.reference] for name, fact in facts_of(item).items()]
+    return profile_facts(item), rows
 
 
 def _figure_cells(key: str, figure: hardware.Figure) -> list[str]:
-    text = _written(key, figure.value)
+    text = written(key, figure.value)
     if figure.low is not None and figure.high is not None:
-        text += f" ({_written(key, figure.low)} to {_written(key, figure.high)})"
+        text += f" ({written(key, figure.low)} to {written(key, figure.high)})"
     return [text, figure.source, figure.date, figure.reference]
-
-
-def _written(key: str, value: float) -> str:
-    quantity = hardware.QUANTITIES[key]
-    if key.endswith("_bandwidth") or key == "nvlink":  # sold in bytes; networks are in bits
-        quantity = replace(units.BANDWIDTH, written=("GB/s", "MB/s", "GiB/s", "B/s"))
-    return f"{value:g}" if quantity is None else quantity.exact(value)
 
 
 def _show_device(name: str) -> tuple[dict[str, Any], list[list[str]]]:
@@ -164,7 +135,9 @@ def _show_host(name: str) -> tuple[dict[str, Any], list[list[str]]]:
         rows.insert(0, ["device", host.device, "", "", "its GPUs"])
     if host.network is not None:
         rows.append(["network", host.network, "", "", "what its adapters are"])
-    return facts | {"device": host.device, "network": host.network}, rows
+    if host.pcie is not None:
+        rows.append(["pcie", host.pcie, "", "", "between its processors and its GPUs, where theirs is no slower"])
+    return facts | {"device": host.device, "network": host.network, "pcie": host.pcie}, rows
 
 
 def _show_dataset(name: str) -> tuple[dict[str, Any], list[list[str]]]:

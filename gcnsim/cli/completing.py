@@ -70,7 +70,7 @@ _NAMES: Final[dict[str, Callable[[], Iterable[str]]]] = {
 """By parameter of a command: what may stand there."""
 
 _LISTS: Final = ("device", "method", "allow")
-_FILES: Final = ("device",)
+_FILES: Final = ("device", "host")
 
 
 def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:

@@ -58,12 +58,12 @@ def show_and_write(text: str, *writes: Callable[[], object], notes: Iterable[str
         raise gone
 
 
-DEVICE_FIELDS: Final = ("cluster.device", "cluster.devices")
-"""Fields of a scenario that name devices, of which each may be a file."""
+MACHINE_FIELDS: Final = ("cluster.device", "cluster.devices", "cluster.host")
+"""Fields of a scenario that name devices and hosts, of which each may be a file."""
 
 
-def device_files(*names: object) -> list[str]:
-    """The device files among names, lists of them, and names separated by commas."""
+def machine_files(*names: object) -> list[str]:
+    """The files of devices and hosts among names, lists of them, and names separated by commas."""
     texts = [text for name in names for text in (name if isinstance(name, list | tuple) else [name])]
     words = [word.strip() for text in texts if isinstance(text, str) for word in text.split(",")]
     return [word for word in words if is_file(word)]
@@ -153,7 +153,7 @@ def scenario_files(path: str, overrides: Iterable[str] = ()) -> list[str]:
             found.append(value)
     cluster = raw.get("cluster") if isinstance(raw, dict) else None
     if isinstance(cluster, dict):
-        found += device_files(cluster.get("device"), cluster.get("devices"))
+        found += machine_files(*(cluster.get(name.partition(".")[2]) for name in MACHINE_FIELDS))
     return found
 
 
@@ -165,6 +165,6 @@ def overridden(overrides: Iterable[str]) -> list[str]:
         plain = value.strip().strip("'\"")
         if path.strip() in FILE_FIELDS:
             found.append(plain)
-        elif path.strip() in DEVICE_FIELDS:
-            found += device_files(plain)
+        elif path.strip() in MACHINE_FIELDS:
+            found += machine_files(plain)
     return found

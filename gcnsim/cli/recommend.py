@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from gcnsim.cli.outputs import check_outputs, device_files, overridden, show_and_write
+from gcnsim.cli.outputs import check_outputs, machine_files, overridden, show_and_write
 from gcnsim.cli.pricing import price_book, price_options
 from gcnsim.cli.progress import progress
 from gcnsim.cli.what_if import Needed, Share, _text, _whole, named, option, rule_options
@@ -26,7 +26,7 @@ from gcnsim.methods import COMPARED
 @click.option("--max-cost", metavar="AMOUNT", help="The training costs at most this, e.g. 100USD.")
 @named("dataset", "Built-in dataset (list: gcnsim catalog list datasets).  [default: reddit]")
 @click.option("--graph", type=click.Path(), help="Real graph file instead.")
-@option("host", _text, "a host", "Instances of the catalogue (list).  [default: all that have a price]")
+@option("host", _text, "a host", "Instances of the catalogue, or files (list).  [default: all that have a price]")
 @option("gpus", _whole, "a whole number", "GPUs (list).  [default: 1 up to four instances, at most 32]")
 @option("device", _text, "a device", "GPUs instead of instances (list).")
 @option("bandwidth", _text, "a bandwidth", "NIC of a server, with --device (list).  [default: 15Gbps]")
@@ -71,7 +71,7 @@ def command(as_json: bool, out: str | None, csv: str | None, html: str | None, *
       gcnsim recommend --device t4,a10g --gpus 2,4,8 --minimise time --budget 500USD/month
     """
     read = [question["graph"], *question["runs"], question["prices"]]
-    read += [*device_files(question["device"]), *overridden(question["overrides"])]
+    read += [*machine_files(question["device"], question["host"]), *overridden(question["overrides"])]
     check_outputs(*read, out=out, csv=csv, html=html)
     from gcnsim import api
 

@@ -11,6 +11,7 @@ from gcnsim.hardware.catalogue import (
     host,
     hosts,
     instance_of,
+    is_host,
     link,
     links,
     prices,
@@ -28,19 +29,22 @@ from gcnsim.hardware.networks import (
     network_named,
     networks,
 )
-from gcnsim.hardware.own_device import DESCRIBED, file_stamp, is_file
+from gcnsim.hardware.own_device import DESCRIBED
+from gcnsim.hardware.own_files import file_stamp, is_file, kind_described
+from gcnsim.hardware.own_host import DESCRIBED_HOST
 from gcnsim.hardware.platforms import Platform, platform, platforms, read_platform
 from gcnsim.hardware.pooling import POOLING_TERMS, PoolingFigures
 from gcnsim.hardware.pricing import PRICINGS, Exchange, PriceBook, Rent, amount_in, exchange_rates
 from gcnsim.hardware.profiles import DeviceProfile, HostProfile, LinkProfile, Price
 from gcnsim.hardware.sums import SumFigures
-from gcnsim.hardware.tables import CACHE, QUANTITIES
+from gcnsim.hardware.tables import CACHE, QUANTITIES, ZERO_ALLOWED
 
 __all__ = [
     "AGGREGATORS",
     "ATTENTION_TERMS",
     "CACHE",
     "DESCRIBED",
+    "DESCRIBED_HOST",
     "GENERIC_LINK",
     "MAP_TERMS",
     "NETWORK",
@@ -51,6 +55,7 @@ __all__ = [
     "PRICINGS",
     "QUANTITIES",
     "SOURCES",
+    "ZERO_ALLOWED",
     "AttentionFigures",
     "CoreKernels",
     "Curve",
@@ -82,6 +87,8 @@ __all__ = [
     "hosts",
     "instance_of",
     "is_file",
+    "is_host",
+    "kind_described",
     "kind_of_network",
     "known_device",
     "link",

@@ -13,7 +13,9 @@ from typing import Any, Final, NamedTuple
 
 from gcnsim import units
 from gcnsim.errors import FileError, ScenarioError, nearest
-from gcnsim.hardware.own_device import DESCRIBED, file_stamp, is_file, own_device
+from gcnsim.hardware.own_device import DESCRIBED, own_device
+from gcnsim.hardware.own_files import file_stamp, is_file, kind_described
+from gcnsim.hardware.own_host import DESCRIBED_HOST, own_host
 from gcnsim.hardware.profiles import DeviceProfile, HostProfile, LinkProfile, Price
 from gcnsim.hardware.tables import (
     CACHE,
@@ -22,6 +24,7 @@ from gcnsim.hardware.tables import (
     DEVICE_OPTIONAL,
     HOST,
     HOST_FACTS,
+    HOST_NAMES,
     INSTANCE,
     LINK,
     Table,
@@ -61,11 +64,11 @@ def device(name: str) -> DeviceProfile:
 
     Raises ScenarioError with the nearest name when there is none, FileError for a file that cannot be used.
     """
-    return _own(name, file_stamp(name)) if is_file(name) else _device(_known("device", name))
+    return _own_device(name, file_stamp(name)) if is_file(name) else _device(_known("device", name))
 
 
 @lru_cache(maxsize=64)
-def _own(path: str, stamp: tuple[int, int]) -> DeviceProfile:
+def _own_device(path: str, stamp: tuple[int, int]) -> DeviceProfile:
     return own_device(path, _assumed(), links())
 
 
@@ -90,16 +93,29 @@ def _link(name: str) -> LinkProfile:
 
 
 def host(name: str) -> HostProfile:
-    """The host `name`. Raises ScenarioError with the nearest name when the catalogue has none."""
-    return _host(_known("host", name))
+    """The host `name` of the catalogue, or the one in the file `name`, which ends in .yaml or .yml.
+
+    Raises ScenarioError with the nearest name when there is none, FileError for a file that cannot be used.
+    """
+    return _own_host(name, file_stamp(name)) if is_file(name) else _host(_known("host", name))
+
+
+@lru_cache(maxsize=64)
+def _own_host(path: str, stamp: tuple[int, int]) -> HostProfile:
+    return own_host(path, _assumed(), devices(), links())
 
 
 @cache
 def _host(name: str) -> HostProfile:
     raw = {**_assumed()["host"], **_document("host", name)}
     figures = {**_figures(raw, HOST, name), **_figures(raw, _given(raw, INSTANCE), name)}
-    named: dict[str, Any] = {key: raw.get(key) for key in ("device", "network")}
+    named: dict[str, Any] = {key: raw.get(key) for key in HOST_NAMES}
     return HostProfile(name=name, title=raw["title"], **named, **figures, **_facts(raw, HOST_FACTS, name))
+
+
+def is_host(name: str) -> bool:
+    """Whether `name` is a host of the catalogue, or that of a file of one."""
+    return name in hosts() or (is_file(name) and kind_described(name) == "host")
 
 
 def prices(device_name: str | None = None) -> tuple[Price, ...]:
@@ -163,7 +179,7 @@ def _known(kind: str, name: str) -> str:
     names = _names(f"{kind}s")
     found = known_name(name, names)
     if found is None:
-        otherwise = f"; {DESCRIBED}" if kind == "device" else ""
+        otherwise = {"device": f"; {DESCRIBED}", "host": f"; {DESCRIBED_HOST}"}.get(kind, "")
         raise ScenarioError(f"unknown {kind} {name!r}; {nearest(name, names)}{otherwise}")
     return found
 

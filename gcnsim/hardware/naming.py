@@ -2,7 +2,7 @@
 
 A name says the maker, the model, sometimes the board and the memory: `Tesla V100-SXM2-16GB`, `NVIDIA H100 80GB HBM3`.
 Maker and kind of memory are left out; what remains must be the catalogue's name, and the size of the memory the
-device's, where either says it. Whatever else a name says makes it another GPU: `RTX 3090 Ti`, `H100 PCIe`.
+device's, where either says it. Whatever else a name says makes it another GPU: `RTX 3090 Ti`, `H200 NVL`.
 """
 
 from __future__ import annotations
@@ -13,10 +13,13 @@ from typing import Final
 
 from gcnsim.errors import ScenarioError
 from gcnsim.hardware.catalogue import device, devices
-from gcnsim.hardware.own_device import is_file
+from gcnsim.hardware.own_files import is_file
 from gcnsim.known_names import known_name
 
-_UNSAID: Final = re.compile(r"nvidia|amd|tesla|geforce|radeon|instinct|sxm\d?|hbm\d?e?")
+_UNSAID: Final = re.compile(r"nvidia|amd|tesla|geforce|radeon|instinct|sxm\d?|hbm\d?e?|ac")
+_OF_HOST: Final = {"gh200": "480gb"}
+"""The memory that a driver's name says, by model, where that is its processor's and not the GPU's own."""
+
 _MEMORY: Final = re.compile(r"(\d+)\s*gb\b")
 
 
@@ -27,13 +30,14 @@ def gpu_named(name: str) -> str | None:
     ('t4', 'rtx-2080-ti', None)
     """
     words = {word for word in _words(name) if not _UNSAID.fullmatch(word)}
+    words -= {_OF_HOST[word] for word in words & _OF_HOST.keys()}
     return next((known for known in _gpus() if _is(known, words)), None)
 
 
 def known_device(text: str) -> str | None:
     """The device of the catalogue that `text` names, as people or its driver write it, or the file that it is.
 
-    >>> known_device("H100"), known_device("Tesla T4"), known_device("A100 80GB"), known_device("b200")
+    >>> known_device("H100"), known_device("Tesla T4"), known_device("A100 80GB"), known_device("b100")
     ('h100', 't4', 'a100-80', None)
     """
     return text if is_file(text) else known_name(text, devices()) or gpu_named(text)

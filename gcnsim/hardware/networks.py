@@ -13,6 +13,7 @@ from typing import Any, Final
 from gcnsim.errors import ScenarioError, UnitError, nearest
 from gcnsim.fields import Measure, shown
 from gcnsim.hardware.catalogue import GENERIC_LINK, link, links
+from gcnsim.hardware.tables import INSIDE
 from gcnsim.known_names import known_name
 from gcnsim.units import BANDWIDTH
 
@@ -22,13 +23,10 @@ MOST: Final = 1.25e12
 _GENERATIONS: Final = frozenset({"edr", "hdr", "ndr"})
 _DIGITS: Final = 7
 
-_INSIDE: Final = ("pcie", "nvlink", "host-memory")
-"""How links within a server are called."""
-
 
 def networks() -> tuple[str, ...]:
     """Names of the links between servers that have a bandwidth of their own."""
-    return tuple(name for name in links() if name != GENERIC_LINK and not name.startswith(_INSIDE))
+    return tuple(name for name in links() if name != GENERIC_LINK and not name.startswith(INSIDE))
 
 
 def network_named(text: object) -> str | None:

@@ -17,8 +17,9 @@ from typing import Any, Final
 from gcnsim import units
 from gcnsim.errors import FileError, GcnsimError, ScenarioError, nearest
 from gcnsim.fields import shown
-from gcnsim.hardware.catalogue import DATA, devices, hosts, instance_of, prices
+from gcnsim.hardware.catalogue import DATA, devices, hosts, instance_of, is_host, prices
 from gcnsim.hardware.naming import known_device
+from gcnsim.hardware.own_files import is_file
 from gcnsim.hardware.profiles import GIVEN, Price
 from gcnsim.io.yaml_files import read_yaml
 from gcnsim.known_names import known_name
@@ -127,7 +128,7 @@ class PriceBook:
 
 def _is_instance(host: str, device: str, gpus_per_server: int) -> bool:
     """Whether the catalogue knows the host as an instance type with this device and so many of it."""
-    found = instance_of(host) if host in hosts() else None
+    found = instance_of(host) if is_host(host) else None
     return found is not None and found.device == device and gpus_per_server <= found.gpus
 
 
@@ -195,13 +196,14 @@ def _given(text: str, rates: Mapping[str, float]) -> Price:
     if not equal or not name:
         raise ScenarioError(f"--price: {text!r} is not NAME=PRICE, e.g. t4=0.35USD/h or g4dn.12xlarge=3.9USD/h")
     usd = _usd(price.strip(), f"--price {name}", rates)
-    if (device := known_device(name)) is not None:
+    own = is_file(name) and is_host(name)
+    if not own and (device := known_device(name)) is not None:
         return Price(device, usd, "", 1, "", GIVEN, "", ON_DEMAND)
     known = {each.instance: each for each in prices()}
     if (instance := known_name(name, known)) is not None:
         gpus = known[instance].gpus
         return Price(known[instance].device, usd / gpus, instance, gpus, "", GIVEN, "", ON_DEMAND)
-    if (host := known_name(name, hosts())) is not None:
+    if (host := name if own else known_name(name, hosts())) is not None:
         found = instance_of(host)
         if found is not None:
             return Price(found.device, usd / found.gpus, host, found.gpus, "", GIVEN, "", ON_DEMAND)

@@ -113,7 +113,8 @@ class HostProfile:
 
     Of an instance type, or a server of a known make: gpus: how many it has. nic: raw bytes/s of its network, per
     direction, all its cards together. nics: how many cards. device: the name of its GPU. network: the name of the link
-    that its cards are. nvlink: bytes/s per direction of a GPU to the others of the server, all its links together;
+    that its cards are. pcie: the name of the link of its processors to GPUs, where that may be slower than a GPU's
+    own. nvlink: bytes/s per direction of a GPU to the others of the server, all its links together;
     None: no such links. peer_to_peer: whether its GPUs read each other's memory over PCIe. gpudirect: whether its
     cards read that of GPUs.
 
@@ -154,6 +155,7 @@ class HostProfile:
     device: str | None = None
     nics: Figure | None = None
     network: str | None = None
+    pcie: str | None = None
     nvlink: Figure | None = None
     nvlink_generation: Figure | None = None
     peer_to_peer: Fact | None = None

@@ -76,6 +76,24 @@ CALIBRATED: Final[Table] = {
 QUANTITIES: Final[Table] = {**DEVICE, **DEVICE_OPTIONAL, **LINK, **HOST, **INSTANCE, **CALIBRATED}
 """The quantity each figure of a profile is (None: a plain number)."""
 
+HOST_NAMES: Final = ("device", "network", "pcie")
+"""What a host names of the catalogue: its GPUs, the link that its network is, the one between GPUs and processors."""
+
+INSIDE: Final = ("pcie", "nvlink", "host-memory")
+"""How links within a server are called."""
+
+ZERO_ALLOWED: Final = (
+    "latency_s",
+    "queue",
+    "message_s",
+    "launch_s",
+    "draw_s",
+    "work_spread",
+    "operation_s",
+    "rebuild_bytes",
+)
+"""Figures that may be nothing at all; a rate or a share of one may not."""
+
 DEVICE_FACTS: Final = ("peer_to_peer",)
 HOST_FACTS: Final = ("peer_to_peer", "gpudirect")
 """What holds of a device or of a host, or does not; what is not known is left out."""

@@ -92,7 +92,7 @@ def resolve_machine(spec: ClusterSpec) -> Machine:
     Raises ScenarioError for a name the catalogue does not have, a calibration of another device or a CPU core among
     GPUs, FileError for a file that cannot be used.
     """
-    files = (*(spec.devices or (spec.device,)), *filter(None, [spec.platform]))
+    files = (*(spec.devices or (spec.device,)), spec.host, *filter(None, [spec.platform]))
     return _resolved(spec, (record_stamp(spec.calibration), *map(file_stamp, files)))
 
 

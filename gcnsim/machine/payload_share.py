@@ -17,8 +17,7 @@ def payload_shares(machine: Machine) -> dict[str, float]:
     found = {each.name: shares[each.kind] for each in cluster.links if each.kind in shares}
     for each in cluster.links:
         if each.kind == "pcie":
-            copies = link(machine.device_of(_rank(cluster, each)).link) if machine.own_copies else machine.copies
-            found[each.name] = copies.efficiency.value
+            found[each.name] = machine.copies_of(_rank(cluster, each)).efficiency.value
         elif machine.kind == "cpu" and each.kind == "memory":
             found[each.name] = link(HOST_MEMORY).efficiency.value
     return found

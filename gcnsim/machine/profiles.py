@@ -80,7 +80,7 @@ def find_profiles(spec: ClusterSpec) -> Profiles:
     GPUs, FileError for a file that cannot be used.
     """
     chosen, servers, network = device(spec.device), host(spec.host), link(spec.link)
-    copies = link(chosen.link)
+    copies = _to_host(chosen, servers)
     record = calibration_of(spec.calibration)
     if record is not None:
         if record.device != spec.device:
@@ -110,12 +110,20 @@ def find_profiles(spec: ClusterSpec) -> Profiles:
         host=servers,
         network=with_given(network, spec),
         copies=with_given(copies if spec.pcie is None else link(spec.pcie), spec),
-        own_copies=tuple(with_given(link(each.link), spec) for each in devices) if spec.pcie is None else (),
+        own_copies=tuple(with_given(_to_host(each, servers), spec) for each in devices) if spec.pcie is None else (),
         host_memory=with_given(link(HOST_MEMORY), spec),
         between=between,
         nvlink=with_given(nvlink, spec),
         calibration=record,
     )
+
+
+def _to_host(chosen: DeviceProfile, servers: HostProfile) -> LinkProfile:
+    """The link between a device and its host: its own, or that of the host's processors where that is slower."""
+    own = link(chosen.link)
+    if servers.pcie is None or chosen.kind != "gpu":
+        return own
+    return min(own, link(servers.pcie), key=lambda each: each.bandwidth.value)
 
 
 def _calibrated(chosen: DeviceProfile, record: Calibration) -> DeviceProfile:

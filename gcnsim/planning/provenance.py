@@ -139,7 +139,7 @@ def _device(machine: Machine) -> str:
     kinds = ", ".join(machine.device.provenance())
     titles = Counter(machine.device_of(rank).title for rank in range(cluster.gpus))
     held = ", ".join(f"{count} x {title}" for title, count in titles.items())
-    own = [name for name in dict.fromkeys(cluster.devices or (cluster.device,)) if is_file(name)]
+    own = filter(is_file, dict.fromkeys((*(cluster.devices or (cluster.device,)), cluster.host)))
     files = "".join(f"; {name} (SHA-256 {content_hash(name)[:12]})" for name in own)
     servers = f"{plural(cluster.servers, 'server')} of {min(cluster.gpus, cluster.gpus_per_server)}"
     return f"{held}, {servers}; figures: {kinds}{files}"

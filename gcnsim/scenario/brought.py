@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from gcnsim.errors import ScenarioError
-from gcnsim.hardware import NETWORK, host, hosts, kind_of_network
+from gcnsim.hardware import NETWORK, host, hosts, is_file, kind_of_network
 from gcnsim.known_names import known_name
 from gcnsim.units import BANDWIDTH
 
@@ -39,10 +39,12 @@ def with_brought(cluster: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def of_host(name: object) -> dict[str, Any]:
-    """The fields of a cluster that a host of the catalogue has of its own, as a scenario writes them: GPUs in a server,
-    their device, the bandwidth of the NIC and its kind of link; none of a host that is no instance type, and of an
-    unknown name."""
-    known = known_name(name, hosts()) if isinstance(name, str) else None
+    """The fields of a cluster that a host of the catalogue, or of a file, has of its own, as a scenario writes them:
+    GPUs in a server, their device, the bandwidth of the NIC and its kind of link; none of a host that is no instance
+    type, and of an unknown name. Raises FileError for a file that cannot be used."""
+    if not isinstance(name, str):
+        return {}
+    known = name if is_file(name) else known_name(name, hosts())
     if known is None:
         return {}
     own = host(known)

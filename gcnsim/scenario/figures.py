@@ -8,7 +8,18 @@ from typing import Any, Final
 
 from gcnsim.errors import ScenarioError, UnitError, nearest
 from gcnsim.fields import shown
-from gcnsim.hardware import QUANTITIES, device, devices, figure_names, hosts, is_file, links
+from gcnsim.hardware import (
+    QUANTITIES,
+    ZERO_ALLOWED,
+    device,
+    devices,
+    figure_names,
+    host,
+    hosts,
+    is_file,
+    kind_described,
+    links,
+)
 from gcnsim.known_names import known_name
 from gcnsim.units import FRACTION
 
@@ -16,18 +27,6 @@ Figures = tuple[tuple[str, float], ...]
 """Pairs (`t4.spmm_efficiency`, value in SI units), sorted by name."""
 
 NONE: Final = "none"
-
-ZERO_ALLOWED: Final = (
-    "latency_s",
-    "queue",
-    "message_s",
-    "launch_s",
-    "draw_s",
-    "work_spread",
-    "operation_s",
-    "rebuild_bytes",
-)
-"""Figures that may be nothing at all; a rate or a share of one may not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +98,14 @@ def _field(name: str, path: str) -> str:
 def _known(name: str, path: str) -> tuple[str, str]:
     """Whose figure `NAME.FIGURE` is, as the catalogue writes it, and the figure's own name."""
     profile, _, field = name.rpartition(".")
-    # The file of a device is read here, so that one that is not there is told now.
-    own = (device(profile).name,) if is_file(profile) else ()
-    for kind, names in (("device", (*devices(), *own)), ("link", links()), ("host", hosts())):
-        if (known := known_name(profile, names)) is not None:
+    own = kind_described(profile) if is_file(profile) else ""
+    # A file is read here, so that one that cannot be used is told now.
+    if own == "device":
+        device(profile)
+    elif own == "host":
+        host(profile)
+    for kind, names in (("device", devices()), ("link", links()), ("host", hosts())):
+        if (known := profile if own == kind else known_name(profile, names)) is not None:
             if field not in figure_names(kind):
                 raise ScenarioError(
                     f"{path}: {known} has no figure {shown(field)}; {nearest(field, figure_names(kind))}"

@@ -15,11 +15,13 @@ from gcnsim.graph import IDS, two_columns
 from gcnsim.hardware import (
     AGGREGATORS,
     DESCRIBED,
+    DESCRIBED_HOST,
     GENERIC_LINK,
     NETWORK,
     device,
     devices,
     gpu_named,
+    host,
     hosts,
     is_file,
     links,
@@ -85,7 +87,13 @@ def _own_device(name: str) -> bool:
     return is_file(name) and device(name) is not None
 
 
+def _own_host(name: str) -> bool:
+    """Whether `name` is that of a host file, which is read. Raises FileError for one that cannot be used."""
+    return is_file(name) and host(name) is not None
+
+
 _DEVICE: Final = Word("a device", devices, _own_device, alias=gpu_named, otherwise=DESCRIBED)
+_HOST: Final = Word("a host", hosts, _own_host, otherwise=DESCRIBED_HOST)
 
 MOST_GPUS: Final = 1024
 """Every pair of workers exchanges a flow per layer and direction: ten million ops per iteration at this number."""
@@ -104,7 +112,9 @@ class ClusterSpec:
     latency: float | None = entry(Measure(SECONDS, 0.0, 60.0), "of the network; null: the link's", None, optional=True)
     pcie: str | None = entry(Word("a link", links), "GPU to host; null: the device's", None, optional=True)
     link: str = entry(Word("a link", links), "kind of network: its efficiency and latency", GENERIC_LINK)
-    host: str = entry(Word("a host", hosts), "server: its CPU; GPUs and NIC, where not given", "generic-16")
+    host: str = entry(
+        _HOST, "server: its CPU; GPUs and NIC, where not given; of the catalogue, or in a file", "generic-16"
+    )
     shared_cores: bool = entry(Truth(), "servers emulated on one machine share its cores", False)
     calibration: str | None = entry(_FILE, "calibration record with measured figures", None, optional=True)
     platform: str | None = entry(

@@ -18,6 +18,7 @@ import numpy as np
 
 from gcnsim import __version__
 from gcnsim.errors import FileError, GcnsimError
+from gcnsim.hardware import is_file
 from gcnsim.planning import Estimate, StudyCache, full_graph, row_of
 from gcnsim.scenario import Scenario
 from gcnsim.simulation import Result
@@ -94,7 +95,8 @@ def files_of(scenario: Scenario) -> Iterator[str]:
         value = spec.values().get(key) if section == "method" else getattr(spec, key, None)
         if isinstance(value, str):
             yield value
-    yield from (name for name in (scenario.cluster.devices or (scenario.cluster.device,)) if name.endswith(".yaml"))
+    cluster = scenario.cluster
+    yield from filter(is_file, (*(cluster.devices or (cluster.device,)), cluster.host))
 
 
 def answer(text: str) -> str:

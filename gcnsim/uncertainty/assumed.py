@@ -148,7 +148,7 @@ def assumptions_of(machine: Machine, *, batches: bool = False) -> tuple[Assumpti
 def _shared(machine: Machine, used: Mapping[str, Figure]) -> Iterator[tuple[str, str]]:
     """Per figure, the kind of thing it is of, and its own name."""
     gpus = {each.name for each in (machine.device, *machine.devices)}
-    copies = {machine.copies.name, *(each.link for each in machine.devices)}
+    copies = {machine.copies.name, *(each.name for each in machine.own_copies)}
     for name in used:
         profile, _, field = name.rpartition(".")
         kind = (

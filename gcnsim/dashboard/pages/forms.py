@@ -15,7 +15,7 @@ from gcnsim.dashboard.files import Files
 from gcnsim.dashboard.pages import sweep, timeline
 from gcnsim.dashboard.state import MOST_TEXT
 from gcnsim.errors import GcnsimError, ScenarioError, nearest
-from gcnsim.hardware import devices
+from gcnsim.hardware import devices, is_file
 from gcnsim.methods import methods
 from gcnsim.workload import datasets
 
@@ -81,6 +81,8 @@ def _plan(values: Values, files: Files) -> dict[str, Any]:
     if values["hours_per_day"]:
         told["hours_per_day"] = _number("hours_per_day", values["hours_per_day"])
     told |= {name: values[name].split(",") for name in ("host", "method") if values[name]}
+    if "host" in told:
+        told["host"] = [_existing("host", each, files) if is_file(each) else each for each in told["host"]]
     if values["gpus"]:
         told["gpus"] = _whole("gpus", values["gpus"])
     return told

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from gcnsim.errors import GcnsimError, plural
-from gcnsim.hardware import device, hosts, instance_of
+from gcnsim.hardware import device, instance_of, is_host
 from gcnsim.report.answer.columns import MACHINE
 from gcnsim.report.answer.provenance import number, plain
 from gcnsim.report.answer.rows import bandwidth_text, labels_of, shared_knobs, varies
@@ -116,7 +116,7 @@ def cost_of(answer: WhatIf) -> str:
         return ""
     if row.cost_per_iteration is None or row.cost_per_1000_iterations is None or row.cost_per_epoch is None:
         host = answer.scenario["cluster"]["host"]
-        own = host in hosts() and instance_of(host) is not None
+        own = is_host(host) and instance_of(host) is not None
         what = f"{row.device}, as {host}," if own else row.device
         return f"no {answer.prices.pricing} price of {what} is known (--price {row.device}=0.35USD/h gives one)"
     epoch = "" if row.iterations_per_epoch == 1 else f", {money(row.cost_per_epoch)} an epoch"

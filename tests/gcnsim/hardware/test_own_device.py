@@ -50,7 +50,7 @@ def test_it_may_say_how_large_its_cache_is(write: Write) -> None:
     plain = "".join(line + "\n" for line in T4.splitlines() if not line.startswith("l2_cache"))
     assert hardware.device(write(plain)).l2_cache is None
     for given, said in ((figure % "0B", "above 0"), (figure % "6", "needs its unit"), ('"6MiB"', "a figure is {value")):
-        with pytest.raises(FileError, match="^my_gpu.yaml, l2_cache: ") as caught:
+        with pytest.raises(FileError, match=r"^my_gpu\.yaml, l2_cache: ") as caught:
             hardware.device(write(f"{plain}l2_cache: {given}\n"))
         assert said in str(caught.value)
 
