@@ -38,8 +38,8 @@ class Measured:
 
     communication_s: what the GPU waits for rows, the all-reduce aside. low_s, high_s: the interval of iteration_s.
     forward_bytes: rows that all workers send. wire_s: the least that the bytes need on the network.
-    memory: elements of the largest worker
-    (BNS-GCN, eq. 4).
+    memory: elements of the largest worker (BNS-GCN, eq. 4).
+
     Of mini-batches: per_epoch, iterations of an epoch; loaded_bytes, input rows that a worker loads in an epoch;
     cached_share, rows in its cache over the nodes of the graph; partition_s, what the partitioning before training
     takes.
