@@ -145,6 +145,7 @@ def server() -> HostProfile:
         work_spread=_figure(0.0),
         operation_s=_figure(1e-4),
         rebuild_bytes=_figure(300.0),
+        staging_bandwidth=_figure(7e9),
     )
 
 

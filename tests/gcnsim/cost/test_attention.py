@@ -92,9 +92,15 @@ def test_kernels_by_entry_read_both_ends_and_their_operands(gpu: DeviceProfile) 
     assert entries_seconds(gpu, 0.0, 4, (2, 3)) == 0.0
 
 
-def test_a_dot_product_gathers_both_rows(gpu: DeviceProfile) -> None:
-    """8 bytes of an entry, two rows of 64 values and 2 results, at 0.4 of 100 GB/s; 10 us a launch."""
-    assert float(dots_seconds(gpu, 1e6, 64, 2)) == pytest.approx(1e-5 + 1e6 * (8 + 2 * 256 + 8) / 40e9, rel=1e-12)
+def test_single_threads_read_both_rows_of_a_dot_product(gpu: DeviceProfile) -> None:
+    """8 bytes of an entry, two rows of 32 values and 2 results, at 0.4 of 100 GB/s; 10 us a launch."""
+    assert float(dots_seconds(gpu, 1e6, 32, 2)) == pytest.approx(1e-5 + 1e6 * (8 + 2 * 128 + 8) / 40e9, rel=1e-12)
+
+
+def test_a_warp_gathers_the_far_row_alone(gpu: DeviceProfile) -> None:
+    """One row of 64 values, as quickly as a sparse sum gathers it."""
+    rate = 100e9 * gpu.spmm_efficiency.value
+    assert float(dots_seconds(gpu, 1e6, 64, 2)) == pytest.approx(1e-5 + 1e6 * (8 + 256 + 8) / rate, rel=1e-12)
 
 
 def test_the_longest_row_of_lognormal_ones() -> None:

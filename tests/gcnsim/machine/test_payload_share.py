@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 
-from gcnsim.hardware import link
 from gcnsim.machine import payload_shares, resolve_machine
-from gcnsim.machine.profiles import HOST_MEMORY
 from gcnsim.scenario import SCHEMA, from_mapping
 
 
@@ -20,9 +18,8 @@ def shares_of(**cluster: Any) -> dict[str, float]:
 def test_every_kind_of_link_has_its_own_share() -> None:
     shares = shares_of(nvlink="300GB/s", host_memory="40GB/s")
     assert shares["nic0.tx"] == shares["rack1.up"]
-    assert shares["memory0"] == link(HOST_MEMORY).efficiency.value
     # What a server's memory carries in all is stated as it is, and no frames are around it.
-    assert [name for name in shares if name.startswith(("dram", "cpu"))] == []
+    assert [name for name in shares if name.startswith(("dram", "memory", "cpu"))] == []
     assert all(0.0 < share <= 1.0 for share in shares.values())
 
 

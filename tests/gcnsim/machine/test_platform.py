@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from gcnsim.errors import ScenarioError
-from gcnsim.hardware import DeviceProfile, platform
+from gcnsim.hardware import DeviceProfile, Figure, platform
 from gcnsim.hardware.platforms import FOLDER
 from gcnsim.machine import resolve_machine
 from gcnsim.machine.platform import cached_share, with_l2_cache
@@ -44,12 +45,20 @@ def test_a_sparse_sum_reads_from_memory_the_rows_that_the_cache_does_not_hold(
 ) -> None:
     counts, found = facts(inner=100_000).counts, platform("rtx-2080-ti-server")
     columns = float(np.mean(counts.inner_nodes) + np.mean(counts.boundary_nodes))
-    held = cached_share(found.cache.value / 128, columns, DEGREE_SPREAD)
+    cached = replace(gpu, l2_cache=Figure(5.5e6, "given", "", ""), cache_rate=Figure(2.0, "given", "", ""))
+    held = cached_share(5.5e6 / 128, columns, DEGREE_SPREAD)
     assert 0.0 < held < 1.0
-    share = 1.0 / ((1.0 - held) / found.spmm_efficiency.value + 1.0 / 3.0)
-    made = with_l2_cache(gpu, found, None, counts)
-    assert made.spmm_efficiency.value == pytest.approx(share)
-    assert with_l2_cache(gpu, None, None, counts) is gpu
+    for fitted, efficiency in ((found, found.spmm_efficiency), (None, gpu.spmm_efficiency)):
+        made = with_l2_cache(cached, fitted, None, counts)
+        assert made.spmm_efficiency.value == pytest.approx(1.0 / ((1.0 - held) / efficiency.value + 1.0 / 2.0))
+    assert with_l2_cache(gpu, found, None, counts) is gpu, "its cache is not known"
+
+
+def test_a_cache_that_holds_all_rows_is_faster_than_memory(facts: Callable[..., Case], gpu: DeviceProfile) -> None:
+    """Reddit's columns fit the 40 MB of an A100: more than the DRAM's bandwidth is read of them."""
+    cached = replace(gpu, l2_cache=Figure(40e6, "given", "", ""), cache_rate=Figure(2.2, "given", "", ""))
+    made = with_l2_cache(cached, None, None, facts(inner=1_000).counts)
+    assert made.spmm_efficiency.value == pytest.approx(2.2)
 
 
 def test_everything_a_worker_moves_passes_its_host_side() -> None:
@@ -65,7 +74,7 @@ def test_everything_a_worker_moves_passes_its_host_side() -> None:
     plain = resolve_machine(
         asked(CLUSTER | {"platform": None}, {"dataset": "reddit-train"}, {"name": "full-graph"}).cluster
     ).topology
-    assert plain.staging == ()
+    assert plain.staging == (), "rows pass from GPU to GPU"
 
 
 def test_a_call_of_the_host_is_as_fitted_to_a_platform_and_given_figures_are_above_it() -> None:
