@@ -39,7 +39,11 @@ def test_a_device_may_be_named_as_its_driver_does(typed: str, known: str) -> Non
         ("v100", ["v100-16", "v100-32"]),
         ("4090", ["rtx-4090"]),
         ("rxt-4090", ["rtx-4090"]),
-        ("rtx", ["rtx-2080-ti", "rtx-3090", "rtx-4090"]),
+        ("rtx-a", ["rtx-a4000", "rtx-a5000", "rtx-a6000"]),
+        ("rtx", []),
+        ("A6000", ["rtx-a6000"]),
+        ("a100-pcie", ["a100-pcie-40", "a100-pcie-80"]),
+        ("dgx", []),
     ],
 )
 def test_a_family_has_its_members_and_a_slip_its_name(typed: str, meant: list[str]) -> None:
@@ -49,11 +53,11 @@ def test_a_family_has_its_members_and_a_slip_its_name(typed: str, meant: list[st
 @pytest.mark.parametrize(
     "typed",
     [
-        "b200",
-        "gh200",
+        "b100",
+        "gb200",
         "h20",
         "h800",
-        "mi300x",
+        "mi325x",
         "mi250",
         "t5",
         "a10",
@@ -61,8 +65,8 @@ def test_a_family_has_its_members_and_a_slip_its_name(typed: str, meant: list[st
         "l40",
         "rtx-2080",
         "gtx1080",
-        "rtx-3080",
-        "p100",
+        "rtx-3070",
+        "p40",
     ],
 )
 def test_no_other_product_is_suggested(typed: str) -> None:
@@ -83,6 +87,9 @@ def test_no_other_data_set_is_suggested(typed: str) -> None:
         ("psc", methods(), ["psc-gcn"]),
         ("cagnet", methods(), ["cagnet-1.5d", "cagnet-1d"]),
         ("p4d", hosts(), ["p4d.24xlarge"]),
+        ("dgx", hosts(), []),
+        ("dgx-a", hosts(), ["dgx-a100", "dgx-a100-320"]),
+        ("dgx-h", hosts(), ["dgx-h100", "dgx-h200"]),
         ("g5", hosts(), ["g5.12xlarge", "g5.48xlarge"]),
         ("g4dn-12xlarge", hosts(), ["g4dn.12xlarge"]),
         ("memory", ["memory_bytes", "time"], ["memory_bytes"]),

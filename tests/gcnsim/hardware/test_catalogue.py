@@ -35,8 +35,12 @@ def test_every_figure_has_an_origin_and_a_possible_value(item: Any) -> None:
     assert item.provenance()[0] == hardware.SOURCES[min(hardware.SOURCES.index(s) for s in item.provenance())]
 
 
-def test_the_devices_of_the_published_systems_are_there() -> None:
-    wanted = "t4 rtx-2080-ti gtx-1080-ti v100-16 v100-32 a100-40 a100-80 h100 h200 mi60 a10g l4 l40s rtx-3090 rtx-4090"
+def test_devices_of_the_published_systems_and_of_today_are_there() -> None:
+    wanted = (
+        "m40 p100 p100-pcie v100-16 v100-32 v100-pcie-16 v100-pcie-32 t4 titan-rtx gtx-1080-ti rtx-2080-ti rtx-3080 "
+        "rtx-3090 rtx-4090 rtx-5090 rtx-a4000 rtx-a5000 rtx-a6000 a10g a30 a100-40 a100-80 a100-pcie-40 a100-pcie-80 l4 "
+        "l20 l40s h100 h100-pcie h100-nvl h200 gh200 b200 b300 mi60 mi210 mi250x mi300x"
+    )
     assert {*wanted.split(), "cpu-core"} == set(hardware.devices())
     for name in hardware.devices():
         assert hardware.device(name).link in hardware.links()
@@ -69,6 +73,61 @@ def test_every_gpu_has_a_cache_far_smaller_than_its_memory() -> None:
     for each in map(hardware.device, hardware.devices()):
         assert (each.l2_cache is None) == (each.kind == "cpu")
         assert each.l2_cache is None or 1e6 < each.l2_cache.value < each.memory.value / 100
+
+
+@pytest.mark.parametrize(
+    ("name", "memory", "bandwidth", "fp32", "fp16"),
+    [
+        ("m40", 24e9, 288e9, 6.8e12, None),
+        ("p100", 16e9, 732e9, 10.6e12, 21.2e12),
+        ("rtx-a6000", 48e9, 768e9, 38.7e12, 154.8e12),
+        ("rtx-5090", 32e9, 1792e9, 104.8e12, 209.5e12),
+        ("a100-pcie-80", 80e9, 1935e9, 19.5e12, 312e12),
+        ("h100-nvl", 94e9, 3.9e12, 60e12, 835e12),
+        ("b200", 180e9, 8e12, 75e12, 2250e12),
+        ("mi250x", 64e9, 1638.4e9, 23.95e12, 191.5e12),
+        ("mi300x", 192e9, 5.3e12, 163.4e12, 1307.4e12),
+    ],
+)
+def test_figures_of_data_sheets(name: str, memory: float, bandwidth: float, fp32: float, fp16: float | None) -> None:
+    found = hardware.device(name)
+    assert (found.memory.value, found.memory_bandwidth.value, found.flops_fp32.value) == (memory, bandwidth, fp32)
+    assert (None if found.flops_fp16 is None else found.flops_fp16.value) == fp16
+
+
+@pytest.mark.parametrize(
+    ("name", "processors", "channels", "transfers", "of", "share"),
+    [
+        ("p4d.24xlarge", 2, 6, 2933e6, 96, 96),
+        ("g4dn.12xlarge", 2, 6, 2933e6, 96, 48),
+        ("g5.xlarge", 2, 8, 3200e6, 192, 4),
+        ("p3.8xlarge", 2, 4, 2400e6, 64, 32),
+        ("Standard_ND96asr_v4", 2, 8, 3200e6, 96, 96),
+        ("dgx-a100", 2, 8, 3200e6, 256, 256),
+        ("server-4x-m40", 2, 4, 1866e6, 24, 24),
+        ("server-4x-a100", 2, 8, 4800e6, 224, 224),
+        ("server-4x-a6000", 1, 8, 3200e6, 32, 32),
+    ],
+)
+def test_memory_of_hosts_is_channels_times_rate(
+    name: str, processors: int, channels: int, transfers: float, of: int, share: int
+) -> None:
+    found = hardware.host(name)
+    assert found.cores.value == share
+    assert found.memory_bandwidth.value == pytest.approx(processors * channels * 8 * transfers * share / of, rel=1e-3)
+    assert (found.memory_bandwidth.source == "datasheet") == (of == share)
+
+
+def test_no_host_of_a_known_processor_has_a_rate_by_its_vcpus() -> None:
+    guessed = [name for name in hardware.hosts() if "for each vCPU" in hardware.host(name).memory_bandwidth.reference]
+    assert guessed == []
+
+
+def test_hosts_name_links_of_the_catalogue() -> None:
+    for each in map(hardware.host, hardware.hosts()):
+        assert each.network is None or each.network in hardware.networks()
+        assert each.pcie is None or each.pcie in hardware.links()
+    assert hardware.host("a2-highgpu-8g").pcie == "pcie3-x16"
 
 
 def test_hosts_are_instance_types_with_gpus_cores_and_a_nic() -> None:

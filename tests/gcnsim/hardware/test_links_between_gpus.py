@@ -11,9 +11,11 @@ from gcnsim.errors import FileError
 
 WITH_NVLINK = {"p3.8xlarge", "p3.16xlarge", "p3dn.24xlarge", "p4d.24xlarge", "p4de.24xlarge", "p5.48xlarge"}
 WITH_NVLINK |= {"a2-highgpu-8g", "Standard_ND96asr_v4", "Standard_ND96amsr_A100_v4"}
+WITH_NVLINK |= {"dgx-1-v100", "dgx-a100-320", "dgx-a100", "dgx-station-a100", "dgx-h100", "dgx-h200", "dgx-b200"}
+WITH_NVLINK |= {"hgx-h100-8", "server-4x-a100", "server-8x-mi300x"}
 
 
-def test_the_instances_with_nvlink_are_those_whose_providers_say_so() -> None:
+def test_the_instances_with_nvlink_are_those_whose_makers_say_so() -> None:
     found = {name for name in hardware.hosts() if hardware.host(name).nvlink is not None}
     assert found == WITH_NVLINK
 
@@ -26,14 +28,26 @@ def test_a_host_has_no_faster_nvlink_than_its_device(name: str) -> None:
     assert host.nvlink is not None
     assert device.nvlink is not None
     assert host.nvlink.value <= device.nvlink.value
+    if device.nvlink_generation is None:
+        assert host.nvlink_generation is None, "Infinity Fabric"
+        return
     assert host.nvlink_generation is not None
-    assert device.nvlink_generation is not None
     assert host.nvlink_generation.value == device.nvlink_generation.value
 
 
 @pytest.mark.parametrize(
     ("name", "rate", "generation"),
-    [("v100-16", 150e9, 2), ("a100-40", 300e9, 3), ("a100-80", 300e9, 3), ("h100", 450e9, 4), ("h200", 450e9, 4)],
+    [
+        ("p100", 80e9, 1),
+        ("v100-16", 150e9, 2),
+        ("a100-40", 300e9, 3),
+        ("a100-80", 300e9, 3),
+        ("h100", 450e9, 4),
+        ("h200", 450e9, 4),
+        ("gh200", 450e9, 4),
+        ("b200", 900e9, 5),
+        ("b300", 900e9, 5),
+    ],
 )
 def test_rates_are_of_one_direction(name: str, rate: float, generation: int) -> None:
     device = hardware.device(name)
@@ -42,15 +56,15 @@ def test_rates_are_of_one_direction(name: str, rate: float, generation: int) -> 
     assert (device.nvlink.value, device.nvlink_generation.value) == (rate, generation)
 
 
-@pytest.mark.parametrize("name", ["t4", "a10g", "l4", "l40s", "rtx-4090"])
+@pytest.mark.parametrize("name", ["t4", "a10g", "l4", "l40s", "rtx-4090", "m40", "p100-pcie", "rtx-a6000", "h100-nvl", "mi210"])
 def test_cards_have_no_nvlink(name: str) -> None:
     assert hardware.device(name).nvlink is None
 
 
 def test_adapters_together_are_the_network_of_the_instance() -> None:
-    found = {name: hardware.host(name) for name in ("p4d.24xlarge", "p5.48xlarge", "Standard_ND96asr_v4")}
+    found = {name: hardware.host(name) for name in ("p4d.24xlarge", "p5.48xlarge", "Standard_ND96asr_v4", "dgx-h100")}
     each = {name: host.nic.value / host.nics.value for name, host in found.items() if host.nic and host.nics}
-    assert each == {"p4d.24xlarge": 12.5e9, "p5.48xlarge": 12.5e9, "Standard_ND96asr_v4": 25e9}
+    assert each == {"p4d.24xlarge": 12.5e9, "p5.48xlarge": 12.5e9, "Standard_ND96asr_v4": 25e9, "dgx-h100": 50e9}
     assert all(host.gpudirect is not None and host.gpudirect.value for host in found.values())
     assert hardware.host("g5.48xlarge").gpudirect is None
 

@@ -26,6 +26,26 @@ from gcnsim.hardware import device, devices, gpu_named, gpu_of
         ("NVIDIA GeForce RTX 3090", "rtx-3090"),
         ("NVIDIA GeForce RTX 4090", "rtx-4090"),
         ("AMD Radeon Instinct MI60", "mi60"),
+        ("Tesla M40 24GB", "m40"),
+        ("Tesla P100-SXM2-16GB", "p100"),
+        ("Tesla P100-PCIE-16GB", "p100-pcie"),
+        ("Tesla V100-PCIE-32GB", "v100-pcie-32"),
+        ("NVIDIA TITAN RTX", "titan-rtx"),
+        ("NVIDIA RTX A6000", "rtx-a6000"),
+        ("NVIDIA GeForce RTX 3080", "rtx-3080"),
+        ("NVIDIA GeForce RTX 5090", "rtx-5090"),
+        ("NVIDIA A30", "a30"),
+        ("NVIDIA A100 80GB PCIe", "a100-pcie-80"),
+        ("NVIDIA A100-PCIE-40GB", "a100-pcie-40"),
+        ("NVIDIA H100 PCIe", "h100-pcie"),
+        ("NVIDIA H100 NVL", "h100-nvl"),
+        ("NVIDIA L20", "l20"),
+        ("NVIDIA GH200 480GB", "gh200"),
+        ("NVIDIA B200", "b200"),
+        ("NVIDIA B300 SXM6 AC", "b300"),
+        ("AMD Instinct MI210", "mi210"),
+        ("AMD Instinct MI250X", "mi250x"),
+        ("AMD Instinct MI300X", "mi300x"),
     ],
 )
 def test_drivers_names_are_known(name: str, known: str) -> None:
@@ -41,11 +61,14 @@ def test_drivers_names_are_known(name: str, known: str) -> None:
         "NVIDIA GeForce RTX 4090 Laptop GPU",
         "NVIDIA A10",
         "NVIDIA L40",
-        "NVIDIA H100 PCIe",
         "NVIDIA H200 NVL",
-        "NVIDIA A100 80GB PCIe",
+        "NVIDIA A100-PCIE-80GB MIG 1g.10gb",
+        "NVIDIA RTX A6000 Laptop GPU",
+        "NVIDIA GeForce RTX 3080 Ti",
+        "NVIDIA RTX 6000 Ada Generation",
+        "NVIDIA H20",
+        "AMD Instinct MI250",
         "NVIDIA A100-SXM4-80GB MIG 3g.40gb",
-        "NVIDIA GH200 480GB",
         "Tesla V100-SXM2-64GB",
         "Tesla",
         "",
@@ -70,6 +93,6 @@ def test_gpus_of_a_machine_are_of_one_kind() -> None:
     with pytest.raises(ScenarioError, match=r"^run: has GPUs of several kinds \(NVIDIA L4, Tesla T4\); allowed"):
         gpu_of(["Tesla T4", "NVIDIA L4"], "run")
     with pytest.raises(
-        ScenarioError, match=r"^run: the catalogue has no GPU 'NVIDIA L40'; known: .*l4, l40s, .*v100-32$"
+        ScenarioError, match=r"^run: the catalogue has no GPU 'NVIDIA L40'; known: .*l4, l40s, .*v100-pcie-32$"
     ):
         gpu_of(["NVIDIA L40"], "run")

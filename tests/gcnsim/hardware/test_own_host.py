@@ -1,0 +1,189 @@
+"""Hosts that a file describes: where they may stand, what they bring, what is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import gcnsim
+from gcnsim import hardware
+from gcnsim.capacity.machines import instance_name
+from gcnsim.cli import main
+from gcnsim.errors import FileError, GcnsimError, ScenarioError
+from gcnsim.hardware import PriceBook
+from gcnsim.hardware.catalogue import DATA
+from gcnsim.machine import resolve_machine
+from gcnsim.scenario import ClusterSpec, from_mapping
+from gcnsim.sweeps.work import files_of
+
+G4DN = (DATA / "hosts" / "g4dn.12xlarge.yaml").read_text()
+T4 = (DATA / "devices" / "t4.yaml").read_text()
+FIGURE = '{value: %s, source: datasheet, reference: sheet, date: "2024"}'
+Write = Callable[[str], str]
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
+    """Writes my_host.yaml into the working directory."""
+    monkeypatch.chdir(tmp_path)
+
+    def written(text: str) -> str:
+        (tmp_path / "my_host.yaml").write_text(text)
+        return "my_host.yaml"
+
+    return written
+
+
+def test_a_copy_of_a_host_is_that_host_by_another_name(write: Write) -> None:
+    own, shipped = hardware.host(write(G4DN)), hardware.host("g4dn.12xlarge")
+    assert (own.name, own.title, own.device) == ("my_host.yaml", shipped.title, "t4")
+    assert hardware.figures_of(own) == hardware.figures_of(shipped)
+    asked = {"gpus": 8, "method": "full-graph", "iterations": 2, "processes": 1}
+    first, second = (gcnsim.what_if(host=name, **asked) for name in ("my_host.yaml", "g4dn.12xlarge"))  # type: ignore[arg-type]
+    assert first.results[0]["iteration_s"] == second.results[0]["iteration_s"]
+    cluster = first.payload["scenario"]["cluster"]
+    assert (cluster["host"], cluster["device"], cluster["gpus_per_server"]) == ("my_host.yaml", "t4", 4)
+    assert cluster["bandwidth"] == second.payload["scenario"]["cluster"]["bandwidth"]
+    assert "; my_host.yaml (SHA-256 " in first.payload["provenance"]["device"]
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in (DATA / "hosts").glob("*.yaml")))
+def test_every_host_of_the_catalogue_may_be_copied(name: str) -> None:
+    own, shipped = hardware.host(str(DATA / "hosts" / name)), hardware.host(name.removesuffix(".yaml"))
+    assert hardware.figures_of(own) == hardware.figures_of(shipped)
+    assert (own.device, own.network, own.pcie) == (shipped.device, shipped.network, shipped.pcie)
+
+
+def test_it_brings_a_device_of_a_file_and_its_network(write: Write) -> None:
+    Path("my_gpu.yaml").write_text(T4)
+    own = write(G4DN.replace("device: t4", "device: my_gpu.yaml") + "network: infiniband-hdr\n")
+    spec = from_mapping({"schema": "gcnsim.scenario/1", "cluster": {"gpus": 8, "host": own}}, "s").cluster
+    assert (spec.device, spec.gpus_per_server, spec.link) == ("my_gpu.yaml", 4, "infiniband-hdr")
+    assert spec.bandwidth == 50e9 / 8
+
+
+def test_what_it_does_not_say_is_that_of_the_catalogues_hosts(write: Write) -> None:
+    plain = f'title: "Mine"\ncores: {FIGURE % 32}\nmemory_bandwidth: {FIGURE % "100GB/s"}\n'
+    found = hardware.host(write(plain))
+    assert (found.device, found.gpus, found.nic, found.nvlink, found.network) == (None,) * 5
+    assert found.message_s == hardware.host("p4d.24xlarge").message_s
+    assert hardware.host(write(plain + f"message_s: {FIGURE % '0s'}\n")).message_s.value == 0.0
+    assert ClusterSpec(host="my_host.yaml", device="a10g").gpus_per_server == 2
+
+
+def test_a_file_that_changes_is_read_again(write: Write) -> None:
+    spec = ClusterSpec(gpus=4, host=write(G4DN))
+    before = resolve_machine(spec).host.cores.value
+    write(G4DN.replace("cores: {value: 48", "cores: {value: 24"))
+    assert (before, resolve_machine(spec).host.cores.value) == (48, 24)
+
+
+def test_its_pcie_counts_where_it_is_slower_than_the_devices(write: Write) -> None:
+    own = write(G4DN + "pcie: pcie4-x16\n")
+    links = {name: resolve_machine(ClusterSpec(gpus=2, host=own, device=name)).copies.name for name in ("t4", "h100")}
+    assert links == {"t4": "pcie3-x16", "h100": "pcie4-x16"}
+    spec = ClusterSpec(gpus=4, host=own, devices=("h100", "t4"))
+    assert [each.name for each in resolve_machine(spec).own_copies] == ["pcie4-x16"] * 2 + ["pcie3-x16"] * 2
+    assert resolve_machine(ClusterSpec(gpus=2, host=own, device="h100", pcie="pcie5-x16")).copies.name == "pcie5-x16"
+    assert resolve_machine(ClusterSpec(gpus=2, host=own, device="cpu-core")).copies.name == "host-memory"
+
+
+def test_its_figures_can_be_set(write: Write) -> None:
+    own = write(G4DN)
+    spec = ClusterSpec(gpus=2, host=own, figures=((f"{own}.cores", 8.0),))
+    assert resolve_machine(spec).host.cores.value == 8.0
+    with pytest.raises(ScenarioError, match=r"my_host\.yaml has no figure 'core'; did you mean 'cores'"):
+        ClusterSpec(host=own, figures=((f"{own}.core", 8.0),))
+    with pytest.raises(FileError, match=r"none\.yaml: cannot be read"):
+        ClusterSpec(figures=(("none.yaml.cores", 8.0),))
+
+
+def test_it_has_the_price_that_is_given(write: Write) -> None:
+    own = write(G4DN)
+    book = PriceBook.of(f"{own}=2USD/h")
+    rent = book.rent("t4", 8, 2, 4, own)
+    assert rent is not None
+    assert rent.usd_per_hour == 4.0
+    assert PriceBook().rent("t4", 8, 2, 4, own) is None, "an instance has its own price or none"
+    assert instance_name(ClusterSpec(gpus=4, host=own, device="t4")) == own
+    with pytest.raises(FileError, match=r"none\.yaml: cannot be read"):
+        PriceBook.of("none.yaml=2USD/h")
+
+
+def test_a_recommendation_may_be_of_it(write: Write) -> None:
+    own = write(G4DN)
+    asked = {"dataset": "reddit", "gpus": [4], "method": "full-graph", "minimise": "cost", "processes": 1}
+    for named in ({"host": own}, {}):
+        found = gcnsim.recommend(**asked, **named, prices=PriceBook.of(f"{own}=0.01USD/h"))  # type: ignore[arg-type]
+        assert found.payload["choice"]["host"] == own
+
+
+def test_sweeps_know_the_files_that_they_read(write: Write) -> None:
+    own = write(G4DN)
+    Path("my_gpu.yml").write_text(T4)
+    raw = {"schema": "gcnsim.scenario/1", "cluster": {"gpus": 2, "host": own, "device": "my_gpu.yml"}}
+    assert sorted(files_of(from_mapping(raw, "s"))) == ["my_gpu.yml", own]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "my_host.yaml: is not a host; it has the keys title, device, network, pcie, cores"),
+        ("title: x", "my_host.yaml: cores, memory_bandwidth are missing"),
+        (G4DN + "coers: 1", "my_host.yaml, coers: unknown key; did you mean 'cores'?"),
+        (G4DN.replace("device: t4", "device: t5"), "my_host.yaml, device: 't5' is not allowed; known: "),
+        (G4DN.replace("device: t4", "device: [t4]"), "my_host.yaml, device: "),
+        (G4DN + "network: pcie3-x16", "my_host.yaml, network: 'pcie3-x16' is not allowed; "),
+        (G4DN + "pcie: pcie4", "my_host.yaml, pcie: 'pcie4' is not allowed; did you mean 'pcie4-x16'?"),
+        (G4DN.replace('"50Gbps"', "50"), "my_host.yaml, nic: 50: a bare number, a bandwidth needs its unit"),
+        (G4DN.replace("gpus: {value: 4", "gpus: {value: 4.5"), "my_host.yaml, gpus: 4.5 is not allowed; a whole number"),
+        (G4DN.replace("cores: {value: 48", "cores: {value: 0"), "my_host.yaml, cores: 0.0 is not allowed; a whole number"),
+        (
+            G4DN + f"busy_core_rate: {FIGURE % '120%'}",
+            "my_host.yaml, busy_core_rate: 120% is not allowed; above 0% and at most 100%",
+        ),
+        (G4DN + f"wake_s: {FIGURE % '1ms'}", "my_host.yaml, wake_s: unknown key"),
+        (G4DN + "gpudirect: true", "my_host.yaml, gpudirect: is not {value: true or false"),
+        (G4DN.replace("source: datasheet", "source: heard", 1), "my_host.yaml, gpus: unknown source 'heard'"),
+        ("title: [", "my_host.yaml:2: not a valid YAML document"),
+    ],
+)
+def test_a_bad_file_is_one_line(text: str, said: str, write: Write) -> None:
+    with pytest.raises(FileError) as caught:
+        ClusterSpec(host=write(text))
+    assert str(caught.value).startswith(said)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_file_is_named(write: Write) -> None:
+    said = r"^none\.yaml: cannot be read: No such file or directory$"
+    with pytest.raises(GcnsimError, match=said):
+        ClusterSpec(host="none.yaml")
+    with pytest.raises(GcnsimError, match=said):
+        gcnsim.what_if(host="none.yaml")
+    with pytest.raises(ScenarioError, match=r"unknown host 'mine'; .*--host my_host\.yaml"):
+        ClusterSpec(host="mine")
+    Path("mine.yaml").write_text(G4DN)
+    with pytest.raises(ScenarioError, match=r"the file mine\.yaml is given as mine\.yaml"):
+        ClusterSpec(host="mine")
+
+
+def test_commands_show_it_and_never_replace_it(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    own = write(G4DN)
+    assert main(["catalog", "show", own]) == 0
+    assert capsys.readouterr().out.startswith("my_host.yaml (host): AWS g4dn.12xlarge")
+    assert main(["catalog", "compare", own, "g4dn.12xlarge", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["kind"], told["ratios"]["cores"]) == ("host", [1.0, 1.0])
+    Path("s.yaml").write_text(f"schema: gcnsim.scenario/1\ncluster: {{gpus: 2, host: {own}}}\n")
+    for words in (
+        f"what-if --host {own} --csv {own}",
+        f"what-if --set cluster.host={own} --csv {own}",
+        f"recommend --host g5.12xlarge,{own} --csv {own}",
+        f"simulate s.yaml --timeline {own}",
+    ):
+        assert main(words.split()) == 2
+        assert capsys.readouterr().err.startswith("gcnsim: my_host.yaml: is read by this command")
