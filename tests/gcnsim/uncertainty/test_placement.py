@@ -19,7 +19,7 @@ from gcnsim.uncertainty import PARTITION, Placed, Placement, factors, placements
 
 
 def scenario(devices: str | None = "t4,v100-16", method: str = "full-graph", **more: Any) -> Scenario:
-    cluster = {"gpus": 4, "gpus_per_server": 2, "bandwidth": "25Gbps", "devices": devices}
+    cluster = {"gpus": 4, "gpus_per_server": 2, "bandwidth": "200Gbps", "devices": devices}
     asked = {"schema": SCHEMA, "cluster": cluster, "method": {"name": method}, "run": {"iterations": 4}}
     return from_mapping(asked | more, "test")
 
