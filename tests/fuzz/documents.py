@@ -76,7 +76,7 @@ pcie: pcie4-x16
 gpus: {_FIGURE.replace('"%s"', "4")}
 nic: {_FIGURE % "200Gbps"}
 cores: {_FIGURE.replace('"%s"', "64")}
-memory_bandwidth: {{value: "200GB/s", source: assumed, low: "100GB/s", high: "300GB/s", reference: "guess", date: "2026-10"}}
+memory_bandwidth: {{value: "200GB/s", source: assumed, low: "100GB/s", high: "300GB/s", reference: "x", date: "2026"}}
 message_s: {_FIGURE % "0s"}
 gpudirect: {{value: true, source: datasheet, reference: "data sheet", date: "2026-10"}}
 """
