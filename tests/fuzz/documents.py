@@ -13,9 +13,10 @@ from gcnsim.cli import main
 from gcnsim.cli.outputs import scenario_files
 from gcnsim.comparison.answers import read_answer
 from gcnsim.errors import ScenarioError
-from gcnsim.hardware import links
+from gcnsim.hardware import devices, kind_described, links
 from gcnsim.hardware.catalogue import _assumed
 from gcnsim.hardware.own_device import own_device
+from gcnsim.hardware.own_host import own_host
 from gcnsim.hardware.platforms import read_platform
 from gcnsim.hardware.pricing import PriceBook
 from gcnsim.reproduction.facts import read_published
@@ -68,6 +69,18 @@ flops_fp32: {_FIGURE % "30TFLOP/s"}
 spmm_efficiency: {{value: "55%", source: assumed, low: "40%", high: "70%", reference: "guess", date: "2026-10"}}
 """
 
+HOST = f"""title: "My server"
+device: rtx-4090
+network: infiniband-hdr
+pcie: pcie4-x16
+gpus: {_FIGURE.replace('"%s"', "4")}
+nic: {_FIGURE % "200Gbps"}
+cores: {_FIGURE.replace('"%s"', "64")}
+memory_bandwidth: {{value: "200GB/s", source: assumed, low: "100GB/s", high: "300GB/s", reference: "x", date: "2026"}}
+message_s: {_FIGURE % "0s"}
+gpudirect: {{value: true, source: datasheet, reference: "data sheet", date: "2026-10"}}
+"""
+
 PRICES = """- {device: t4, instance: our-server, gpus: 4, price: "1.4EUR/h", source: "contract 7", date: "2026-03"}
 - {device: t4, instance: ours, gpus: 4, price: "0.9EUR/h", pricing: spot, source: "contract 7", date: "2026-03"}
 """
@@ -117,6 +130,12 @@ def _units(line: str) -> None:
 def _device(folder: Path) -> object:
     """Not by the catalogue, which reads a file once."""
     return own_device(str(folder / "d.yaml"), _assumed(), tuple(links()))
+
+
+def _host(folder: Path) -> object:
+    """As a device; what the file is of is told by its name too."""
+    path = str(folder / "h.yaml")
+    return kind_described(path), own_host(path, _assumed(), devices(), links())
 
 
 def _asked(query: str) -> object:
@@ -173,6 +192,7 @@ def readers() -> Iterator[Reader]:
     platforms = sorted((DATA / "platforms").glob("*.yaml"))[:2]
     yield Reader("platform", shipped("p.yaml", *platforms), file_named(read_platform, "p.yaml"))
     yield Reader("own device", text("d.yaml", DEVICE), _device)
+    yield Reader("own host", text("h.yaml", HOST), _host)
     yield Reader("prices", text("p.yaml", PRICES), lambda folder: PriceBook.of(file=str(folder / "p.yaml")))
     yield Reader("names of a trace", text("n.yaml", NAMES), file_named(read_names, "n.yaml"))
     published = sorted((DATA / "published").glob("*.yaml"))

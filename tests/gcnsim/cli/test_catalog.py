@@ -78,3 +78,57 @@ def test_show_lists_knobs_and_what_is_fixed(capsys: pytest.CaptureFixture[str]) 
     assert "rate  " in output(capsys, "show", "bns-gcn")
     assert "fixed at 0%" in output(capsys, "show", "full-graph")
     assert data(capsys, "show", "pipegcn")["fixed"] == {"tau": 1, "epsilon": 1.0, "cache": 0.0, "rate": 1.0}
+
+
+def test_compare_puts_figures_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = output(capsys, "compare", "A100-80", "h100", "rtx-a6000").splitlines()
+    assert lines[:3] == [
+        "a100-80 (device): NVIDIA A100 SXM 80 GB",
+        "h100 (device): NVIDIA H100 SXM",
+        "rtx-a6000 (device): NVIDIA RTX A6000",
+    ]
+    rows = {line.split()[0]: line.split() for line in lines[4:]}
+    assert rows["device"] == ["device", "a100-80", "h100", "ratio", "rtx-a6000", "ratio"]
+    assert rows["memory_bandwidth"] == ["memory_bandwidth", "2039GB/s", "3350GB/s", "1.64x", "768GB/s", "0.377x"]
+    assert rows["nvlink"] == ["nvlink", "300GB/s", "450GB/s", "1.5x", "none"]
+    assert rows["nvlink_generation"] == ["nvlink_generation", "3", "4", "none"], "a generation is no amount"
+    assert rows["link"] == ["link", "pcie4-x16", "pcie5-x16", "pcie4-x16"]
+    assert rows["spmm_efficiency"][1:3] == ["60%", "(assumed)"]
+
+
+def test_compare_takes_hosts_and_links(capsys: pytest.CaptureFixture[str]) -> None:
+    text = output(capsys, "compare", "p4d.24xlarge", "dgx-a100")
+    rows = {line.split()[0]: line.split() for line in text.splitlines()[3:]}
+    assert rows["memory_bandwidth"] == ["memory_bandwidth", "281.6GB/s", "409.6GB/s", "1.45x"]
+    assert rows["device"] == ["device", "a100-40", "a100-80"]
+    assert "pcie" not in rows, "neither names one"
+    assert rows["network"] == ["network", "efa", "infiniband-hdr"]
+    assert "1.5754e+10" not in output(capsys, "compare", "pcie3-x16", "pcie4-x16")
+
+
+def test_compare_has_all_figures_and_ratios_as_data(capsys: pytest.CaptureFixture[str]) -> None:
+    told = data(capsys, "compare", "mi60", "h100")
+    assert (told["kind"], [each["name"] for each in told["entries"]]) == ("device", ["mi60", "h100"])
+    assert told["entries"][1]["figures"] == data(capsys, "show", "h100")["figures"]
+    assert told["ratios"]["memory"] == [1.0, 2.5]
+    assert told["ratios"]["nvlink"] == [None, None], "the first has none"
+    assert [each["link"] for each in told["entries"]] == ["pcie4-x16", "pcie5-x16"]
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (("t4",), "catalog compare: t4 alone is named; allowed: two or more devices"),
+        (("t4", "dgx-a100"), "catalog compare: t4 is a device, dgx-a100 a host; allowed: all of one kind"),
+        (("t4", "reddit"), "catalog compare: reddit is a dataset; allowed: devices, links or hosts"),
+        (("t4", "rxt-4090"), "catalog: unknown name 'rxt-4090'; did you mean 'rtx-4090'"),
+        (("t4", "none.yaml"), "none.yaml: cannot be read"),
+    ],
+)
+def test_what_cannot_be_compared_is_one_line(
+    names: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["catalog", "compare", *names]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith(f"gcnsim: {said}")
+    assert told.count("\n") == 1

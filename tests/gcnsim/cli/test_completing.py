@@ -37,7 +37,7 @@ def completed(words: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytes
         ("gcnsim what-if --de", ["--device"]),
         ("gcnsim what-if --dataset reddit-t", ["reddit-train"]),
         ("gcnsim what-if --device v100", ["v100-16", "v100-32", "v100-pcie-16", "v100-pcie-32"]),
-        ("gcnsim what-if --host p4d", ["p4d.24xlarge"]),
+        ("gcnsim what-if --host p4de", ["p4de.24xlarge"]),
         ("gcnsim what-if --host ./my", ["./my"]),
         ("gcnsim what-if --device t4,v100-1", ["t4,v100-16"]),
         ("gcnsim what-if --device ./my", ["./my"]),
