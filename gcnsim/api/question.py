@@ -57,6 +57,9 @@ from gcnsim.simulation import Result, refuse_undrawn
 SERVER: Final = ("host", "gpus_per_server")
 """Options that say what a server is."""
 
+SIZES: Final = ("nodes", "edges", "features", "classes")
+"""Options of a graph's sizes, and of its widths."""
+
 MACHINE: Final = (*SERVER, "gpus", "bandwidth", "device")
 """Options of machines: each may have several values."""
 
@@ -82,6 +85,11 @@ def what_if(
     dataset: str | None = None,
     graph: Any = None,
     ids: str | None = None,
+    nodes: int | str | None = None,
+    edges: int | str | None = None,
+    features: int | None = None,
+    classes: int | None = None,
+    train: float | str | None = None,
     gpus: Some[int] | None = None,
     gpus_per_server: Some[int] | None = None,
     device: Some[str] | None = None,
@@ -125,7 +133,8 @@ def what_if(
     scenario: a file or plain data to start from (`gcnsim.scenario/1`); options replace its fields. A sequence gives a
     row per value. method: None compares the usual ones, "all" every one; those named may be recommended, or those of
     allow, with rates of at least min_sampling_rate (0.1), tau at most max_staleness (2). graph: a file (also a stored
-    profile), a `Graph`, or a graph of NetworkX, SciPy, PyTorch Geometric or DGL. ids: as of `load_graph`. host: its
+    profile), a `Graph`, or a graph of NetworkX, SciPy, PyTorch Geometric or DGL. ids: as of `load_graph`. nodes, edges
+    (undirected; `3M`): of a graph of which nothing else is known. train: share of the nodes that train. host: its
     device, GPUs per server and bandwidth stand where these are None; else they are t4, 2 (the last server holds the
     rest) and 15Gbps. gpus: 6; iterations: 30; seed: 0. bandwidth: with its unit, or a network (`10GbE`,
     `ethernet-25g`). epsilon, rate, cache: shares as numbers or percentages. calibration: a record of `calibrate`.
@@ -233,7 +242,8 @@ def _sections(
 ) -> dict[str, dict[str, Any]]:
     """What was given of each section of a scenario, the first machine of it."""
     source, file = _source(graph)
-    named = {name: getattr(given, name) for name in ("dataset", "ids", "model", "layers", "hidden")}
+    named = {name: getattr(given, name) for name in ("dataset", "ids", *SIZES, "model", "layers", "hidden")}
+    named["train_fraction"] = given.train
     texts = {name: value and str(value) for name, value in vars(given).items() if name in ("calibration", "norms")}
     sections = {
         "cluster": {**machine, "payload": given.payload, "implementation": given.implementation}

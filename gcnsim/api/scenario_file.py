@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from gcnsim.errors import ScenarioError
 from gcnsim.fields import shown
 from gcnsim.io.yaml_files import read_yaml
-from gcnsim.scenario import SCHEMA, of_host, rule_at
-
-SOURCES: Final = ("dataset", "graph", "trace", "profile")
-"""Fields of `workload` of which one is given."""
+from gcnsim.scenario import SCHEMA, SOURCES, of_host, rule_at
 
 
 def read_base(given: str | Path | Mapping[str, Any] | None) -> dict[str, Any]:
@@ -60,7 +57,7 @@ def replaced(base: Mapping[str, Any], options: Mapping[str, Mapping[str, Any]]) 
 def _with(section: str, key: str, value: Any) -> tuple[str, ...]:
     """The fields that an option replaces: another source, and what a host has of its own."""
     if section == "workload" and key in SOURCES:
-        return SOURCES
+        return SOURCES if key == "nodes" else (*SOURCES, "edges")
     if section == "cluster" and key == "host":
         return ("host", *of_host(value))
     if section == "cluster" and key == "device":

@@ -5,6 +5,7 @@ from gcnsim.boundary.bins import MANY_PARTS, towards_one
 from gcnsim.boundary.counts import AccessCounts
 from gcnsim.boundary.expected import ExpectedAccess
 from gcnsim.boundary.files import is_profile, read_profile, write_profile
+from gcnsim.boundary.outlines import by_sizes, outline_named, outline_of
 from gcnsim.boundary.packaged import (
     Interpolation,
     Misses,
@@ -22,7 +23,7 @@ from gcnsim.boundary.published import likely_cross_fraction, published_profile
 from gcnsim.boundary.rescale import with_cross_edges
 from gcnsim.boundary.sample_counts import cached_nodes, draw_counts, node_counts
 from gcnsim.boundary.sample_stored import draw_access, expected_access
-from gcnsim.boundary.sizes_only import mean_ratio
+from gcnsim.boundary.sizes_only import mean_ratio, outlined
 from gcnsim.boundary.stored import ProfileOrigin, StoredProfile, enlarged, stored_profile
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "Store",
     "StoredProfile",
     "batch_counts",
+    "by_sizes",
     "cached_nodes",
     "class_inclusion",
     "count_batches",
@@ -51,6 +53,9 @@ __all__ = [
     "likely_cross_fraction",
     "mean_ratio",
     "node_counts",
+    "outline_named",
+    "outline_of",
+    "outlined",
     "profile_at",
     "profile_end",
     "profile_of",

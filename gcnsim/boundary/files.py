@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from gcnsim.boundary.bins import RATES, Bins, node_type
-from gcnsim.boundary.stored import SAMPLERS, ProfileOrigin, StoredProfile
+from gcnsim.boundary.stored import SAMPLERS, SIZES, ProfileOrigin, StoredProfile
 from gcnsim.errors import FileError
 from gcnsim.fields import Number
 from gcnsim.fields.columns import AMOUNT, COUNT, POSITIVE, SHARE, check_values
@@ -22,7 +22,6 @@ VERSION: Final = 1
 SOURCES: Final = ("graph", "surrogate", "interpolated", "outline")
 """What a profile may come from."""
 
-_SIZES = ("inner_nodes", "inner_entries", "boundary_entries")
 _ORIGIN_TYPES: dict[str, tuple[type, ...]] = {
     "source": (str,),
     "name": (str,),
@@ -39,7 +38,7 @@ _ORIGIN_TYPES: dict[str, tuple[type, ...]] = {
 
 def write_profile(path: str | Path, profile: StoredProfile) -> str:
     """Write `profile` to `path` atomically; return its content hash. Raises FileError when it cannot be written."""
-    arrays: dict[str, AnyArray] = {name: getattr(profile, name) for name in _SIZES}
+    arrays: dict[str, AnyArray] = {name: getattr(profile, name) for name in SIZES}
     for sampler, cells in profile.cells.items():
         for field in fields(Bins):
             array = getattr(cells, field.name)
@@ -59,7 +58,7 @@ def read_profile(path: str | Path) -> StoredProfile:
         raise FileError(f"{path}: parts is {parts!r}; allowed: 1 or more")
     if stored.meta.get("rates") != list(RATES):
         raise FileError(f"{path}: rates are {stored.meta.get('rates')!r}, this gcnsim reads {list(RATES)}")
-    sizes = {name: _section(path, stored, name, "<i8", (parts,), COUNT) for name in _SIZES}
+    sizes = {name: _section(path, stored, name, "<i8", (parts,), COUNT) for name in SIZES}
     check_values(sizes["inner_nodes"], POSITIVE, f"{path}: section 'inner_nodes'")
     profile = StoredProfile(
         origin=_origin(path, stored.meta.get("origin")),

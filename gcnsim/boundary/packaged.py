@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Final
 
 from gcnsim.boundary.files import read_profile
+from gcnsim.boundary.outlines import outline_named
 from gcnsim.boundary.rescale import Means, between, means_of, resized, with_cross_edges
 from gcnsim.boundary.sample_stored import expected_access
+from gcnsim.boundary.sizes_only import outlined
 from gcnsim.boundary.stored import StoredProfile
 from gcnsim.caching import CacheSize
 from gcnsim.errors import FileError, ScenarioError
@@ -211,15 +213,12 @@ def _missed(dataset: str, parts: int, likely: StoredProfile, boundary: int, cros
 
 def _outlined_parts(dataset: str) -> tuple[int, ...]:
     """The numbers of parts of the dataset's outline, none where it has no outline."""
-    # The generators are imported for these few datasets only: most answers have no need of them.
-    from gcnsim.graph.generate import outline, outlines
-
-    return outline(dataset).parts if dataset in outlines() else ()
+    found = outline_named(dataset)
+    return () if found is None else found.parts
 
 
 @cache
 def _outlined(dataset: str, parts: int, end: int = 1) -> StoredProfile:
-    from gcnsim.boundary.sizes_only import outlined
-    from gcnsim.graph.generate import outline
-
-    return outlined(outline(dataset), parts, end)
+    found = outline_named(dataset)
+    assert found is not None
+    return outlined(found, parts, end)

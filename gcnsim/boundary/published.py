@@ -3,18 +3,9 @@
 Published partition tables say how many boundary nodes a worker has, not how many cross edges each of them has, and that
 decides how many are needed at any rate below 1. Two numbers stand in for it, both assumptions of whoever calls:
 the cross fraction (share of stored entries that cross partitions) and the dispersion (standard deviation of log m).
-Measured on METIS `vol` parts (4, 6, 8 parts) of real graphs, with the average degree d and boundary / inner nodes b:
-
-    graph         b            cross fraction      cross fraction / b    mean m       fitted dispersion
-    acl_papers    1.0 - 1.7    0.18, 0.22, 0.25    0.17, 0.16, 0.15      15 - 13      1.3
-    tolokers      1.3 - 2.3    0.43, 0.49, 0.58    0.32, 0.24, 0.25      28 - 22      1.5
-    amazon_cs     0.8 - 1.5    0.19, 0.31, 0.36    0.24, 0.25, 0.24      9            1.5
-    coauthor_phy  0.6 - 1.0    0.14, 0.19, 0.24    0.23, 0.22, 0.24      3            1.0
-
-Mean m = d * cross fraction / b, so the third column is the mean number of cross edges as a share of the degree: 0.15 to
-0.32, near 0.23, on all four; `likely_cross_fraction` turns that into a default and its range. With a graph's own cross
-fraction and fitted dispersion the expected rows at epsilon 0.5, 0.1 and 0.01 are within 5 % of the real ones; with 1.3
-for all of them within -9 % and +16 %.
+`likely_cross_fraction` turns what METIS parts of other graphs have into a default and its range. With a graph's own
+cross fraction and fitted dispersion (1.0 to 1.5 on four real graphs at 4, 6 and 8 parts) the expected rows at epsilon
+0.5, 0.1 and 0.01 are within 5 % of the real ones; with 1.3 for all of them within -9 % and +16 %.
 """
 
 from __future__ import annotations
@@ -27,6 +18,7 @@ import numpy as np
 from gcnsim.boundary.profile import BoundaryProfile
 from gcnsim.errors import ScenarioError
 from gcnsim.ids import FloatArray, IntArray, Rank, frozen
+from gcnsim.workload import crossing_fraction
 
 _SLOTS = 16
 """Turns of the owner with the least weight in a round of dealing: weights are kept to a sixteenth of the least."""
@@ -40,19 +32,10 @@ _TOP = 256
 _KEPT = 128
 """Up to so many workers, what is dealt to each is kept: 8 MB; beyond, it is dealt anew whenever it is asked for."""
 
-_SHARE_LOW, _SHARE, _SHARE_HIGH = 0.15, 0.23, 0.32
-_MOST = 0.95
-
 
 def likely_cross_fraction(inner_nodes: float, boundary_nodes: float) -> tuple[float, float, float]:
-    """The assumed cross fraction and its range (low, likely, high) for a worker with these node counts.
-
-    (0.15, 0.23, 0.32) boundary / inner, at most 0.95: mean cross edges per boundary node as a share of the average
-    degree, from the graphs in this module's docstring.
-    """
-    ratio = boundary_nodes / inner_nodes
-    low, likely, high = (min(_MOST, share * ratio) for share in (_SHARE_LOW, _SHARE, _SHARE_HIGH))
-    return low, likely, high
+    """The assumed cross fraction and its range (low, likely, high) for a worker with these node counts."""
+    return crossing_fraction(boundary_nodes / inner_nodes)
 
 
 def published_profile(

@@ -16,6 +16,9 @@ MOST_CROSSING = 0.95
 _STEEPEST = 20.0
 """The highest power that makes workers more uneven."""
 
+_FITTINGS = 100
+"""Turns of fitting pairs of workers to both their sums."""
+
 _ROUNDS = 30
 """Steps towards the cross edges asked for: more than one only where nodes are held at one each."""
 
@@ -81,16 +84,25 @@ def resized(profile: StoredProfile, parts: int, means: Means) -> StoredProfile:
     most = MOST_CROSSING * entries.astype(np.float64)
     crossing = _within(crossing * (means.cross * entries.sum() / crossing.sum()), most)
     pairs = _pairs(profile.pairs, place, nodes * (means.boundary * inner.sum() / nodes.sum()), inner)
-    cells = {name: _placed(each, place, pairs, crossing) for name, each in profile.cells.items()}
-    first = next(iter(cells.values()))
-    boundary = np.minimum(np.rint(_crossing(first.nodes, first.cross_edges)).astype(np.int64), entries)
-    return replace(
-        profile,
-        inner_nodes=frozen(inner),
-        inner_entries=frozen(entries - boundary),
-        boundary_entries=frozen(boundary),
-        cells=cells,
+    return _with_cells(profile, place, pairs, crossing, inner, entries)
+
+
+def with_senders(profile: StoredProfile, largest: float) -> StoredProfile:
+    """The profile of 4 workers or more of which the one that sends most sends `largest` times the mean.
+
+    Every worker keeps its boundary, and owners their order; pairs are fitted to both sums in turn.
+    """
+    pairs, whole = profile.pairs.astype(np.float64), np.arange(profile.parts)
+    asked = _uneven(profile.pairs.sum(axis=0), largest)
+    asked *= pairs.sum() / asked.sum()
+    for _ in range(_FITTINGS):
+        pairs *= asked / np.maximum(pairs.sum(axis=0), 1e-9)
+        pairs *= (profile.boundary_nodes / np.maximum(pairs.sum(axis=1), 1e-9))[:, None]
+    fitted = _pairs(
+        np.rint(pairs).astype(np.int64), whole, profile.boundary_nodes.astype(np.float64), profile.inner_nodes
     )
+    crossing = profile.boundary_entries.astype(np.float64)
+    return _with_cells(profile, whole, fitted, crossing, profile.inner_nodes, profile.entries)
 
 
 def with_cross_edges(profile: StoredProfile, factor: float) -> StoredProfile:
@@ -111,6 +123,38 @@ def with_cross_edges(profile: StoredProfile, factor: float) -> StoredProfile:
         boundary_entries=frozen(boundary),
         cells=cells,
     )
+
+
+def _with_cells(
+    profile: StoredProfile, place: IntArray, pairs: IntArray, crossing: FloatArray, inner: IntArray, entries: IntArray
+) -> StoredProfile:
+    """The workers at `place` with these pairs, inner nodes and entries, and cross entries as near as cells allow."""
+    cells = {name: _placed(each, place, pairs, crossing) for name, each in profile.cells.items()}
+    first = next(iter(cells.values()))
+    boundary = np.minimum(np.rint(_crossing(first.nodes, first.cross_edges)).astype(np.int64), entries)
+    kept = {
+        name: replace(each, inner_kept=frozen(_inner_kept(profile, profile.cells[name], place, boundary / entries)))
+        for name, each in cells.items()
+    }
+    return replace(
+        profile,
+        inner_nodes=frozen(inner),
+        inner_entries=frozen(entries - boundary),
+        boundary_entries=frozen(boundary),
+        cells=kept,
+    )
+
+
+def _inner_kept(profile: StoredProfile, cells: Bins, place: IntArray, crossing: FloatArray) -> FloatArray:
+    """Shares of inner entries that a graph keeps, float64[P, R], with which it keeps as many of all as before.
+
+    crossing: share of each worker's entries that cross now, float64[P]; of these as large a share is kept as before.
+    """
+    before = (profile.boundary_entries / np.maximum(profile.entries, 1))[place, None]
+    inner, boundary = cells.inner_kept[place], cells.boundary_kept[place]
+    whole = (1.0 - before) * inner + before * boundary
+    now = crossing[:, None]
+    return np.asarray(np.clip((whole - now * boundary) / np.maximum(1.0 - now, 1e-9), 0.0, 1.0))
 
 
 def _figures(means: Means) -> tuple[float, ...]:

@@ -1,11 +1,10 @@
-"""The profile of a graph too large to draw: its sizes as published, the boundary of its parts by assumption.
+"""The profile of a graph that nobody cut: its sizes as known, the boundary of its parts by assumption.
 
-What an `Outline` says is all that is known: the ratio of boundary to inner nodes, as uneven as in the parts of another
-graph, and the mean cross edges of a boundary node as a share of the mean degree. Everything else is as even as can be:
-equal parts, boundary nodes owned alike by all others, cross edges lognormal, every edge kept at the rate itself under
-`vr` too (`gcnsim.boundary.published` says how far rows are from the rule's), degrees that rank as cross edges do.
-Beyond the parts of any published run (`FAR`) the growth of the ratio is a range, and parts that border on so many nodes
-have fewer cross edges to each: no more than `MOST_CROSSING` of their entries in all.
+What an `Outline` says is all that is known: the ratio of boundary to inner nodes at one number of parts, as uneven as
+in the parts of another graph; how it grows, and how many entries cross, by the laws of `gcnsim.workload.cuts`.
+Everything else is as even as can be: equal parts, boundary nodes owned alike by all others, cross edges lognormal,
+every edge kept at the rate itself under `vr` too (`gcnsim.boundary.published` says how far rows are from the rule's),
+degrees that rank as cross edges do.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from gcnsim.boundary.published import CLASSES, classes_of, dealt, lognormal_shar
 from gcnsim.boundary.rescale import MOST_CROSSING
 from gcnsim.boundary.stored import SAMPLERS, ProfileOrigin, StoredProfile
 from gcnsim.ids import AnyArray, FloatArray, IntArray, frozen
-from gcnsim.workload import FAR, left_open
+from gcnsim.workload import FAR, crossing_fraction, growth_between, open_growth
 
 if TYPE_CHECKING:
     from gcnsim.graph.generate import Outline
@@ -27,39 +26,36 @@ if TYPE_CHECKING:
 DISPERSION: Final = 1.3
 """Standard deviation of the log of the cross edges per boundary node: the middle of four real graphs' METIS parts."""
 
-FEWER_CLASSES: Final = 16
+FEWER_CLASSES: Final = 17
 """Classes of cross edges beyond `FAR` parts: with them rows needed at rates of 0.01 to 0.3 are off by 0.5 %, hits by
 0.9 %, and those of 1,024 parts are 67 MB instead of half a gigabyte."""
 
 
 def mean_ratio(facts: Outline, parts: int, end: int = 1) -> float:
     """Boundary over inner nodes of the mean of `parts` parts, low, likely or high (0, 1, 2)."""
-    least, most = left_open(parts, facts.boundary.growth)
-    return facts.boundary.ratio(parts, end) * (least, 1.0, most)[end]
+    known, degree = facts.boundary, facts.entries / facts.nodes
+    found = (known.low, known.likely, known.high)[end] * growth_between(known.parts, parts, degree)
+    # Every part that a node borders on takes a neighbour of its own, and there are no more nodes than all others.
+    return float(min(found * open_growth(known.parts, parts)[end], degree, parts - 1.0))
 
 
 def outlined(facts: Outline, parts: int, end: int = 1) -> StoredProfile:
     """The profile of `facts` at `parts` equal parts, 2 or more; end: of its boundary, low, likely or high (0, 1, 2)."""
     inner, entries = _equal(facts.nodes, parts), _equal(facts.entries, parts)
-    ratios = np.array(facts.boundary.ratios(parts, end))
-    if parts > FAR:
-        ratios *= mean_ratio(facts, parts, end) / facts.boundary.ratio(parts, end)
-    boundary = np.rint(np.minimum(ratios * inner, facts.nodes - inner)).astype(np.int64)
-    share = facts.cross_edges
-    mean = share.likely * facts.entries / facts.nodes
-    means = np.full(parts, mean)
-    if parts > FAR:
-        boundary = np.minimum(boundary, (MOST_CROSSING * entries).astype(np.int64))
-        means = np.minimum(mean, MOST_CROSSING * entries / boundary)
+    ratio = mean_ratio(facts, parts, end)
+    ratios = ratio * np.array(facts.boundary.uneven(parts))
+    most = np.minimum(facts.nodes - inner, (MOST_CROSSING * entries).astype(np.int64))
+    boundary = np.rint(np.minimum(ratios * inner, most)).astype(np.int64)
+    shares = crossing_fraction(ratio)
+    mean = max(1.0, shares.likely * facts.entries / max(1, int(boundary.sum())))
+    means = np.maximum(1.0, np.minimum(mean, MOST_CROSSING * entries / np.maximum(boundary, 1)))
     classes = classes_of(mean, float(inner.min()), CLASSES if parts <= FAR else FEWER_CLASSES)
     cells = _cells(classes, _pairs(classes, means, boundary))
     crossing = np.minimum(
         (cells.nodes.sum(axis=1) @ classes).astype(np.int64), (MOST_CROSSING * entries).astype(np.int64)
     )
     # No more than all entries cross at the high end either.
-    most = share.high / share.likely
-    if parts > FAR:
-        most = min(most, max(1.0, MOST_CROSSING * facts.entries / int(crossing.sum())))
+    most_by = max(1.0, min(shares.high / shares.likely, MOST_CROSSING * facts.entries / max(1, int(crossing.sum()))))
     return StoredProfile(
         origin=ProfileOrigin(
             source="outline",
@@ -67,7 +63,7 @@ def outlined(facts: Outline, parts: int, end: int = 1) -> StoredProfile:
             graph_hash="",
             partition_method="assumed",
             partition_seed=0,
-            cross_range=(share.low / share.likely, most),
+            cross_range=(min(1.0, shares.low / shares.likely), most_by),
         ),
         inner_nodes=frozen(inner),
         inner_entries=frozen(entries - crossing),

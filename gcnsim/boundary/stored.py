@@ -31,6 +31,9 @@ from gcnsim.sampling import sampler as sampling_rule
 SAMPLERS: Final = ("uniform", "vr")
 """The samplers whose inclusion a stored profile holds; with all norms 1."""
 
+SIZES: Final = ("inner_nodes", "inner_entries", "boundary_entries")
+"""What a stored profile counts of every worker besides its cells."""
+
 
 @dataclass(frozen=True, slots=True)
 class ProfileOrigin:
@@ -129,14 +132,25 @@ def enlarged(profile: StoredProfile, scale: float) -> StoredProfile:
     if scale == 1.0:
         return profile
     cells = {
-        name: replace(each, nodes=frozen(np.rint(each.nodes / scale).astype(np.int64)))
+        name: replace(each, nodes=frozen(_scaled_cells(each.nodes, scale).astype(each.nodes.dtype)))
         for name, each in profile.cells.items()
     }
-    sizes = {
-        name: frozen(np.rint(getattr(profile, name) / scale).astype(np.int64))
-        for name in ("inner_nodes", "inner_entries", "boundary_entries")
-    }
-    return replace(profile, cells=cells, origin=replace(profile.origin, scale=scale), **sizes)
+    sizes = {name: np.rint(getattr(profile, name) / scale).astype(np.int64) for name in SIZES}
+    # Pairs are rounded one by one: where nodes have one cross edge each, all of them may have fewer than there are.
+    boundary = next(iter(cells.values())).nodes.sum(axis=(1, 2), dtype=np.int64)
+    sizes["boundary_entries"] = np.maximum(sizes["boundary_entries"], boundary)
+    return replace(
+        profile,
+        cells=cells,
+        origin=replace(profile.origin, scale=scale),
+        **{name: frozen(size) for name, size in sizes.items()},
+    )
+
+
+def _scaled_cells(nodes: IntArray, scale: float) -> IntArray:
+    """`nodes` int64[P, P, K] over `scale`, rounded cumulatively: a pair has as many under every sampler."""
+    ends = np.rint(np.cumsum(nodes, axis=2, dtype=np.int64) / scale).astype(np.int64)
+    return np.diff(ends, axis=2, prepend=0)
 
 
 def _cells(part: Part, cross: IntArray, name: str) -> Bins:

@@ -11,7 +11,7 @@ import click
 from gcnsim.cli.outputs import check_outputs, machine_files, overridden, show_and_write
 from gcnsim.cli.pricing import price_book, price_options
 from gcnsim.cli.progress import progress
-from gcnsim.cli.what_if import Needed, Share, _text, _whole, named, option, rule_options
+from gcnsim.cli.what_if import Needed, Share, _text, _whole, named, option, rule_options, size_options
 from gcnsim.methods import COMPARED
 
 
@@ -26,6 +26,7 @@ from gcnsim.methods import COMPARED
 @click.option("--max-cost", metavar="AMOUNT", help="The training costs at most this, e.g. 100USD.")
 @named("dataset", "Built-in dataset (list: gcnsim catalog list datasets).  [default: reddit]")
 @click.option("--graph", type=click.Path(), help="Real graph file instead.")
+@size_options
 @option("host", _text, "a host", "Instances of the catalogue, or files (list).  [default: all that have a price]")
 @option("gpus", _whole, "a whole number", "GPUs (list).  [default: 1 up to four instances, at most 32]")
 @option("device", _text, "a device", "GPUs instead of instances (list).")

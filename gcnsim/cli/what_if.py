@@ -155,6 +155,22 @@ def named(name: str, text: str) -> Decorator:
     return click.option(f"--{name}", shell_complete=complete, help=text)
 
 
+def size_options(command: Callable[..., None]) -> Callable[..., None]:
+    """A graph by its sizes, and the widths of any."""
+    known = (
+        click.option("--nodes", metavar="COUNT", help="A graph by its sizes: so many nodes, 3M or 2500000."),
+        click.option("--edges", metavar="COUNT", help="Its undirected edges, each counted once, e.g. 117M."),
+        click.option("--features", type=int, help="Width of the input.  [default: the data's, else 128]"),
+        click.option("--classes", type=int, help="Width of the output.  [default: the data's, else 16]"),
+        click.option(
+            "--train", metavar="SHARE", help="Nodes that train, for mini-batches.  [default: the data's, else 65%]"
+        ),
+    )
+    for each in reversed(known):
+        command = each(command)
+    return command
+
+
 @click.command("what-if", cls=WithFaults)
 @click.argument("scenario", required=False, type=click.Path())
 @click.option(
@@ -162,6 +178,7 @@ def named(name: str, text: str) -> Decorator:
 )
 @click.option("--graph", type=click.Path(), help="Real graph file instead: partitioned, sampled and replayed.")
 @click.option("--ids", type=click.Choice(IDS), help=f"{HELP}  [default: {IDS[0]}]")
+@size_options
 @option("gpus", _whole, "a whole number", "GPUs, one worker each (list).  [default: 6]")
 @option("gpus-per-server", _whole, "a whole number", "GPUs in a server, the last the rest (list).  [default: 2]")
 @option("device", _text, "a device", "GPU of the catalogue, or a file (list).  [default: the host's, else t4]")

@@ -2,6 +2,7 @@
 
 from gcnsim.fields.per_layer import Amounts, PerLayer
 from gcnsim.fields.rules import (
+    Count,
     Measure,
     Named,
     Number,
@@ -18,6 +19,7 @@ from gcnsim.fields.rules import (
 
 __all__ = [
     "Amounts",
+    "Count",
     "Measure",
     "Named",
     "Number",

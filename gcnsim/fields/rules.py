@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
+from fractions import Fraction
 from numbers import Integral, Real
 from typing import Any, Final, Protocol, runtime_checkable
 
@@ -67,10 +68,7 @@ class Number:
 
     @property
     def allowed(self) -> str:
-        noun = "a whole number" if self.whole else "a number"
-        low = "above" if self.low_open else "of at least"
-        high = f" and at most {self.high:.12g}" if self.high < math.inf else ""
-        return f"{noun} {low} {self.low:.12g}{high}"
+        return _bounds(self)
 
     def read(self, raw: object, path: str) -> int | float:
         self.check(raw, path)
@@ -96,6 +94,35 @@ class Number:
 
     def write(self, value: Any) -> object:
         return value
+
+
+def _bounds(rule: Number) -> str:
+    noun = "a whole number" if rule.whole else "a number"
+    low = "above" if rule.low_open else "of at least"
+    high = f" and at most {rule.high:.12g}" if rule.high < math.inf else ""
+    return f"{noun} {low} {rule.low:.12g}{high}"
+
+
+_COUNT: Final = re.compile(r"([0-9]{1,300}(?:\.[0-9]{1,300})?)\s*([kKMGT]?)", re.ASCII)
+_THOUSANDS: Final = {"": 0, "k": 3, "K": 3, "M": 6, "G": 9, "T": 12}
+
+
+@dataclass(frozen=True, slots=True)
+class Count(Number):
+    """A whole number that may be written in thousands (k), millions (M), milliards (G) or millions of millions (T)."""
+
+    @property
+    def allowed(self) -> str:
+        return f"{_bounds(self)}, e.g. 2.5M or 1.6G"
+
+    def read(self, raw: object, path: str) -> int | float:
+        match = _COUNT.fullmatch(raw.strip()) if isinstance(raw, str) else None
+        if match is None:
+            return Number.read(self, raw, path)
+        value = Fraction(match[1]) * 10 ** _THOUSANDS[match[2]]
+        if value.denominator != 1:
+            raise ScenarioError(f"{path}: {shown(raw)} is not {self.allowed}")
+        return Number.read(self, int(value), path)
 
 
 NO_SUCH: Final = "none"

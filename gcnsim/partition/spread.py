@@ -52,7 +52,7 @@ class Scatter:
 
 
 def partition_scatter(dataset: str, parts: int) -> Scatter:
-    """The scatter of partitions of `dataset` into `parts`: of each figure the larger of two measures of it.
+    """The scatter of partitions of `dataset` into `parts`: of each figure the largest of its measures.
 
     Of a dataset that was not measured, the largest of those that were.
     """
@@ -77,7 +77,11 @@ def _at(entry: Mapping[str, Any], parts: int) -> list[float]:
     """The figures at `parts`: between measured numbers of parts straight in their logarithm, constant beyond."""
     places = [log(row["parts"]) for row in entry["rows"]]
     return [
-        max(float(np.interp(log(parts), places, [row[name] for row in entry["rows"]])), entry["neighbours"][name])
+        max(
+            float(np.interp(log(parts), places, [row[name] for row in entry["rows"]])),
+            entry["neighbours"][name],
+            entry.get("counted", {}).get(name, 0.0),
+        )
         for name in FIGURES
     ]
 

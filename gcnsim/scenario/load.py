@@ -25,6 +25,7 @@ from gcnsim.scenario.faults import Fault, read_faults, write_fault
 from gcnsim.scenario.method_section import describe_method, read_method, read_value, section_keys, write_method
 from gcnsim.scenario.partition import METIS_OPTIONS, PartitionSpec
 from gcnsim.scenario.specs import (
+    SOURCES,
     TOPOLOGY,
     ClusterSpec,
     RunSpec,
@@ -49,7 +50,7 @@ METHOD: Final = "method"
 
 SELDOM: Final = (
     "train_fraction", "profile", "training_subgraph", "ids", "ends", "heads_joined", "keep_inputs", "dropout",
-    "dropout_order", "sage_aggregator",
+    "dropout_order", "sage_aggregator", "nodes", "edges",
 )  # fmt: skip
 """Fields of `workload` that are written only where somebody chose them."""
 
@@ -91,7 +92,7 @@ def from_mapping(mapping: object, source: str, overrides: Sequence[str] = ()) ->
 def _build(name: str, given: Mapping[str, dict[str, Any]], method: Method, faults: tuple[Fault, ...]) -> Scenario:
     cluster, workload = given["cluster"], given["workload"]
     refuse_contradictions(cluster)
-    if any(workload.get(source) is not None for source in ("graph", "trace", "profile")):
+    if any(workload.get(source) is not None for source in SOURCES if source != "dataset"):
         workload = {"dataset": None} | workload
     return Scenario(
         name=name,

@@ -10,7 +10,7 @@ from typing import Final
 
 from gcnsim.cluster import ALLREDUCES, RING
 from gcnsim.errors import ScenarioError, plural
-from gcnsim.fields import Measure, Number, Truth, Word, check_fields, entry
+from gcnsim.fields import Count, Measure, Number, Truth, Word, check_fields, entry
 from gcnsim.graph import IDS, two_columns
 from gcnsim.hardware import (
     AGGREGATORS,
@@ -46,6 +46,8 @@ from gcnsim.workload import (
 )
 
 DEFAULT_DATASET: Final = "reddit"
+SOURCES: Final = ("dataset", "graph", "trace", "profile", "nodes")
+"""Fields of `workload` of which one is given: where the accesses come from."""
 TOPOLOGY: Final = (
     "devices",
     "nvlink",
@@ -234,7 +236,7 @@ class ClusterSpec:
 
 @dataclass(frozen=True, slots=True)
 class WorkloadSpec:
-    """The accesses (of a dataset, a graph file, a recorded trace, a profile) and the model; None: the source's own."""
+    """The accesses (of a dataset, a graph file, a trace, a profile, sizes) and the model; None: the source's own."""
 
     dataset: str | None = entry(
         Word("a dataset", datasets, otherwise=OTHER_DATASET), "published dataset", DEFAULT_DATASET, optional=True
@@ -251,6 +253,12 @@ class WorkloadSpec:
     )
     trace: str | None = entry(_FILE, "recorded access trace, instead of a dataset", None, optional=True)
     profile: str | None = entry(_FILE, "stored boundary profile, instead of a dataset", None, optional=True)
+    nodes: int | None = entry(
+        Count(True, 2, 10**11), "of a graph of which only sizes are known, instead of a dataset", None, optional=True
+    )
+    edges: int | None = entry(
+        Count(True, 1, 10**13), "undirected, of a graph of workload.nodes: each counts once", None, optional=True
+    )
     model: str | None = entry(Word("a model", lambda: MODELS), "null: the dataset's", None, optional=True)
     layers: int | None = entry(Number(True, 1, 1000), "graph convolutions; null: the dataset's", None, optional=True)
     hidden: int | None = entry(Number(True, 1, 1_000_000), "hidden width; null: the dataset's", None, optional=True)
@@ -318,8 +326,7 @@ class WorkloadSpec:
                 f"workload.keep_inputs: true is not allowed with {self.model}, which has workload.preaggregate; only "
                 "gat sums its input anew in every iteration"
             )
-        sources = ("dataset", "graph", "trace", "profile")
-        given = {name: getattr(self, name) for name in sources if getattr(self, name) is not None}
+        given = {name: getattr(self, name) for name in SOURCES if getattr(self, name) is not None}
         if len(given) > 1:
             named = " and ".join(f"{name} ({value})" for name, value in given.items())
             raise ScenarioError(f"workload: both {named} are given; give one, the others null")
@@ -332,7 +339,23 @@ class WorkloadSpec:
         if self.ends is not None:
             two_columns(self.ends, "workload.ends")
         if not given:
-            raise ScenarioError("workload: neither dataset nor graph, trace or profile is given; give one of them")
+            raise ScenarioError(
+                "workload: neither dataset nor graph, trace, profile or nodes is given; give one of them"
+            )
+        self._check_sizes()
+
+    def _check_sizes(self) -> None:
+        """Raises ScenarioError for one of nodes and edges without the other, and for more edges than pairs of nodes."""
+        if self.nodes is None or self.edges is None:
+            if self.nodes is not self.edges:
+                lacking, there = ("edges", "nodes") if self.edges is None else ("nodes", "edges")
+                raise ScenarioError(f"workload.{there}: {getattr(self, there)} needs workload.{lacking} too")
+            return
+        most = self.nodes * (self.nodes - 1) // 2
+        if self.edges > most:
+            raise ScenarioError(
+                f"workload.edges: {self.edges} is not allowed; {self.nodes} nodes have at most {most} undirected edges"
+            )
 
 
 AUTO: Final = "auto"

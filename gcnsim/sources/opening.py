@@ -15,6 +15,7 @@ from gcnsim.sources.batch_trace import BatchTraceSource
 from gcnsim.sources.graph import GraphSource
 from gcnsim.sources.profile import ProfileSource
 from gcnsim.sources.published_tables import PublishedTables
+from gcnsim.sources.sizes import SizesSource
 from gcnsim.sources.source import Source
 from gcnsim.sources.statistics import StatisticsSource
 from gcnsim.sources.surrogate import SurrogateSource
@@ -45,6 +46,8 @@ def open_source(scenario: Scenario, graph: Graph | None = None, processes: int =
         return (BatchTraceSource if scenario.method.mini_batches else TraceSource)(workload.trace)
     if workload.profile is not None:
         return ProfileSource(workload.profile)
+    if workload.nodes is not None:
+        return SizesSource(workload, scenario.cluster.gpus)
     facts = dataset(workload.dataset or "")
     if scenario.partition.statistics == "published":
         return PublishedTables(facts, scenario.partition.parts)
@@ -54,13 +57,14 @@ def open_source(scenario: Scenario, graph: Graph | None = None, processes: int =
 def _refuse_idle_fields(scenario: Scenario) -> None:
     """A field that would not change the answer is refused, not ignored."""
     workload = scenario.workload
+    sizes = None if workload.nodes is None else f"a graph of {workload.nodes} nodes"
     source = workload.graph or workload.trace or workload.profile
     for name in ("cross_fraction", "imbalance"):
         if source is not None and getattr(workload, name) is not None:
             raise ScenarioError(f"workload.{name}: cannot be set, it is counted on {source}; allowed: null")
-    if source is not None and scenario.partition.statistics != "profile":
+    if (source or sizes) is not None and scenario.partition.statistics != "profile":
         raise ScenarioError(
-            f"partition.statistics: published ones exist for datasets only, not {source}; allowed: profile"
+            f"partition.statistics: published ones exist for datasets only, not {source or sizes}; allowed: profile"
         )
     for name in ("cross_fraction", "imbalance"):
         if scenario.partition.statistics == "published" and getattr(workload, name) is not None:
@@ -72,5 +76,5 @@ def _refuse_idle_fields(scenario: Scenario) -> None:
         raise ScenarioError(f"method.norms: {norms} needs workload.graph: only a graph is sampled anew")
     if replace(scenario.partition, statistics="profile", parts=None) != PartitionSpec():
         raise ScenarioError(
-            f"partition: {source or workload.dataset} is partitioned already; only workload.graph can be"
+            f"partition: {source or sizes or workload.dataset} is not partitioned here; only workload.graph can be"
         )

@@ -15,19 +15,25 @@ from dataclasses import replace
 from math import log
 from typing import Final
 
-from gcnsim.boundary import AccessCounts, BoundaryProfile, mean_ratio, profile_at, profiled_parts
+from gcnsim.boundary import (
+    AccessCounts,
+    BoundaryProfile,
+    mean_ratio,
+    outline_named,
+    outline_of,
+    profile_at,
+    profiled_parts,
+)
 from gcnsim.errors import ScenarioError
 from gcnsim.results import Assumed
 from gcnsim.scenario import Scenario
 from gcnsim.sources.range_end import RangeEnd
 from gcnsim.sources.statistics import Range, StatisticsSource, grown
 from gcnsim.sources.surrogate import boundary_ratio
-from gcnsim.workload import BoundaryRow, DatasetFacts, boundary_at
+from gcnsim.workload import BoundaryRow, DatasetFacts, boundary_at, crossing_fraction
 
 LARGEST: Final = Range(1.3, 86_000 / 51_200, 2.1)
 """The largest of ten parts over their mean: least, published, most (that of a surrogate's stored entries)."""
-
-MOST_CROSSING: Final = 0.95
 
 
 class TableSource(StatisticsSource):
@@ -52,16 +58,14 @@ class TableSource(StatisticsSource):
 
     def boundary_by(self, scenario: Scenario, corner: RangeEnd) -> float:
         """Of a dataset that is outlined, and of more parts than any table has, the boundary over the likely one."""
-        from gcnsim.graph.generate import outline, outlines
-
-        if self.at_random:
+        if self.at_random or self.parts == 1:
             return 1.0
-        if self.facts.name not in outlines():
+        facts = outline_named(self.facts.name)
+        if self.printed or facts is None:
             return grown(self.printed, self.parts, corner)
-        facts = outline(self.facts.name)
         return mean_ratio(facts, self.parts, corner.value) / mean_ratio(facts, self.parts)
 
-    def imbalances(self, scenario: Scenario, assumed: Range) -> Range:
+    def imbalances(self, scenario: Scenario, figure: str) -> Range:
         """The largest part over the mean part at the scenario's workers: low, likely, high."""
         workers = self.parts
         if self.at_random or workers == 1:
@@ -70,17 +74,17 @@ class TableSource(StatisticsSource):
 
     def cross_fractions(self, scenario: Scenario) -> tuple[float, float, float]:
         """Share of entries that cross partitions: low, likely, high."""
-        from gcnsim.graph.generate import outline, outlines, surrogate_facts
+        from gcnsim.graph.generate import surrogate_facts, surrogates
 
         if self.at_random:
             crossing = 1.0 - 1.0 / scenario.cluster.gpus
             return crossing, crossing, crossing
         (row,) = self.facts.boundary
-        name = self.facts.name
-        per_node = (outline(name) if name in outlines() else surrogate_facts(name)).cross_edges
-        assert per_node is not None
-        ends = (per_node.low, per_node.likely, per_node.high)
-        low, likely, high = (min(MOST_CROSSING, share * row.boundary / row.inner) for share in ends)
+        ratio = row.boundary / row.inner
+        if self.facts.name not in surrogates():
+            return crossing_fraction(ratio)
+        per_node = surrogate_facts(self.facts.name).cross_edges
+        low, likely, high = (per_node.crossing(ratio, end) for end in range(3))
         return low, likely, high
 
 
@@ -118,17 +122,14 @@ class PublishedTables(StatisticsSource):
 
     def assumptions(self, scenario: Scenario, asked: Sequence[Scenario]) -> Iterator[Assumed]:
         """What stands in for what the tables do not say."""
-        from gcnsim.graph.generate import outlines
-
-        if scenario.cluster.gpus > 1 and self.facts.name in outlines() and not self.facts.boundary:
-            yield boundary_ratio(self.facts.name, self.parts or scenario.cluster.gpus)
+        facts = None if self.facts.boundary else outline_of(self.facts)
+        if scenario.cluster.gpus > 1 and facts is not None and not self._untold(scenario):
+            yield boundary_ratio(facts, self.parts or scenario.cluster.gpus)
         yield from StatisticsSource.assumptions(self, scenario, asked)
 
     def _of_growth(self, scenario: Scenario) -> Iterator[Assumed]:
-        from gcnsim.graph.generate import outlines
-
         # Of an outline the ratio says it.
-        if self.facts.name not in outlines() and not self._untold(scenario):
+        if outline_of(self.facts) is None and not self._untold(scenario):
             yield from super()._of_growth(scenario)
 
     def boundary_by(self, scenario: Scenario, corner: RangeEnd) -> float:
@@ -162,9 +163,9 @@ class PublishedTables(StatisticsSource):
             return super().cross_fractions(scenario)
         return self.table(scenario).cross_fractions(scenario)
 
-    def imbalances(self, scenario: Scenario, assumed: Range) -> Range:
+    def imbalances(self, scenario: Scenario, figure: str) -> Range:
         """The largest part over the mean part: low, likely, high."""
-        return self.table(scenario).imbalances(scenario, assumed)
+        return self.table(scenario).imbalances(scenario, figure)
 
     def profile(self, scenario: Scenario, corner: RangeEnd) -> BoundaryProfile:
         """The boundary profile at one corner of the assumptions."""
@@ -185,11 +186,10 @@ def random_parts(facts: DatasetFacts, workers: int, boundary: float) -> TableSou
 
 def _row(facts: DatasetFacts, workers: int) -> BoundaryRow:
     """Mean inner and boundary nodes at `workers` parts."""
-    from gcnsim.graph.generate import outline, outlines
-
-    if workers > 1 and facts.name in outlines() and not facts.boundary:
+    outline = None if facts.boundary or workers == 1 else outline_of(facts)
+    if outline is not None:
         inner = facts.nodes / workers
-        return BoundaryRow(workers, inner, outline(facts.name).boundary.ratio(workers) * inner)
+        return BoundaryRow(workers, inner, mean_ratio(outline, workers) * inner)
     printed = [row.partitions for row in facts.boundary]
     within = bool(printed) and printed[0] <= workers <= printed[-1]
     if not within and workers in profiled_parts(facts.name):

@@ -30,7 +30,7 @@ from gcnsim.sources.expected_batches import WITHIN, degree_spreads, expected_bat
 from gcnsim.sources.model import Declared, resolve_model
 from gcnsim.sources.range_end import RangeEnd, drawing
 from gcnsim.sources.source import Source
-from gcnsim.workload import FAR, BoundaryRow, DatasetFacts, boundary_at, growth_of, left_open
+from gcnsim.workload import BoundaryRow, DatasetFacts, boundary_at, largest_of, left_open
 
 MOST_OF_ALL = 0.9
 """The largest part holds at most this share of everything."""
@@ -47,11 +47,8 @@ class Range(NamedTuple):
     high: float
 
 
-LOAD = Range(1.2, 1.6, 2.0)
-"""Stored entries of the largest part over the mean part: least, median, most."""
-
-BOUNDARY = Range(1.2, 1.8, 2.7)
-"""Boundary nodes of the largest part over the mean part: least, median, most."""
+LOAD, BOUNDARY = "entries", "boundary"
+"""What the largest part has more of than the mean one, by the laws of `gcnsim.workload.cuts`."""
 
 REMOTE = Range(0.73, 0.85, 1.0)
 """Boundary rows owned on other servers, over what equal ownership would give: METIS numbers neighbours alike."""
@@ -70,8 +67,11 @@ CACHE_HITS = Range(0.96, 0.9, 0.78)
 FOUR = "four real graphs at 4 to 8 METIS parts"
 """Where the ranges were seen (docs/validation.md)."""
 
-HOW_IT_GROWS = "boundary over inner nodes may grow with the 0.39th power of the parts to the first (docs/surrogates.md)"
-"""What is assumed beyond the parts of any published run."""
+HOW_IT_GROWS = "growing with the parts as other graphs' boundaries do (studies/cuts.py)"
+"""What is assumed beyond the parts of which a boundary is known."""
+
+PARTS_OF_OTHERS = "METIS parts of other graphs (studies/cuts.py)"
+"""Where shares and unevenness were seen."""
 
 
 def thin_note(gpus: int, note: str) -> Iterator[str]:
@@ -145,15 +145,15 @@ class StatisticsSource(Source):
             inner, boundary, _ = self.cut(scenario)
             most = min(self.facts.nodes - inner, self.facts.entries / scenario.cluster.gpus)
             low, likely, high = (f"{min(boundary * end, most):,.0f}" for end in ends)
-            basis = f"of the mean worker: beyond {FAR} parts, {HOW_IT_GROWS}"
+            basis = f"of the mean worker, {HOW_IT_GROWS}"
             yield Assumed("boundary_nodes", likely, low, high, basis, True)
 
     def basis(self, scenario: Scenario) -> tuple[str, str]:
         """On what the share of crossing entries rests, and the unevenness of the parts."""
         workload = scenario.workload
         return (
-            f"{FOUR}, scaled to boundary/inner" if workload.cross_fraction is None else "given",
-            f"of the largest part over the mean part, {FOUR}" if workload.imbalance is None else "given",
+            f"by boundary/inner, {PARTS_OF_OTHERS}" if workload.cross_fraction is None else "given",
+            f"of the largest part over the mean part, {PARTS_OF_OTHERS}" if workload.imbalance is None else "given",
         )
 
     def batch_assumptions(self, asked: Sequence[Scenario]) -> Iterator[Assumed]:
@@ -192,8 +192,9 @@ class StatisticsSource(Source):
             return self.facts.nodes / gpus, away, "of parts at random: none is published"
         return boundary_at(self.facts, gpus)
 
-    def imbalances(self, scenario: Scenario, assumed: Range) -> Range:
-        """Largest part over mean part: `assumed`, or what the scenario gives; at most what that many parts allow."""
+    def imbalances(self, scenario: Scenario, figure: str) -> Range:
+        """Largest part over mean part, of `LOAD` or `BOUNDARY`: by law, or what the scenario gives; at most what that
+        many parts allow."""
         given, gpus = scenario.workload.imbalance, scenario.cluster.gpus
         if given is None and self.dealt(scenario):
             return Range(1.0, 1.0, 1.0)
@@ -202,7 +203,8 @@ class StatisticsSource(Source):
             raise ScenarioError(
                 f"workload.imbalance: {given:g} is not allowed; with {gpus} workers it is at most {most:g}"
             )
-        return Range(*(min(value, most) for value in (assumed if given is None else (given, given, given))))
+        ends = largest_of(figure, gpus) if given is None else (given, given, given)
+        return Range(*(min(value, most) for value in ends))
 
     def profile(self, scenario: Scenario, corner: RangeEnd) -> BoundaryProfile:
         """The boundary profile at one corner of the assumptions."""
@@ -234,7 +236,7 @@ class StatisticsSource(Source):
 
     def boundary_by(self, scenario: Scenario, corner: RangeEnd) -> float:
         """Mean boundary nodes at this end of what is open of them, over the likely ones: 1 where they are printed."""
-        return grown(self.facts.boundary, scenario.cluster.gpus, corner)
+        return 1.0 if self.dealt(scenario) else grown(self.facts.boundary, scenario.cluster.gpus, corner)
 
     def remote(self, scenario: Scenario, corner: RangeEnd) -> float:
         """Boundary rows owned on other servers, over what equal ownership would give."""
@@ -310,10 +312,10 @@ def scaled(counts: AccessCounts, rows_by: float, hits_by: float) -> AccessCounts
 
 
 def grown(rows: Sequence[BoundaryRow], parts: int, corner: RangeEnd) -> float:
-    """Boundary nodes at `corner` over the likely ones, of `parts` parts by the law through published `rows`."""
-    if len(rows) < 2:
+    """Boundary nodes at `corner` over the likely ones, of `parts` parts by published `rows` and the law beyond them."""
+    if not rows or parts == 1:
         return 1.0
-    least, most = left_open(parts, growth_of(rows))
+    least, most = left_open(rows, parts)
     return (least, 1.0, most)[corner.value]
 
 

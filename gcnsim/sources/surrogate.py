@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 from gcnsim.boundary import (
     AccessCounts,
     StoredProfile,
     interpolation,
     mean_ratio,
+    outline_of,
+    outlined,
     profile_at,
     profile_end,
     profiled_parts,
     shipped_parts,
+    with_cross_edges,
 )
 from gcnsim.errors import ScenarioError
 from gcnsim.partition import Scatter, partition_scatter
@@ -25,7 +28,13 @@ from gcnsim.sources.profile import cross_end, drawn_counts
 from gcnsim.sources.range_end import RangeEnd, drawing
 from gcnsim.sources.source import Source
 from gcnsim.sources.statistics import FOUR, HOW_IT_GROWS, VR_ROWS, StatisticsSource, thin_note
-from gcnsim.workload import FAR, DatasetFacts
+from gcnsim.workload import DatasetFacts
+
+if TYPE_CHECKING:
+    from gcnsim.graph.generate import Outline
+
+BY_ASSUMPTION: Final = "by assumption"
+"""Where the boundary nodes of an outline come from."""
 
 
 class SurrogateSource(Source):
@@ -37,11 +46,14 @@ class SurrogateSource(Source):
     def __init__(self, facts: DatasetFacts) -> None:
         self.facts = facts
         self.published = StatisticsSource(facts)
-        self.most_gpus = self.published.most_gpus if facts.boundary else profiled_parts(facts.name)[-1]
+        self.outline = None if shipped_parts(facts.name) else outline_of(facts)
+        self.answered = profiled_parts(facts.name) if self.outline is None else within(self.outline)
+        self.most_gpus = self.published.most_gpus if facts.boundary else self.answered[-1]
         self.declared = self.published.declared
         self.corners = tuple(RangeEnd)
         self.any_parts = True
         self._counts: dict[object, AccessCounts] = {}
+        self._outlined: dict[tuple[int, RangeEnd], StoredProfile] = {}
 
     @property
     def name(self) -> str:
@@ -59,8 +71,8 @@ class SurrogateSource(Source):
             f"{profile.inner_nodes.mean():,.0f} inner and {profile.boundary_nodes.mean():,.0f} boundary nodes per "
             f"worker, {self.note(gpus)}"
         )
-        if origin.source == "outline":
-            return _described("outline", facts, "sizes", f"{held}: {_assumed(facts.name)}")
+        if self.outline is not None:
+            return _described("outline", facts, "sizes", f"{held}: {self.outline.assumed}")
         missed = ", ".join(f"{100 * error:+.0f} % at {parts}" for parts, error in (origin.residuals or {}).items())
         text = f"{held}; its boundary against the published: {missed or 'nothing published'}"
         text += f"; measured with {100 * origin.scale:g} % of the nodes" if origin.scale != 1.0 else ""
@@ -80,8 +92,8 @@ class SurrogateSource(Source):
         for gpus in list(profiled)[:1]:
             yield self._cross_edges(gpus)
             yield from self._of_interpolation(gpus)
-            if self.profile(gpus).origin.source == "outline":
-                yield from _of_outline(self.profile(gpus))
+            if self.outline is not None:
+                yield from _of_outline(self.outline, self.profile(gpus))
         if not (profiled and self.profiled(scenario)):
             yield from self.published.assumptions(scenario, asked)
 
@@ -143,18 +155,27 @@ class SurrogateSource(Source):
         """Whether the scenario is answered from a profile."""
         workload = scenario.workload
         given = workload.cross_fraction is not None or workload.imbalance is not None
-        return not given and scenario.cluster.gpus in profiled_parts(self.facts.name)
+        # Whole blocks are sent whatever the parts: of a graph that nobody cut they are taken to be random ones.
+        blocks = self.outline is not None and scenario.method.sends_blocks and self.published.dealt(scenario)
+        return not given and not blocks and scenario.cluster.gpus in self.answered
 
     def profile(self, gpus: int, corner: RangeEnd = RangeEnd.LIKELY, cross: RangeEnd | None = None) -> StoredProfile:
         """The profile at one end of what is open: cross edges per boundary node, and what interpolation misses.
 
         cross: the end of the cross edges where that is another one than of the boundary nodes.
         """
-        return profile_end(self.facts.name, gpus, corner.value, (corner if cross is None else cross).value)
+        crossing = corner if cross is None else cross
+        if self.outline is None:
+            return profile_end(self.facts.name, gpus, corner.value, crossing.value)
+        key = gpus, corner
+        if key not in self._outlined:
+            self._outlined[key] = outlined(self.outline, gpus, corner.value)
+        low, high = self._outlined[key].origin.cross_range
+        return with_cross_edges(self._outlined[key], (low, 1.0, high)[crossing.value])
 
     def note(self, gpus: int) -> str:
         """Where the profile at `gpus` comes from."""
-        return profile_at(self.facts.name, gpus)[1]
+        return profile_at(self.facts.name, gpus)[1] if self.outline is None else BY_ASSUMPTION
 
     def counts(self, scenario: Scenario, features: int, corner: RangeEnd) -> AccessCounts:
         """Counts drawn from the profile at `corner`, or their means where it draws nodes."""
@@ -176,9 +197,10 @@ class SurrogateSource(Source):
 
     def _refuse_unpublished(self, scenario: Scenario) -> None:
         """Raises ScenarioError where only published boundary counts could answer, and there are none."""
-        if self.facts.boundary:
+        gpus, workload, answered = scenario.cluster.gpus, scenario.workload, self.answered
+        # One worker has no boundary; of sizes alone it is answered, of a graph that no GPU holds it is not.
+        if self.facts.boundary or self.published.dealt(scenario) or (gpus, answered[0]) == (1, 2):
             return
-        gpus, workload, answered = scenario.cluster.gpus, scenario.workload, profiled_parts(self.facts.name)
         why = f"no boundary of {self.facts.name} is published"
         if gpus not in answered:
             most = min(self.most_gpus, MOST_GPUS)
@@ -198,15 +220,14 @@ def _described(kind: str, facts: DatasetFacts, what: str, text: str) -> Mapping[
     return {"kind": kind, "text": f"{size}; {text}", "citations": dict(facts.citations)}
 
 
-def _assumed(name: str) -> str:
-    from gcnsim.graph.generate import outline
+def within(facts: Outline) -> range:
+    """The numbers of parts that an outline speaks of."""
+    return range(facts.parts[0], facts.parts[-1] + 1)
 
-    return outline(name).assumed
 
-
-def _of_outline(profile: StoredProfile) -> Iterator[Assumed]:
+def _of_outline(facts: Outline, profile: StoredProfile) -> Iterator[Assumed]:
     """What is assumed besides where no partition was made: nothing published counts a boundary."""
-    yield boundary_ratio(profile.origin.name, profile.parts)
+    yield boundary_ratio(facts, profile.parts)
     ratio = profile.boundary_nodes / profile.inner_nodes
     least, most = f"{ratio.min():.3g}", f"{ratio.max():.3g}"
     basis = "the same, least and most of the workers: as uneven as the parts of another graph"
@@ -215,13 +236,10 @@ def _of_outline(profile: StoredProfile) -> Iterator[Assumed]:
     yield Assumed("vr_rows", "1", f"{VR_ROWS.low:.3g}", f"{VR_ROWS.high:.3g}", basis, False)
 
 
-def boundary_ratio(name: str, parts: int) -> Assumed:
-    """The boundary of an outlined dataset over its inner nodes, assumed."""
-    from gcnsim.graph.generate import outline
-
-    facts = outline(name)
+def boundary_ratio(facts: Outline, parts: int) -> Assumed:
+    """The boundary of an outlined graph over its inner nodes, assumed."""
     low, likely, high = (f"{mean_ratio(facts, parts, end):.3g}" for end in range(3))
     basis = f"boundary over inner nodes of the mean worker: {facts.boundary.source}"
-    if parts > FAR:
-        basis += f"; beyond {FAR} parts, {HOW_IT_GROWS}"
+    if parts != facts.boundary.parts:
+        basis += f"; {HOW_IT_GROWS}"
     return Assumed("boundary_ratio", likely, low, high, basis, True)

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from gcnsim.workload.boundary import FAR, boundary_at, growth_of, leave_one_out, left_open
+from gcnsim.workload.boundary import FAR, boundary_at, leave_one_out, left_open
+from gcnsim.workload.cuts import (
+    Ends,
+    assumed_ratio,
+    crossing_fraction,
+    growth_between,
+    largest_of,
+    open_growth,
+)
 from gcnsim.workload.datasets import OTHER_DATASET, BoundaryRow, DatasetFacts, dataset, datasets
 from gcnsim.workload.shapes import (
     CONCATENATED,
@@ -36,12 +44,17 @@ __all__ = [
     "SAGE_AGGREGATORS",
     "BoundaryRow",
     "DatasetFacts",
+    "Ends",
     "LayerShape",
+    "assumed_ratio",
     "boundary_at",
+    "crossing_fraction",
     "dataset",
     "datasets",
-    "growth_of",
+    "growth_between",
+    "largest_of",
     "layer_shapes",
     "leave_one_out",
     "left_open",
+    "open_growth",
 ]

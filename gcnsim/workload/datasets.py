@@ -34,7 +34,8 @@ class DatasetFacts:
     nodes: nodes. entries: stored adjacency entries (both directions of every edge). features, classes: widths of the
     input and the output. model, layers, hidden: the published model. boundary: what partitioning it gives, by number of
     partitions, ascending; none where nothing was printed. citations: by field name, publication and place in it.
-    train: share of the nodes that train; train_source: publication and place.
+    train: share of the nodes that train; train_source: publication and place. degree_spread: standard deviation of the
+    log of degrees, None where nothing published tells; degree_source: publication and place. kind: `web` or any other.
     """
 
     name: str
@@ -49,6 +50,9 @@ class DatasetFacts:
     citations: tuple[tuple[str, str], ...]
     train: float = 1.0
     train_source: str = ""
+    degree_spread: float | None = None
+    degree_source: str = ""
+    kind: str = ""
 
 
 def datasets() -> tuple[str, ...]:
@@ -67,18 +71,19 @@ def dataset(name: str) -> DatasetFacts:
     raw, papers = known[name], _raw()["papers"]
     facts = {field: raw[field] for field in ("nodes", "entries", "features", "classes", "model", "layers", "hidden")}
     citations = {field: _cited(fact["cite"], papers) for field, fact in facts.items()}
-    printed = raw.get("boundary")
-    if printed is not None:
-        citations["boundary"] = _cited(printed["cite"], papers)
+    printed, spread = raw.get("boundary", ()), raw.get("degree_spread")
+    if printed:
+        citations["boundary"] = "; ".join(_cited(each["cite"], papers) for each in printed)
+    rows = sorted(row for each in printed for row in each["rows"])
     return DatasetFacts(
         name=name,
-        boundary=tuple(
-            BoundaryRow(count, float(inner), float(outer))
-            for count, inner, outer in (() if printed is None else printed["rows"])
-        ),
+        boundary=tuple(BoundaryRow(count, float(inner), float(outer)) for count, inner, outer in rows),
         citations=tuple(citations.items()),
         train=raw["train"]["value"],
         train_source=_cited(raw["train"]["cite"], papers),
+        degree_spread=None if spread is None else spread["value"],
+        degree_source="" if spread is None else _cited(spread["cite"], papers),
+        kind=raw.get("kind", ""),
         **{field: fact["value"] for field, fact in facts.items()},
     )
 

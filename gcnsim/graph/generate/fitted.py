@@ -6,6 +6,7 @@ makes it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -20,6 +21,10 @@ from gcnsim.io.yaml_files import read_yaml
 
 FILE: Final = Path(__file__).resolve().parents[2] / "data" / "surrogates.yaml"
 """How each surrogate is drawn, and its fit."""
+
+
+MOST_CROSSING: Final = 0.95
+"""At most this share of the entries crosses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +76,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class CrossEdges:
-    """Mean cross edges per boundary node, as a share of the mean degree: what published counts leave free.
+    """Mean cross edges per boundary node, as a share of the mean degree, where few entries cross.
 
     low, likely, high: a range and the value to use. source: what it follows from, one sentence.
     """
@@ -80,6 +85,10 @@ class CrossEdges:
     likely: float
     high: float
     source: str
+
+    def crossing(self, ratio: float, end: int = 1) -> float:
+        """Share of the entries that cross, by boundary over inner nodes, at the low, likely or high end (0, 1, 2)."""
+        return min(MOST_CROSSING, -math.expm1(-(self.low, self.likely, self.high)[end] * ratio))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,35 +116,30 @@ class Surrogate:
 class Bordering:
     """Assumed boundary nodes over inner nodes of a part.
 
-    low, likely, high: of the mean of `parts` parts, by `source`. growth: power of the number of parts with which that
-    grows. unevenness: ratios of parts of another graph, whose spread about their mean is assumed here; part k of P
-    takes that at k modulo their number.
+    low, likely, high: of the mean of `parts` parts, by `source`; at other numbers of parts it grows by the law of
+    `gcnsim.workload.cuts`. unevenness: ratios of parts of another graph, whose spread about their mean is assumed
+    here; part k of P takes that at k modulo their number.
     """
 
     parts: int
     low: float
     likely: float
     high: float
-    growth: float
     unevenness: tuple[float, ...]
     source: str
 
-    def ratio(self, parts: int, end: int = 1) -> float:
-        """The mean of `parts` parts at the low, likely or high end (0, 1, 2)."""
-        return float((self.low, self.likely, self.high)[end] * (parts / self.parts) ** self.growth)
-
-    def ratios(self, parts: int, end: int = 1) -> tuple[float, ...]:
-        """Those of `parts` parts, in order; their mean is `ratio`."""
+    def uneven(self, parts: int) -> tuple[float, ...]:
+        """The ratio of each of `parts` parts, in order, over their mean."""
         every = [self.unevenness[part % len(self.unevenness)] for part in range(parts)]
-        by = self.ratio(parts, end) * parts / sum(every)
-        return tuple(one * by for one in every)
+        return tuple(one * parts / sum(every) for one in every)
 
 
 @dataclass(frozen=True, slots=True)
 class Outline:
     """What stands in for a graph too large to draw: sizes, and an assumed ratio of boundary to inner nodes.
 
-    entries: stored entries, both directions of every edge. parts: numbers of parts that it speaks of.
+    entries: stored entries, both directions of every edge. parts: the least and the most parts that it speaks of.
+    cite: where the sizes come from, by field; assumed: what is assumed besides, one sentence.
     """
 
     name: str
@@ -145,7 +149,6 @@ class Outline:
     classes: int
     parts: tuple[int, ...]
     boundary: Bordering
-    cross_edges: CrossEdges
     cite: tuple[tuple[str, str], ...]
     assumed: str
 
@@ -170,7 +173,6 @@ def outline(name: str) -> Outline:
         classes=raw["classes"],
         parts=tuple(raw["parts"]),
         boundary=Bordering(**(raw["boundary"] | {"unevenness": tuple(raw["boundary"]["unevenness"])})),
-        cross_edges=CrossEdges(**raw["cross_edges"]),
         cite=tuple(raw["cite"].items()),
         assumed=raw["assumed"],
     )

@@ -11,6 +11,7 @@ from gcnsim.boundary import (
     draw_access,
     expected_access,
     mean_ratio,
+    outline_named,
     profile_at,
     profile_end,
     profiled_parts,
@@ -20,7 +21,7 @@ from gcnsim.boundary.sizes_only import outlined
 from gcnsim.caching import CacheSize
 from gcnsim.errors import ScenarioError
 from gcnsim.graph.generate import outline
-from gcnsim.workload import FAR
+from gcnsim.workload import FAR, crossing_fraction, growth_between, open_growth
 
 PAPERS = "ogbn-papers100M"
 
@@ -33,8 +34,9 @@ def test_sizes_are_published_and_the_mean_ratio_is_that_of_the_outline(parts: in
     assert found.inner_nodes.sum() == facts.nodes
     assert found.entries.sum() == facts.entries
     ratios = found.boundary_nodes / found.inner_nodes
-    assert ratios == pytest.approx(np.array(facts.boundary.ratios(parts)), rel=1e-5)
-    assert ratios.mean() == pytest.approx(0.4 * (parts / 32) ** 0.94, rel=1e-5)
+    assert ratios.mean() == pytest.approx(mean_ratio(facts, parts), rel=1e-5)
+    assert ratios / ratios.mean() == pytest.approx(np.array(facts.boundary.uneven(parts)), rel=1e-5)
+    assert mean_ratio(facts, parts) == pytest.approx(0.4 * growth_between(32, parts, facts.entries / facts.nodes))
 
 
 def test_the_boundary_has_a_range_that_a_published_time_allows() -> None:
@@ -44,15 +46,23 @@ def test_the_boundary_has_a_range_that_a_published_time_allows() -> None:
     assert ends[1].boundary_nodes.tolist() == profile_at(PAPERS, 32)[0].boundary_nodes.tolist()
 
 
-def test_cross_edges_are_the_likely_share_of_the_degree_and_the_ends_its_range() -> None:
-    facts, found = outline(PAPERS), profile_at(PAPERS, 32)[0]
-    degree = facts.entries / facts.nodes
-    assert found.cross_edges_mean == pytest.approx(facts.cross_edges.likely * degree, rel=0.01)
+@pytest.mark.parametrize("name", [PAPERS, "orkut", "igb-medium"])
+def test_entries_cross_by_the_law_and_the_ends_are_its_range(name: str) -> None:
+    facts, found = outline_named(name), profile_at(name, 32)[0]
+    assert facts is not None
+    share = crossing_fraction(mean_ratio(facts, 32))
+    assert found.boundary_entries.sum() / found.entries.sum() == pytest.approx(share.likely, rel=0.05)
     low, high = found.origin.cross_range
-    assert low * facts.cross_edges.likely == pytest.approx(facts.cross_edges.low)
-    assert high * facts.cross_edges.likely == pytest.approx(facts.cross_edges.high)
+    assert low * share.likely == pytest.approx(share.low)
+    assert high * share.likely == pytest.approx(share.high, rel=0.05)
     ends = [with_cross_edges(found, factor).cross_edges_mean for factor in (low, 1.0, high)]
     assert ends == sorted(ends)
+
+
+def test_a_boundary_node_has_a_cross_edge_however_sparse_the_graph_is() -> None:
+    found = profile_at("pubmed", 32)[0]
+    assert (found.boundary_nodes <= found.boundary_entries).all()
+    assert found.cross_edges_mean < 1.5
 
 
 def test_boundary_nodes_are_owned_alike_by_all_others() -> None:
@@ -89,20 +99,22 @@ def test_counts_are_drawn_even_of_192_parts() -> None:
     assert 0.1 < drawn.hit_rate < 1.0
 
 
-def test_a_boundary_is_no_more_than_all_other_nodes() -> None:
-    found = outlined(outline(PAPERS), 2)
+@pytest.mark.parametrize("end", range(3))
+@pytest.mark.parametrize("name", [PAPERS, "ogbn-proteins", "pubmed", "wiki-talk", "uk-2006"])
+def test_a_boundary_is_no_more_than_all_other_nodes(name: str, end: int) -> None:
+    facts = outline_named(name)
+    assert facts is not None
+    found = outlined(facts, 2, end)
     assert (found.boundary_nodes <= found.inner_nodes[::-1]).all()
     assert (found.inner_entries > 0).all()
 
 
-def test_beyond_any_published_run_the_growth_of_the_boundary_is_open() -> None:
-    facts, parts = outline(PAPERS), 1024
-    assert [mean_ratio(facts, 192, end) for end in range(3)] == [facts.boundary.ratio(192, end) for end in range(3)]
-    low, likely, high = (mean_ratio(facts, parts, end) for end in range(3))
-    assert likely == facts.boundary.ratio(parts)
-    grown = parts / 192
-    assert low == pytest.approx(facts.boundary.ratio(192, 0) * grown**0.39)
-    assert high == pytest.approx(facts.boundary.ratio(192, 2) * grown)
+def test_beyond_the_known_number_of_parts_the_growth_of_the_boundary_is_open() -> None:
+    facts = outline(PAPERS)
+    assert [mean_ratio(facts, 32, end) for end in range(3)] == [0.25, 0.4, 0.47]
+    low, likely, high = (mean_ratio(facts, 1024, end) for end in range(3))
+    assert low / likely == pytest.approx(0.25 / 0.4 * open_growth(32, 1024).low)
+    assert high / likely == pytest.approx(0.47 / 0.4 * open_growth(32, 1024).high)
     ends = [profile_end(PAPERS, 400, end, 1) for end in range(3)]
     ratios = [float(end.boundary_nodes.sum() / end.inner_nodes.sum()) for end in ends]
     assert ratios == pytest.approx([mean_ratio(facts, 400, end) for end in range(3)], rel=1e-4)

@@ -219,6 +219,28 @@ def test_scaled_back_counts_are_multiples(stored: StoredProfile) -> None:
     assert found.cross_edges_mean == pytest.approx(stored.cross_edges_mean)
 
 
+@pytest.mark.parametrize("scale", [0.4, 0.07, 0.9, 1 / 3])
+def test_counts_scaled_back_by_no_whole_number_are_read_again(
+    stored: StoredProfile, tmp_path: Path, scale: float
+) -> None:
+    # Cells rounded one by one gave a pair other boundary nodes under each sampler, and the file was refused.
+    found = enlarged(stored, scale)
+    write_profile(tmp_path / "p", found)
+    again = read_profile(tmp_path / "p")
+    assert np.array_equal(again.pairs, np.rint(stored.pairs / scale))
+    assert np.abs(found.cells["vr"].nodes - stored.cells["vr"].nodes / scale).max() <= 1.0
+
+
+def test_a_boundary_node_scaled_back_keeps_a_cross_edge(stored: StoredProfile, tmp_path: Path) -> None:
+    # Every boundary node with one cross edge: rounded pairs may together have more nodes than rounded entries.
+    bare = replace(stored, boundary_entries=stored.boundary_nodes)
+    for scale in (0.4, 0.55, 0.7, 0.9):
+        found = enlarged(bare, scale)
+        assert (found.boundary_nodes <= found.boundary_entries).all()
+        write_profile(tmp_path / "p", found)
+        read_profile(tmp_path / "p")
+
+
 def test_more_cross_edges_need_more_rows_and_keep_all_entries(stored: StoredProfile) -> None:
     rows = []
     for factor in (0.5, 1.0, 2.0):

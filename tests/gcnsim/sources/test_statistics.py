@@ -13,7 +13,7 @@ from gcnsim.methods import create_method
 from gcnsim.scenario import ClusterSpec, Scenario, from_mapping
 from gcnsim.simulation import study
 from gcnsim.sources import RangeEnd, StatisticsSource
-from gcnsim.workload import FAR, dataset
+from gcnsim.workload import dataset
 
 ENDS = ("low", "value", "high")
 
@@ -83,8 +83,9 @@ def test_more_parts_than_any_published_run_have_a_range_of_boundaries(name: str)
     assert counts.entries.sum() == pytest.approx(dataset(name).entries, rel=1e-3)
 
 
-def test_up_to_the_parts_of_published_runs_the_growth_is_the_laws() -> None:
-    scenario = replace(asked("reddit", "full-graph"), cluster=ClusterSpec(gpus=FAR))
+@pytest.mark.parametrize("gpus", [2, 5, 6, 33, 64])
+def test_among_counted_numbers_of_parts_the_boundary_is_the_counted_one(gpus: int) -> None:
+    scenario = replace(asked("reddit", "full-graph"), cluster=ClusterSpec(gpus=gpus))
     accesses = StatisticsSource(dataset("reddit"))
     assert {accesses.boundary_by(scenario, corner) for corner in RangeEnd} == {1.0}
     assert "boundary_nodes" not in {each.name for each in accesses.assumptions(scenario, [scenario])}

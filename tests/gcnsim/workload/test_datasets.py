@@ -10,7 +10,9 @@ def test_reddit_as_published() -> None:
     reddit = dataset("reddit")
     assert (reddit.features, reddit.classes, reddit.model, reddit.layers, reddit.hidden) == (602, 41, "gcn", 4, 256)
     assert reddit.entries == 114_615_892
-    assert [(row.partitions, row.inner, row.boundary) for row in reddit.boundary][1] == (6, 38_800.0, 89_400.0)
+    counted = {row.partitions: row.boundary for row in reddit.boundary}
+    assert sorted(counted) == [2, 3, 4, 6, 8, 16, 32, 64]
+    assert (counted[4], counted[6], counted[32]) == (100_880.0, 89_400.0, 72_569.0)
 
 
 @pytest.mark.parametrize("name", datasets())
@@ -21,6 +23,8 @@ def test_every_fact_is_cited_and_adds_up(name: str) -> None:
     assert set(cited) == {"nodes", "entries", "features", "classes", "model", "layers", "hidden"} | counted
     assert all("," in text for text in cited.values())
     assert facts.model in MODELS
+    assert 0.0 < facts.train <= 1.0
+    assert (facts.degree_spread is None) == (not facts.degree_source)
     for row in facts.boundary:
         assert row.partitions * row.inner == pytest.approx(facts.nodes, rel=2e-3)
         assert 0 < row.boundary <= facts.nodes - row.inner
@@ -30,6 +34,8 @@ def test_edges_count_in_both_directions() -> None:
     assert dataset("ogbn-products").entries == 2 * 61_859_140
     assert dataset("yelp").entries == 2 * 7_000_000
     assert dataset("ogbn-papers100M").entries == 2 * 1_615_685_872
+    assert dataset("orkut").entries == 2 * 117_185_083
+    assert dataset("ogbn-arxiv-directed").entries < dataset("ogbn-arxiv").entries <= 2 * 1_166_243
 
 
 def test_unknown_dataset_names_the_nearest() -> None:
