@@ -12,6 +12,7 @@ from typing import ClassVar, Literal
 
 from gcnsim.knobs import CLUSTERED, knob
 from gcnsim.methods.families.mini_batch import SubgraphBatches
+from gcnsim.methods.placement import IN_TURN, Placement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,5 +22,7 @@ class ClusterGcn(SubgraphBatches):
     name: ClassVar[str] = "clustergcn"
     about: ClassVar[str] = "sub-graphs of a few small clusters as mini-batches"
     nodes_of: ClassVar[Literal["walks", "clusters"]] = "clusters"
+    usual: ClassVar[Placement] = Placement(threads=12)
+    scripts: ClassVar[Placement] = IN_TURN
 
     subgraph: float = knob(CLUSTERED)

@@ -13,6 +13,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from gcnsim.methods.families.mini_batch import NeighbourBatches
+from gcnsim.methods.placement import Placement
+
+EXAMPLES = Placement(on_gpu=True, threads=4, features=None)
+"""Of DGL's examples: the GPU draws; `--num-workers 4` where the host does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,3 +27,5 @@ class Dgl(NeighbourBatches):
     about: ClassVar[str] = "mini-batches from one store in host memory, loaded and trained in turn"
     one_server: ClassVar[bool] = True
     everywhere: ClassVar[bool] = True
+    usual: ClassVar[Placement] = EXAMPLES
+    scripts: ClassVar[Placement] = EXAMPLES

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from gcnsim.methods.families.mini_batch import Loading, NeighbourBatches
+from gcnsim.methods.placement import HOST, IN_TURN, UVA, Placement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +24,9 @@ class DistDgl(NeighbourBatches):
     about: ClassVar[str] = "mini-batches of a server's own nodes, rows of other servers fetched before each"
     trains: ClassVar[Literal["shuffled", "own", "dealt"]] = "own"
     usual_fanout: ClassVar[int] = 10
+    usual: ClassVar[Placement] = IN_TURN
+    scripts: ClassVar[Placement] = IN_TURN
+    rows_in: ClassVar[tuple[str, ...]] = (HOST, UVA)
 
     @property
     def loading(self) -> Loading:

@@ -13,6 +13,7 @@ from typing import ClassVar, Literal
 
 from gcnsim.knobs import WALKED, knob
 from gcnsim.methods.families.mini_batch import SubgraphBatches
+from gcnsim.methods.placement import ON_GPU, Placement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,5 +24,7 @@ class GraphSaint(SubgraphBatches):
     pools: ClassVar[bool] = False
     about: ClassVar[str] = "sub-graphs of random walks as mini-batches"
     nodes_of: ClassVar[Literal["walks", "clusters"]] = "walks"
+    usual: ClassVar[Placement] = Placement(threads=4)
+    scripts: ClassVar[Placement] = Placement(threads=20, features=ON_GPU)
 
     subgraph: float = knob(WALKED)

@@ -22,7 +22,11 @@ from gcnsim.caching import CacheSize
 from gcnsim.errors import ScenarioError
 from gcnsim.knobs import PREPROCESS, QUEUE, STATIC_CACHE, knob
 from gcnsim.methods.families.mini_batch import Loading, NeighbourBatches, Plan
+from gcnsim.methods.placement import HOST, UVA, Placement
 from gcnsim.workload import LayerShape
+
+SCRIPTS = Placement(threads=16)
+"""Of its scripts: `--num-workers 16` threads of DGL's sampler."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +41,9 @@ class PaGraph(NeighbourBatches):
     one_server: ClassVar[bool] = True
     everywhere: ClassVar[bool] = True
     trains: ClassVar[Literal["shuffled", "own", "dealt"]] = "dealt"
+    usual: ClassVar[Placement] = SCRIPTS
+    scripts: ClassVar[Placement] = SCRIPTS
+    rows_in: ClassVar[tuple[str, ...]] = (HOST, UVA)
 
     cache: CacheSize = knob(STATIC_CACHE)
     queue: int = knob(QUEUE)
