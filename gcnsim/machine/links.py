@@ -56,8 +56,8 @@ def paths_of(figures: Profiles) -> Paths:
     if on_cores and (found != racks or asked or spec.implementation != LEAN):
         raise ScenarioError(
             f"cluster.device: {spec.device} has no nvlink, gpudirect, host_memory, pcie_sharing, transport, transfers, "
-            "allreduce, sockets, rate_beside_copies, sampler_device, sampler_threads, features or implementation of its "
-            "own: these are modelled for GPUs only"
+            "allreduce, sockets, rate_beside_copies, features, sampler_device, sampler_threads or implementation of "
+            "its own: these are modelled for GPUs only"
         )
     if spec.sockets != "free" and (found.direct or found.gpudirect):
         raise ScenarioError(

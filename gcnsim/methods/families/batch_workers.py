@@ -88,7 +88,10 @@ class _Writer:
             )
             for layer, shape in enumerate(self.facts.shapes)
         ]
-        return [host_bound(cost, self.facts.host) for cost in costs]
+        calls = [host_bound(cost, self.facts.host) for cost in costs]
+        # Nobody calls anything for a batch of no nodes.
+        some = (levels[:, -1] > 0).astype(np.float64)
+        return [cost.slowed(some) for cost in calls]
 
     def _train(self, rank: Rank, begins: list[int], arrived: list[int]) -> int:
         """Take a loaded batch, go forward and back; the op that makes the last gradient."""
@@ -115,7 +118,8 @@ class _Writer:
     def _taking(self, rank: Rank) -> FloatArray:
         """Seconds in which a batch is taken: the host's calls, and rows on the GPU that are put beside those loaded."""
         batches, facts = self.batches, self.facts
-        calls = np.full(batches.iterations, BATCH_OPERATIONS * facts.host.operation_s.value)
+        some = (batches.levels[:, rank, -1] > 0).astype(np.float64)
+        calls = np.asarray(some * BATCH_OPERATIONS * facts.host.operation_s.value, dtype=np.float64)
         if self.loader.placement.features != ON_GPU and not batches.cached[rank]:
             return calls
         rows = batches.wanted[:, rank].sum(axis=1)
