@@ -111,7 +111,9 @@ class ClusterSpec:
         NETWORK, "raw bandwidth of a server's NIC, per direction; the name of a network (ethernet-25g) too", 1.875e9
     )
     latency: float | None = entry(Measure(SECONDS, 0.0, 60.0), "of the network; null: the link's", None, optional=True)
-    pcie: str | None = entry(Word("a link", links), "GPU to host; null: the slower of the device's and the host's", None, optional=True)
+    pcie: str | None = entry(
+        Word("a link", links), "GPU to host; null: the slower of the device's and the host's", None, optional=True
+    )
     link: str = entry(Word("a link", links), "kind of network: its efficiency and latency", GENERIC_LINK)
     host: str = entry(
         _HOST, "server: its CPU; GPUs and NIC, where not given; of the catalogue, or in a file", "generic-16"

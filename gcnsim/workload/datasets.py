@@ -34,7 +34,8 @@ class DatasetFacts:
     nodes: nodes. entries: stored adjacency entries (both directions of every edge). features, classes: widths of the
     input and the output. model, layers, hidden: the published model. boundary: what partitioning it gives, by number of
     partitions, ascending; none where nothing was printed. citations: by field name, publication and place in it.
-    train: share of the nodes that train; train_source: publication and place.
+    train: share of the nodes that train; train_source: publication and place. directed: entries of the graph as it is
+    distributed, in one direction, which mini-batches draw along; 0 where it has no direction.
     """
 
     name: str
@@ -49,6 +50,7 @@ class DatasetFacts:
     citations: tuple[tuple[str, str], ...]
     train: float = 1.0
     train_source: str = ""
+    directed: int = 0
 
 
 def datasets() -> tuple[str, ...]:
@@ -79,6 +81,7 @@ def dataset(name: str) -> DatasetFacts:
         citations=tuple(citations.items()),
         train=raw["train"]["value"],
         train_source=_cited(raw["train"]["cite"], papers),
+        directed=raw["directed"]["value"] if "directed" in raw else 0,
         **{field: fact["value"] for field, fact in facts.items()},
     )
 

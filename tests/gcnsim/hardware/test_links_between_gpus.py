@@ -56,7 +56,9 @@ def test_rates_are_of_one_direction(name: str, rate: float, generation: int) -> 
     assert (device.nvlink.value, device.nvlink_generation.value) == (rate, generation)
 
 
-@pytest.mark.parametrize("name", ["t4", "a10g", "l4", "l40s", "rtx-4090", "m40", "p100-pcie", "rtx-a6000", "h100-nvl", "mi210"])
+@pytest.mark.parametrize(
+    "name", ["t4", "a10g", "l4", "l40s", "rtx-4090", "m40", "p100-pcie", "rtx-a6000", "h100-nvl", "mi210"]
+)
 def test_cards_have_no_nvlink(name: str) -> None:
     assert hardware.device(name).nvlink is None
 
