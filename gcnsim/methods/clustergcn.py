@@ -2,6 +2,8 @@
 
 Source: ClusterGCN, stochastic multiple partitions. METIS cuts the graph into small clusters, 20 of which make a batch
 of the share `subgraph` of all nodes (1.3 %, its setting for Reddit: 1500 clusters); entries between them are kept.
+Readings: 12 threads of the host put batches together ahead (PyG, examples/cluster_gcn_reddit.py); the released code's
+one process puts each together before it trains it.
 Assumptions: those of `graphsaint`; without a graph, half of a node's entries stay in its cluster (a quarter to 80 %).
 """
 

@@ -8,8 +8,9 @@ iteration takes the longer of the two; drawing is a third, ahead of both. `prepr
 before training: then a batch loads only the rows that the first layer makes, for GraphSAGE its own beside the sums.
 
 Readings: the peak before the cache is sized is computed, not measured; a batch is put together on the GPU from cached
-and loaded rows; resource isolation means that loaders and samplers have cores of their own, as all have here; the
-lookup's table (under 50 MB) is left out. Assumption: without a graph, a part is no better than a random one.
+and loaded rows; 16 threads of the host draw for each GPU (`--num-workers 16`, examples/profile of its code); resource
+isolation means that loaders and samplers have cores of their own, as all have here; the lookup's table (under 50 MB) is
+left out. Assumption: without a graph, a part is no better than a random one.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@ A batch is drawn by threads of the host, ahead or in turn, or by the GPU before 
 memory by unified addressing. Rows lie in host memory, picked out by the worker's cores or read by the GPU, or on the
 GPU. Rows of other servers are asked for, picked out by their cores and sent, wherever one's own lie.
 
-Assumptions: a worker has its share of its server's cores; those that do not draw pick rows. Threads that draw batches
-of their own, one each, are as fast together as if they shared each one evenly. A GPU that loads ahead draws beside its
-training at no cost to it.
+Assumptions: a worker picks rows with its share of its server's cores, but for one where the host draws. Threads that
+draw batches of their own, one each, are as fast together as if they shared each one evenly. A GPU that loads ahead
+draws beside its training at no cost to it.
 """
 
 from __future__ import annotations
@@ -184,7 +184,8 @@ class BatchLoader:
     def _gather(self, rank: Rank, place: Rank, rows: IntArray, stream: str, after: list[int]) -> int:
         """Rows for `rank` picked out of the memory of the server of `place`, by that worker's cores."""
         host, beside = self.facts.host, sum(self._together(place, peer) for peer in self.workers)
-        drawing = max(1, self.placement.threads) if not self.placement.on_gpu else 0
+        # Of several threads that draw all but one wait most of the time; where they do not, cores are shared.
+        drawing = 0.0 if self.placement.on_gpu else ONE_THREAD
         threads = max(ONE_THREAD, host.cores.value / beside - drawing)
         return self.builder.flow(
             OpKind.GATHER,
