@@ -140,8 +140,10 @@ def _new_schedule(
     _refuse_attention(scenario, shapes, device)
     _refuse_pooling(scenario, shapes, device)
     refuse_unused(scenario.cluster, chosen)
+    placement = None
     if isinstance(chosen, MiniBatch):
         refuse_unmodelled(scenario, chosen, shapes)
+        placement = placement_of(scenario, counts, shapes) if device.kind == "gpu" else None
     facts = Facts(
         cluster=topology,
         device=device,
@@ -160,7 +162,7 @@ def _new_schedule(
         streaming=streaming_share(device, machine.platform),
         sampler_threads=scenario.cluster.sampler_threads or 1,
         samples_on_gpu=scenario.cluster.sampler_device == "gpu",
-        placement=placement_of(scenario, counts, shapes) if isinstance(chosen, MiniBatch) else None,
+        placement=placement,
         unrelated=drawn is not None,
     )
     return _written(chosen, facts)

@@ -70,8 +70,9 @@ def expected_batches(
     crossing: share of the entries that lead from a worker's part to others.
     """
     method, workers = batching(scenario), scenario.cluster.gpus
-    # Sub-graphs are of the graph made symmetric, as their systems' codes have it.
-    law = degree_law(facts, corner, directed=isinstance(method, NeighbourBatches))
+    # Sub-graphs are of the graph made symmetric, as their systems' codes have it; on cores all are, as the runtime's.
+    on_gpus = resolve_machine(scenario.cluster).kind == "gpu"
+    law = degree_law(facts, corner, directed=on_gpus and isinstance(method, NeighbourBatches))
     share = scenario.workload.train_fraction or facts.train
     training = max(1, round(share * facts.nodes))
     own = method.trains == "own"
