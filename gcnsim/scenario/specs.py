@@ -227,7 +227,7 @@ class ClusterSpec:
             )
         if self.gpus_per_switch is not None and self.pcie_sharing != "switch":
             raise ScenarioError(f"cluster.gpus_per_switch: {self.gpus_per_switch} needs cluster.pcie_sharing: switch")
-        if self.sampler_device == GPU and self.sampler_threads is not None:
+        if self.sampler_device == GPU and self.sampler_threads not in (None, 1):
             raise ScenarioError(
                 f"cluster.sampler_threads: {self.sampler_threads} needs cluster.sampler_device: {CPU}; it is {GPU}"
             )

@@ -68,7 +68,9 @@ def _refuse_idle_sampler(scenarios: Sequence[Scenario]) -> None:
         return
     devices = {each for scenario in scenarios for each in scenario.method.sampler_devices}
     names = ", ".join(dict.fromkeys(each.method.name for each in scenarios))
-    asked = {"sampler_device": cluster.sampler_device, "sampler_threads": cluster.sampler_threads}
+    # One thread is what there would be anyway.
+    threads = None if cluster.sampler_threads == 1 else cluster.sampler_threads
+    asked = {"sampler_device": cluster.sampler_device, "sampler_threads": threads}
     for field, value in asked.items():
         if value is not None and (value if field == "sampler_device" else "cpu") not in devices:
             why = "draws nothing" if not devices else f"draws on the {', '.join(sorted(devices)).upper()}"

@@ -23,7 +23,7 @@ def sampler_of(scenario: Scenario) -> Placement:
     method, cluster = batching(scenario), scenario.cluster
     usual = method.scripts if cluster.implementation == RELEASED else method.usual
     on_gpu = usual.on_gpu if cluster.sampler_device is None else cluster.sampler_device == "gpu"
-    if on_gpu and cluster.sampler_threads is not None:
+    if on_gpu and cluster.sampler_threads not in (None, 1):
         raise ScenarioError(
             f"cluster.sampler_threads: {cluster.sampler_threads} needs cluster.sampler_device: cpu; {method.name} "
             "draws on the GPU"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gcnsim.cost import gpu_draw_seconds, row_bytes, uva_graph_bytes, uva_row_bytes
-from gcnsim.methods import FEATURES, HOST, ON_GPU, UVA, Placement, named
+from gcnsim.methods import FEATURES, HOST, ON_GPU, UVA, MiniBatch, Placement, create_method, named
 from gcnsim.schedule import Op, Schedule
 from gcnsim.timeline import OpKind
 from tests.cases import Case, method
@@ -87,19 +87,14 @@ def test_without_threads_the_trainer_draws_each_batch_before_it_loads_it(batched
 
 @pytest.mark.parametrize("name", MINI_BATCH)
 def test_what_is_usual_is_written_where_nobody_says_otherwise(batched: MakeFacts, name: str) -> None:
-    kind = type(method_object(name))
-    usual = kind.usual
+    made = create_method(name)
+    assert isinstance(made, MiniBatch)
+    usual = made.usual
     stated = replace(usual, features=usual.features or ON_GPU)
     default, said = (written(batched, name, each) for each in (None, stated))
     assert default.demand.tolist() == said.demand.tolist()
-    assert usual.features in (None, *kind.rows_in)
-    assert kind.scripts.features in (None, *kind.rows_in)
-
-
-def method_object(name: str) -> object:
-    from gcnsim.methods import create_method
-
-    return create_method(name)
+    assert usual.features in (None, *made.rows_in)
+    assert made.scripts.features in (None, *made.rows_in)
 
 
 @pytest.mark.parametrize("name", PULLING)

@@ -29,8 +29,8 @@ def quick_draws(facts: Case) -> Case:
     """The same where drawing takes no time worth the name."""
     soon = Figure(1e15, "assumed", "chosen for a test", "2026", 1e15, 1e15)
     free = replace(soon, value=0.0)
-    rates = {"sample_edges_per_s": soon, "build_entries_per_s": soon, "neighbour_draws_per_s": soon}
-    return replace(facts, host=replace(facts.host, **rates, operation_s=free))
+    quick = replace(facts.host, sample_edges_per_s=soon, build_entries_per_s=soon, neighbour_draws_per_s=soon)
+    return replace(facts, host=replace(quick, operation_s=free))
 
 
 def of(schedule: Schedule, *kinds: OpKind, rank: int = 0) -> list[Op]:

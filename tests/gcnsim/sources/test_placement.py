@@ -135,7 +135,7 @@ def test_a_sampler_where_nothing_is_drawn_is_refused(
 
 
 def test_nodes_are_drawn_by_threads_or_the_gpu() -> None:
-    cluster = {"gpus": 4, "figures": "generic-16.sample_edges_per_s=100kedges/s"}
+    cluster: dict[str, Any] = {"gpus": 4, "figures": "generic-16.sample_edges_per_s=100kedges/s"}
     one, four, on_gpu = (
         study(from_mapping(mapping("bns-gcn", knobs={"rate": 0.1}, **cluster, **more), "test")).metrics.iteration_s
         for more in ({}, {"sampler_threads": 4}, {"sampler_device": "gpu"})
