@@ -146,6 +146,8 @@ def server() -> HostProfile:
         operation_s=_figure(1e-4),
         rebuild_bytes=_figure(300.0),
         staging_bandwidth=_figure(7e9),
+        neighbour_draws_per_s=_figure(1e7),
+        uva_efficiency=_figure(0.8),
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from gcnsim.machine import resolve_machine
 from gcnsim.scenario import Scenario
 from gcnsim.simulation.limit import SLIGHT, Limit
+from gcnsim.sources.placement import sampler_of
 from gcnsim.uncertainty.propagation import with_figures
 
 
@@ -25,7 +26,7 @@ def host_steps(scenario: Scenario) -> list[HostStep]:
     cores = resolve_machine(scenario.cluster).host.cores.value
     steps = [HostStep("host cores", round(cores), round(2 * cores), more_cores(scenario))]
     if _draws_on_host(scenario):
-        threads = scenario.cluster.sampler_threads
+        threads = _threads(scenario)
         steps.append(HostStep("sampler threads", threads, 4 * threads, more_sampler_threads(scenario)))
         steps.append(HostStep("sampler", "CPU", "GPU", gpu_sampler(scenario)))
     return steps
@@ -39,13 +40,13 @@ def more_cores(scenario: Scenario, factor: float = 2.0) -> Scenario:
 
 def more_sampler_threads(scenario: Scenario, factor: int = 4) -> Scenario:
     """The scenario with `factor` times the threads that share the drawing of one worker's graph, without loss."""
-    threads = factor * scenario.cluster.sampler_threads
+    threads = factor * _threads(scenario)
     return replace(scenario, cluster=replace(scenario.cluster, sampler_threads=threads))
 
 
 def gpu_sampler(scenario: Scenario) -> Scenario:
     """The scenario with graphs drawn on the GPUs, at the rate of `gcnsim.cost.sampler_seconds`."""
-    return replace(scenario, cluster=replace(scenario.cluster, sampler_device="gpu", sampler_threads=1))
+    return replace(scenario, cluster=replace(scenario.cluster, sampler_device="gpu", sampler_threads=None))
 
 
 def cores_used(scenario: Scenario) -> tuple[int, int] | None:
@@ -54,7 +55,7 @@ def cores_used(scenario: Scenario) -> tuple[int, int] | None:
         return None
     cluster = scenario.cluster
     workers = min(cluster.gpus, cluster.gpus_per_server)
-    return workers * cluster.sampler_threads, round(resolve_machine(cluster).host.cores.value)
+    return workers * _threads(scenario), round(resolve_machine(cluster).host.cores.value)
 
 
 def why_cores_do_not_matter(scenario: Scenario) -> str | None:
@@ -62,14 +63,16 @@ def why_cores_do_not_matter(scenario: Scenario) -> str | None:
     used = cores_used(scenario)
     if used is None or used[0] > used[1]:
         return None
-    threads = scenario.cluster.sampler_threads
+    threads = _threads(scenario)
     draw = "one thread each draws" if threads == 1 else f"{threads} threads each draw"
     return f"the samplers of a server use {used[0]} of its {used[1]} cores: {draw} a worker's graph"
 
 
 def sampler_decides(limit: Limit, scenario: Scenario) -> str | None:
     """That the host's sampler limits, and what follows; None where something else does."""
-    if limit.kind != "cpu" or limit.share <= SLIGHT or not _draws_on_host(scenario):
+    # Of mini-batches the host picks rows too, and the limit does not say which of both.
+    mini_batches = scenario.method.mini_batches
+    if limit.kind != "cpu" or limit.share <= SLIGHT or mini_batches or not _draws_on_host(scenario):
         return None
     reason = why_cores_do_not_matter(scenario)
     if limit.only:
@@ -83,4 +86,13 @@ def _draws_on_host(scenario: Scenario) -> bool:
     """Whether the scenario's graphs are drawn by threads of the host, of GPUs' workers."""
     method, cluster = scenario.method, scenario.cluster
     on_gpus = resolve_machine(cluster).kind == "gpu"
-    return on_gpus and method.draws_on_host and not method.sampling().whole and cluster.sampler_device == "cpu"
+    if method.mini_batches:
+        return on_gpus and not sampler_of(scenario).on_gpu
+    return on_gpus and method.draws_on_host and not method.sampling().whole and cluster.sampler_device != "gpu"
+
+
+def _threads(scenario: Scenario) -> int:
+    """CPU threads that draw for one worker."""
+    if scenario.method.mini_batches:
+        return max(1, sampler_of(scenario).threads)
+    return scenario.cluster.sampler_threads or 1

@@ -1,6 +1,15 @@
 """Cost laws: facts to seconds and bytes."""
 
 from gcnsim.cost.attention import attention_cost, longest_row
+from gcnsim.cost.batch_loading import (
+    BATCH_OPERATIONS,
+    gpu_draw_seconds,
+    host_draw_core_seconds,
+    pick_core_seconds,
+    stored_graph_bytes,
+    uva_graph_bytes,
+    uva_row_bytes,
+)
 from gcnsim.cost.batches import batch_layer_cost, batch_loss_seconds, batch_memory
 from gcnsim.cost.block_memory import Block, block_memory, swapped_host_bytes, swapped_memory
 from gcnsim.cost.busy_cores import lost_beside, with_busy_sums
@@ -73,6 +82,7 @@ from gcnsim.cost.sampling import (
 
 __all__ = [
     "BATCH_FIGURES",
+    "BATCH_OPERATIONS",
     "INDEX",
     "RESERVED",
     "VALUE",
@@ -111,9 +121,11 @@ __all__ = [
     "edges_seconds",
     "elementwise_seconds",
     "gemm_seconds",
+    "gpu_draw_seconds",
     "gradient_bytes",
     "graph_bytes",
     "host_bound",
+    "host_draw_core_seconds",
     "host_in_training",
     "id_bytes",
     "layer_cost",
@@ -132,6 +144,7 @@ __all__ = [
     "partition_memory",
     "payload_bytes",
     "payload_width",
+    "pick_core_seconds",
     "pooling_terms",
     "rebuild_seconds",
     "receiving_seconds",
@@ -144,9 +157,12 @@ __all__ = [
     "spmm_seconds",
     "step_launch_seconds",
     "step_seconds",
+    "stored_graph_bytes",
     "swapped_host_bytes",
     "swapped_memory",
     "tensors",
     "unpack_seconds",
+    "uva_graph_bytes",
+    "uva_row_bytes",
     "with_busy_sums",
 ]

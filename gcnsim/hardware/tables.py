@@ -48,6 +48,8 @@ HOST: Final[Table] = {
     "operation_s": units.SECONDS,
     "rebuild_bytes": units.NBYTES,
     "staging_bandwidth": units.BANDWIDTH,
+    "neighbour_draws_per_s": units.RATE,
+    "uva_efficiency": units.FRACTION,
 }
 NVLINKS: Final[Table] = {"nvlink": units.BANDWIDTH, "nvlink_generation": None}
 """Figures of devices, and of hosts that are an instance type, whose GPUs have links to each other."""

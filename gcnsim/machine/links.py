@@ -50,15 +50,14 @@ def paths_of(figures: Profiles) -> Paths:
             f"cluster.payload: {spec.payload} is modelled for GPUs only; cluster.device is {spec.device}"
         )
     racks = Paths(servers_per_rack=found.servers_per_rack, oversubscription=found.oversubscription)
-    asked = {spec.transfers, spec.sockets, spec.rate_beside_copies, spec.sampler_device} - {
-        "concurrent", "free", None, "cpu",
-    }  # fmt: skip
-    asked |= {spec.sampler_threads} - {1}
+    asked = {
+        spec.transfers, spec.sockets, spec.rate_beside_copies, spec.sampler_device, spec.sampler_threads, spec.features,
+    } - {"concurrent", "free", "cpu", None}  # fmt: skip
     if on_cores and (found != racks or asked or spec.implementation != LEAN):
         raise ScenarioError(
             f"cluster.device: {spec.device} has no nvlink, gpudirect, host_memory, pcie_sharing, transport, transfers, "
-            "allreduce, sockets, rate_beside_copies, sampler_device, sampler_threads or implementation of its own: "
-            "these are modelled for GPUs only"
+            "allreduce, sockets, rate_beside_copies, features, sampler_device, sampler_threads or implementation of "
+            "its own: these are modelled for GPUs only"
         )
     if spec.sockets != "free" and (found.direct or found.gpudirect):
         raise ScenarioError(

@@ -3,6 +3,7 @@
 from gcnsim.methods.facts import Facts
 from gcnsim.methods.families.mini_batch import MiniBatch, NeighbourBatches, Plan, SubgraphBatches
 from gcnsim.methods.method import CENTRAL, NO_OVERLAP, OVERLAP, STANDING, KnobStep, Method
+from gcnsim.methods.placement import FEATURES, HOST, ON_GPU, UVA, Placement
 from gcnsim.methods.registry import (
     BASELINE,
     COMPARED,
@@ -24,15 +25,20 @@ __all__ = [
     "CENTRAL",
     "COMPARED",
     "DEFAULT",
+    "FEATURES",
     "FULL",
+    "HOST",
     "NO_OVERLAP",
+    "ON_GPU",
     "OVERLAP",
     "STANDING",
+    "UVA",
     "Facts",
     "KnobStep",
     "Method",
     "MiniBatch",
     "NeighbourBatches",
+    "Placement",
     "Plan",
     "Sampling",
     "SubgraphBatches",

@@ -10,6 +10,8 @@ Its two baselines of BNS-GCN's section on edge sampling are the knob `sample`: `
 those that cross, `edges` (DropEdge) of all. Readings: whoever sums an entry draws it, on its GPU, asks the owners for
 the rows that are left, and sorts what is kept into a matrix, forward and backward; with `edges` the whole matrix.
 
+With `sampler_device: gpu` owners draw nodes on their GPUs, a number read and written for each.
+
 Assumption: GPUs hold all entries that cross and pick those of drawn nodes themselves; only ids are copied to them.
 Workers on CPU cores build where they compute, as the runtime does.
 """
@@ -58,6 +60,13 @@ class BnsGcn(BoundaryRows):
     def sampling(self) -> Sampling:
         """Nodes, or edges in their place, at the rate; nothing at 1."""
         return Sampling() if self.rate == 1.0 else Sampling(NODES, self.rate, self.sample)
+
+    @property
+    def sampler_devices(self) -> tuple[str, ...]:
+        """Edges are drawn by the GPU that sums them."""
+        if self.sampling().whole:
+            return ()
+        return ("cpu", "gpu") if self.sample == WHOLE_NODES else ("gpu",)
 
     def samples(self, facts: Facts) -> bool:
         """One worker has no boundary to draw from."""

@@ -4,7 +4,8 @@ Source: GraphSAGE, Algorithm 2, over the partitioned store that DistDGL describe
 workers' parts; a worker's batches are training nodes of its own part, so most of a neighbourhood is near. Drawing, rows
 and training follow one another: ids go to the owners, which pick the rows and send them. Readings: neighbours are drawn
 `fanout` by number (10) or share (10%) in each layer, or `layer_sizes` nodes per layer; 10 in every layer where nothing
-is said. Assumption: the structure of what is drawn is near, so that drawing asks nobody; only feature rows travel.
+is said; the trainer's process draws each batch before it trains (`--num_samplers 0` of DGL's distributed example), from
+host memory. Assumption: the structure of what is drawn is near, so that drawing asks nobody; only feature rows travel.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from gcnsim.methods.families.mini_batch import Loading, NeighbourBatches
+from gcnsim.methods.placement import HOST, IN_TURN, UVA, Placement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +25,9 @@ class DistDgl(NeighbourBatches):
     about: ClassVar[str] = "mini-batches of a server's own nodes, rows of other servers fetched before each"
     trains: ClassVar[Literal["shuffled", "own", "dealt"]] = "own"
     usual_fanout: ClassVar[int] = 10
+    usual: ClassVar[Placement] = IN_TURN
+    scripts: ClassVar[Placement] = IN_TURN
+    rows_in: ClassVar[tuple[str, ...]] = (HOST, UVA)
 
     @property
     def loading(self) -> Loading:

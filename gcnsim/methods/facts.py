@@ -10,6 +10,7 @@ from gcnsim.boundary import AccessCounts
 from gcnsim.cluster import Cluster
 from gcnsim.hardware import DeviceProfile, HostProfile
 from gcnsim.ids import IntArray, Iteration, Rank
+from gcnsim.methods.placement import Placement
 from gcnsim.sampling import DEGREE_SPREAD
 from gcnsim.workload import EXCHANGE_FIRST, LayerShape
 
@@ -24,8 +25,9 @@ class Facts:
     payload: how boundary rows travel. devices: by rank, where GPUs are unequal; empty where all are `device`. serial: a
     worker's messages of a direction follow one another. streaming: share of the memory bandwidth at which products of
     whole blocks read entries. sampler_threads: CPU threads that share the drawing of one worker's graph.
-    samples_on_gpu: the GPU draws it. unrelated: the graphs do not follow one another: each stands for a run of its
-    like. released: with what the published systems' own code costs on GPUs (`gcnsim.cost.released`). degree_spread:
+    samples_on_gpu: the GPU draws it. placement: where mini-batches are drawn and their rows lie; None: as is usual with
+    the method, on the GPU what may be there. unrelated: the graphs do not follow one another: each stands for a run of
+    its like. released: with what the published systems' own code costs on GPUs (`gcnsim.cost.released`). degree_spread:
     standard deviation of the logarithm of nodes' degrees, about.
     """
 
@@ -45,6 +47,7 @@ class Facts:
     unrelated: bool = False
     sampler_threads: int = 1
     samples_on_gpu: bool = False
+    placement: Placement | None = None
     released: bool = False
     degree_spread: float = DEGREE_SPREAD
 

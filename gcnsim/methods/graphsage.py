@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from gcnsim.methods.families.mini_batch import Loading, NeighbourBatches
+from gcnsim.methods.placement import HOST, IN_TURN, UVA, Placement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +21,9 @@ class GraphSage(NeighbourBatches):
     name: ClassVar[str] = "graphsage"
     about: ClassVar[str] = "mini-batches of any nodes, rows of other servers fetched before each"
     usual_fanout: ClassVar[int] = 10
+    usual: ClassVar[Placement] = IN_TURN
+    scripts: ClassVar[Placement] = IN_TURN
+    rows_in: ClassVar[tuple[str, ...]] = (HOST, UVA)
 
     @property
     def loading(self) -> Loading:

@@ -132,6 +132,11 @@ class Method(ABC):
         """What is drawn of the graph in each iteration."""
         return Sampling()
 
+    @property
+    def sampler_devices(self) -> tuple[str, ...]:
+        """What may draw it, of a worker that computes on a GPU: `cpu`, `gpu`; nothing where nothing is drawn."""
+        return () if self.sampling().whole else ("cpu", "gpu")
+
     # What its iteration is.
 
     @abstractmethod

@@ -8,8 +8,9 @@ iteration takes the longer of the two; drawing is a third, ahead of both. `prepr
 before training: then a batch loads only the rows that the first layer makes, for GraphSAGE its own beside the sums.
 
 Readings: the peak before the cache is sized is computed, not measured; a batch is put together on the GPU from cached
-and loaded rows; resource isolation means that loaders and samplers have cores of their own, as all have here; the
-lookup's table (under 50 MB) is left out. Assumption: without a graph, a part is no better than a random one.
+and loaded rows; 16 threads of the host draw for each GPU (`--num-workers 16`, examples/profile of its code); resource
+isolation means that loaders and samplers have cores of their own, as all have here; the lookup's table (under 50 MB) is
+left out. Assumption: without a graph, a part is no better than a random one.
 """
 
 from __future__ import annotations
@@ -22,7 +23,11 @@ from gcnsim.caching import CacheSize
 from gcnsim.errors import ScenarioError
 from gcnsim.knobs import PREPROCESS, QUEUE, STATIC_CACHE, knob
 from gcnsim.methods.families.mini_batch import Loading, NeighbourBatches, Plan
+from gcnsim.methods.placement import HOST, UVA, Placement
 from gcnsim.workload import LayerShape
+
+SCRIPTS = Placement(threads=16)
+"""Of its scripts: `--num-workers 16` threads of DGL's sampler."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +42,9 @@ class PaGraph(NeighbourBatches):
     one_server: ClassVar[bool] = True
     everywhere: ClassVar[bool] = True
     trains: ClassVar[Literal["shuffled", "own", "dealt"]] = "dealt"
+    usual: ClassVar[Placement] = SCRIPTS
+    scripts: ClassVar[Placement] = SCRIPTS
+    rows_in: ClassVar[tuple[str, ...]] = (HOST, UVA)
 
     cache: CacheSize = knob(STATIC_CACHE)
     queue: int = knob(QUEUE)

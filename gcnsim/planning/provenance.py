@@ -23,6 +23,7 @@ from gcnsim.planning.assumptions import machine_figures, workload_assumptions
 from gcnsim.planning.between_gpus import basis_words, heading_words
 from gcnsim.planning.candidate import Estimate
 from gcnsim.planning.max_wait import exceeded
+from gcnsim.planning.mini_batches import batch_words
 from gcnsim.planning.study_cache import StudyCache
 from gcnsim.results import MEASURE_CORES, NO_RANGE, Assumed, Bounds, Provenance
 from gcnsim.scenario import (
@@ -85,6 +86,7 @@ def provenance(
         given_figures=", ".join(given) or None,
         between_gpus=heading_words([each.scenario for each in estimates]),
         between_gpus_basis=basis_words(scenario),
+        mini_batches=batch_words(studies, [each.scenario for each in estimates]),
         faults="; ".join(map(fault_words, scenario.faults)) or None,
         question_hash=question,
         max_wait=studies.max_wait,
@@ -167,7 +169,8 @@ def _warnings(studies: StudyCache, scenario: Scenario, estimates: Sequence[Estim
     yield from filter(None, (_swapping(studies, each) for each in estimates))
     yield from filter(None, (too_large(studies, each) for each in estimates))
     yield from _limited(studies)
-    if scenario.cluster.implementation == RELEASED:
+    exchanging = any(not each.scenario.method.mini_batches for each in estimates)
+    if scenario.cluster.implementation == RELEASED and exchanging:
         yield (
             f"implementation {RELEASED}: with what the published systems' own code costs besides, calls of the host, "
             f"graphs made anew, rounds over peers (cluster.implementation: {LEAN} goes without)"

@@ -368,4 +368,6 @@ def canonical(scenario: Scenario) -> Scenario:
 def full_graph(scenario: Scenario, overlap: str | None = None) -> Scenario:
     """Full-graph training on the scenario's machine; overlap: None is the scenario's own."""
     overlap = scenario.method.overlap if overlap is None else overlap
-    return replace(scenario, method=create_method(BASELINE, overlap=overlap))
+    # Where mini-batches read their rows is nothing to it.
+    machine = replace(scenario.cluster, features=None)
+    return replace(scenario, cluster=machine, method=create_method(BASELINE, overlap=overlap))

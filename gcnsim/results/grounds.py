@@ -48,6 +48,7 @@ class Provenance:
     """Where the numbers of an answer come from, in words. graph: its kind and text, and hash or citations; interval:
     what the intervals cover; measured: figures that somebody measured; calibration: what figures were fitted to;
     between_gpus: NVLink and transport, as the heading says them; between_gpus_basis: where that comes from;
+    mini_batches: who draws them on GPUs, and where their rows lie, by method;
     bounds: of each row; max_wait: where the time was limited. Older files lack model, measured and bounds.
     """
 
@@ -68,6 +69,7 @@ class Provenance:
     faults: str | None = field(default=None, metadata=ONLY_IF_SAID)
     between_gpus: str | None = field(default=None, metadata=ONLY_IF_SAID)
     between_gpus_basis: str | None = field(default=None, metadata=ONLY_IF_SAID)
+    mini_batches: str | None = field(default=None, metadata=ONLY_IF_SAID)
     question_hash: str | None = field(default=None, metadata=ONLY_IF_SAID)
     max_wait: MaxWait | None = field(default=None, metadata=ONLY_IF_SAID)
 

@@ -5,6 +5,9 @@ leads to. A node of degree d is then missed by M entries that lead to a group of
 Two corrections for what is not random: a node that was reached has one entry back to where it was reached from, and one
 that draws again may follow an entry that it followed before; both lead to nodes that are there already.
 
+Of a directed graph a node draws those that point to it; how many these are has nothing to do with how often it is
+drawn itself, and no entry leads back.
+
 What is left out: that neighbours of a node are neighbours of each other, and like degrees being neighbours.
 """
 
@@ -28,16 +31,30 @@ WIDEST = 4.5
 
 @dataclass(frozen=True, slots=True)
 class DegreeLaw:
-    """How degrees are spread over `nodes` nodes. degree, share: float64[K], ascending; the shares add up to 1."""
+    """How degrees are spread over `nodes` nodes. degree, share: float64[K], ascending; the shares add up to 1.
+
+    directed: entries that lead to a node, and those that lead from it, are both so spread, each for itself.
+    """
 
     nodes: float
     degree: FloatArray
     share: FloatArray
+    directed: bool = False
 
     @property
     def mean(self) -> float:
         """Mean degree."""
         return float(self.degree @ self.share)
+
+    def drawn(self, amount: int | float) -> tuple[FloatArray, FloatArray]:
+        """Neighbours that a node of each class draws, and which share of its own these are, float64[K] both."""
+        took = self.degree * amount if isinstance(amount, float) else np.minimum(self.degree, amount)
+        part = took / np.maximum(self.degree, 1e-12)
+        if self.directed:
+            # Of the mean node, and of the mean neighbour drawn: the class tells nothing of either.
+            mean = float(self.share @ took)
+            return np.full_like(took, mean), np.full_like(took, float(self.share @ (took * part)) / max(mean, 1e-300))
+        return took, part
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,20 +123,20 @@ def expected_neighbours(
     chance, looked = [fresh], 0.0
     entries: list[float] = []
     for amount in reversed(fanout):
-        took = degree * amount if isinstance(amount, float) else np.minimum(degree, amount)
-        part = took / np.maximum(degree, 1e-12)
+        took, part = law.drawn(amount)
+        own = np.full_like(degree, law.mean) if law.directed else degree
         useful = np.zeros(parts.size.size)
         drawn = 0.0
         for there, known in cohorts:
             nodes = law.nodes * parts.size[:, None] * law.share * there
             useful += (nodes * took * (1.0 - known)).sum(axis=1)
             drawn += float((nodes * took).sum())
-            looked += float((nodes * (degree if isinstance(amount, float) else took)).sum())
+            looked += float((nodes * (own if isinstance(amount, float) else took)).sum())
         into = useful @ parts.leads
         ending = law.nodes * parts.size * law.mean
         missed = np.exp(-np.outer(into / ending, degree))
         reached = (1.0 - chance[0]) * (1.0 - missed)
-        back = np.minimum(1.0, 1.0 / np.maximum(degree, 1.0))
+        back = np.zeros_like(degree) if law.directed else np.minimum(1.0, 1.0 / np.maximum(degree, 1.0))
         cohorts = [(there, 1.0 - (1.0 - known) * (1.0 - part)) for there, known in cohorts]
         cohorts.append((reached, np.broadcast_to(back, reached.shape)))
         chance.insert(0, chance[0] + reached)
@@ -132,7 +149,8 @@ def expected_layers(law: DegreeLaw, targets: float, sizes: Sequence[int]) -> Exp
     chance, looked = [np.full((1, law.degree.size), targets)], 0.0
     entries: list[float] = []
     for size in reversed(sizes):
-        following = float(law.nodes * (law.share * chance[0] * law.degree).sum())
+        own = np.full_like(law.degree, law.mean) if law.directed else law.degree
+        following = float(law.nodes * (law.share * chance[0] * own).sum())
         leading = law.degree * following / (law.nodes * law.mean)
         near = -np.expm1(-leading)
         weight = np.where(near > 0, leading / np.maximum(near, 1e-300), 1.0)

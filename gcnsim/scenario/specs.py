@@ -26,7 +26,7 @@ from gcnsim.hardware import (
     is_file,
     links,
 )
-from gcnsim.methods import Method
+from gcnsim.methods import FEATURES, Method
 from gcnsim.scenario.faults import Fault, check_faults
 from gcnsim.scenario.figures import CatalogueFigures, Figures
 from gcnsim.scenario.names import Words
@@ -65,6 +65,7 @@ TOPOLOGY: Final = (
     "rate_beside_copies",
     "sampler_device",
     "sampler_threads",
+    "features",
     "implementation",
     "aggregator",
     "threads",
@@ -170,12 +171,26 @@ class ClusterSpec:
         None,
         optional=True,
     )
-    sampler_device: str = entry(
+    sampler_device: str | None = entry(
         Word("a device of samplers", lambda: SAMPLER_DEVICES),
-        "what draws psc-gcn's graphs: host or GPU",
-        CPU,
+        "what draws graphs and mini-batches: the host's threads or the GPU; null: as is usual with the method",
+        None,
+        optional=True,
     )
-    sampler_threads: int = entry(Number(True, 1, 1024), "CPU threads that share the drawing of one worker's graph", 1)
+    sampler_threads: int | None = entry(
+        Number(True, 1, 1024),
+        "CPU threads that draw for one worker: they share a graph, or draw mini-batches ahead; null: as is usual with "
+        "the method",
+        None,
+        optional=True,
+    )
+    features: str | None = entry(
+        Word("a place", lambda: FEATURES),
+        "where mini-batches read their rows: picked out of host memory by its cores, read there by the GPU (uva), or "
+        "on the GPU; null: as is usual with the method",
+        None,
+        optional=True,
+    )
     implementation: str = entry(
         Word("an implementation", lambda: (LEAN, RELEASED)),
         "whose code trains on GPUs: one without costs besides, or that of the papers",
@@ -214,7 +229,7 @@ class ClusterSpec:
             )
         if self.gpus_per_switch is not None and self.pcie_sharing != "switch":
             raise ScenarioError(f"cluster.gpus_per_switch: {self.gpus_per_switch} needs cluster.pcie_sharing: switch")
-        if self.sampler_device == GPU and self.sampler_threads != 1:
+        if self.sampler_device == GPU and self.sampler_threads not in (None, 1):
             raise ScenarioError(
                 f"cluster.sampler_threads: {self.sampler_threads} needs cluster.sampler_device: {CPU}; it is {GPU}"
             )

@@ -16,6 +16,7 @@ import numpy as np
 from gcnsim.engine import spare
 from gcnsim.errors import ScenarioError, nearest
 from gcnsim.ids import BoolArray, FloatArray, Iteration, Rank
+from gcnsim.machine import resolve_machine
 from gcnsim.scenario import Background, Fault, Jitter, LossyLink, Pause, Scenario, SlowGpu, SlowLink
 from gcnsim.schedule import Schedule
 from gcnsim.simulation.pauses import paused
@@ -49,13 +50,31 @@ def passing(faults: Iterable[Fault]) -> tuple[Fault, ...]:
 
 
 def refuse_undrawn(scenarios: Sequence[Scenario]) -> None:
-    """Raises ScenarioError for jitter of sampling where none of `scenarios`, alike but for methods, draws anything."""
+    """Raises ScenarioError for jitter of sampling, or for a sampler, where none of `scenarios`, alike but for methods,
+    draws anything, or so."""
+    _refuse_idle_sampler(scenarios)
     if any(not each.method.sampling().whole or each.method.mini_batches for each in scenarios):
         return
     for fault in scenarios[0].faults:
         if isinstance(fault, Jitter) and fault.on == "sampling":
             names = ", ".join(dict.fromkeys(each.method.name for each in scenarios))
             raise ScenarioError(f"{fault.path}.on: {names} does not sample; allowed: compute")
+
+
+def _refuse_idle_sampler(scenarios: Sequence[Scenario]) -> None:
+    """Raises ScenarioError for what draws where none of `scenarios` would use it."""
+    cluster = scenarios[0].cluster
+    if resolve_machine(cluster).kind != "gpu":
+        return
+    devices = {each for scenario in scenarios for each in scenario.method.sampler_devices}
+    names = ", ".join(dict.fromkeys(each.method.name for each in scenarios))
+    # One thread is what there would be anyway.
+    threads = None if cluster.sampler_threads == 1 else cluster.sampler_threads
+    asked = {"sampler_device": cluster.sampler_device, "sampler_threads": threads}
+    for field, value in asked.items():
+        if value is not None and (value if field == "sampler_device" else "cpu") not in devices:
+            why = "draws nothing" if not devices else f"draws on the {', '.join(sorted(devices)).upper()}"
+            raise ScenarioError(f"cluster.{field}: {value} would change nothing; {names} as asked {why}")
 
 
 def apply_static_faults(schedule: Schedule, faults: Sequence[Fault], shares: Mapping[str, float]) -> Schedule:

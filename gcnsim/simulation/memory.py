@@ -7,12 +7,16 @@ from collections.abc import Sequence
 from gcnsim.boundary import AccessCounts
 from gcnsim.cost import Memory
 from gcnsim.ids import Bytes, Rank
+from gcnsim.methods import MiniBatch
 from gcnsim.scenario import Scenario
+from gcnsim.sources.placement import batch_memory_of
 from gcnsim.workload import LayerShape
 
 
 def memory_of(scenario: Scenario, counts: AccessCounts, shapes: tuple[LayerShape, ...]) -> tuple[Memory, ...] | None:
     """Per worker what its GPU holds; None for methods without a law."""
+    if isinstance(scenario.method, MiniBatch):
+        return batch_memory_of(scenario, counts, shapes)
     norm, payload = scenario.workload.norm == "layer", scenario.cluster.payload
     return scenario.method.memory(counts, shapes, norm=norm, payload=payload)
 

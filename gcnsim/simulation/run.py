@@ -41,6 +41,7 @@ from gcnsim.simulation.transient_faults import struck
 from gcnsim.sources import Source, open_source
 from gcnsim.sources.batches import refuse_unmodelled
 from gcnsim.sources.model import resolve_model
+from gcnsim.sources.placement import placement_of
 from gcnsim.sources.range_end import RangeEnd
 from gcnsim.workload import NO_DROPOUT, LayerShape
 
@@ -139,8 +140,10 @@ def _new_schedule(
     _refuse_attention(scenario, shapes, device)
     _refuse_pooling(scenario, shapes, device)
     refuse_unused(scenario.cluster, chosen)
+    placement = None
     if isinstance(chosen, MiniBatch):
         refuse_unmodelled(scenario, chosen, shapes)
+        placement = placement_of(scenario, counts, shapes) if device.kind == "gpu" else None
     facts = Facts(
         cluster=topology,
         device=device,
@@ -157,8 +160,9 @@ def _new_schedule(
         released=scenario.cluster.implementation == RELEASED,
         degree_spread=degree_spread(scenario.workload.dataset),
         streaming=streaming_share(device, machine.platform),
-        sampler_threads=scenario.cluster.sampler_threads,
+        sampler_threads=scenario.cluster.sampler_threads or 1,
         samples_on_gpu=scenario.cluster.sampler_device == "gpu",
+        placement=placement,
         unrelated=drawn is not None,
     )
     return _written(chosen, facts)

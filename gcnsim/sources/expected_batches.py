@@ -7,6 +7,7 @@ fast one. PaGraph's partition is taken to be no better than a random one, since 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -49,9 +50,12 @@ def degree_spreads(facts: DatasetFacts) -> tuple[float, float, float]:
     return SPREADS if known is None else (known + KNOWN, known, known - KNOWN)
 
 
-def degree_law(facts: DatasetFacts, corner: RangeEnd) -> DegreeLaw:
-    """The law at one end of what is assumed."""
-    return lognormal_law(float(facts.nodes), facts.entries / facts.nodes, degree_spreads(facts)[corner.value])
+def degree_law(facts: DatasetFacts, corner: RangeEnd, *, directed: bool = False) -> DegreeLaw:
+    """The law at one end of what is assumed. directed: of the graph as distributed, where that has a direction."""
+    one_way = directed and facts.directed > 0
+    entries = facts.directed if one_way else facts.entries
+    law = lognormal_law(float(facts.nodes), entries / facts.nodes, degree_spreads(facts)[corner.value])
+    return replace(law, directed=one_way)
 
 
 def expected_batches(
@@ -62,7 +66,9 @@ def expected_batches(
     crossing: share of the entries that lead from a worker's part to others.
     """
     method, workers = batching(scenario), scenario.cluster.gpus
-    law = degree_law(facts, corner)
+    # Sub-graphs are of the graph made symmetric, as their systems' codes have it; on cores all are, as the runtime's.
+    on_gpus = resolve_machine(scenario.cluster).kind == "gpu"
+    law = degree_law(facts, corner, directed=on_gpus and isinstance(method, NeighbourBatches))
     share = scenario.workload.train_fraction or facts.train
     training = max(1, round(share * facts.nodes))
     own = method.trains == "own"

@@ -67,6 +67,15 @@ OF_BATCHES: Final = frozenset(
 )
 """Figures that mini-batches need."""
 
+OF_BATCHES_ON_GPUS: Final = frozenset(
+    f"{name} of a host"
+    for name in ("memory_bandwidth", "neighbour_draws_per_s", "uva_efficiency", "operation_s", "rebuild_bytes")
+)
+"""Figures that only mini-batches of GPUs need."""
+
+SOMETIMES: Final = ON_CORES | OF_BATCHES | OF_BATCHES_ON_GPUS | OF_RELEASED | OF_STAGED
+"""Figures that some questions need."""
+
 
 def used_figures(machine: Machine, *, batches: bool = False) -> dict[str, Figure]:
     """The figures of the machine that a cost law reads, by `NAME.FIGURE`.
@@ -94,11 +103,10 @@ def used_figures(machine: Machine, *, batches: bool = False) -> dict[str, Figure
             moved = cluster.sockets == "cores" and where == "socket_bandwidth of a host"
             calls = cluster.implementation == RELEASED and where in OF_RELEASED
             copied = staged and where in OF_STAGED
-            needed = on_cores or moved or calls or copied or (batches and where in OF_BATCHES)
+            of_batches = OF_BATCHES | OF_BATCHES_ON_GPUS if machine.kind == "gpu" else OF_BATCHES
+            needed = on_cores or moved or calls or copied or (batches and where in of_batches)
             uncached = field in CACHE and (machine.kind == "cpu" or machine.calibration is not None)
-            idle = (
-                where in UNUSED or uncached or (where in ON_CORES | OF_BATCHES | OF_RELEASED | OF_STAGED and not needed)
-            )
+            idle = where in UNUSED or uncached or (where in SOMETIMES and not needed)
             if (name, field) not in replaced and not idle:
                 used[f"{name}.{field}"] = figure
     return used

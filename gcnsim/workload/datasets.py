@@ -36,6 +36,8 @@ class DatasetFacts:
     partitions, ascending; none where nothing was printed. citations: by field name, publication and place in it.
     train: share of the nodes that train; train_source: publication and place. degree_spread: standard deviation of the
     log of degrees, None where nothing published tells; degree_source: publication and place. kind: `web` or any other.
+    directed: entries of the graph as it is distributed, in one direction, which mini-batches draw along; 0 where it has
+    none.
     """
 
     name: str
@@ -53,6 +55,7 @@ class DatasetFacts:
     degree_spread: float | None = None
     degree_source: str = ""
     kind: str = ""
+    directed: int = 0
 
 
 def datasets() -> tuple[str, ...]:
@@ -84,6 +87,7 @@ def dataset(name: str) -> DatasetFacts:
         degree_spread=None if spread is None else spread["value"],
         degree_source="" if spread is None else _cited(spread["cite"], papers),
         kind=raw.get("kind", ""),
+        directed=raw["directed"]["value"] if "directed" in raw else 0,
         **{field: fact["value"] for field, fact in facts.items()},
     )
 

@@ -1,7 +1,8 @@
 """The ops with which boundary nodes, or crossing edges, are drawn before each iteration (BNS-GCN).
 
 Owners draw what they send, or whoever sums draws what it needs; both tell each other with two messages to each peer,
-how many ids and which. On GPUs a CPU thread draws nodes; edges are drawn by the GPU that sums them.
+how many ids and which. On GPUs a CPU thread draws nodes, or the GPU where asked; edges are drawn by the GPU that sums
+them.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from gcnsim.cost import (
     draw_nodes_core_seconds,
     drawing_core_seconds,
     edges_seconds,
+    elementwise_seconds,
     id_bytes,
     rebuild_seconds,
 )
@@ -31,6 +33,9 @@ from gcnsim.timeline import Direction, OpKind
 
 COUNT = 4
 """Bytes of the message that says how many ids follow."""
+
+DRAW_PASSES = 4
+"""Reads and writes of a node that a GPU draws or not: its number, twice, and its mark, twice."""
 
 Send = Callable[[Rank, Rank, Work, list[Dependency]], int]
 """Writes a message from a worker to a peer, after these ops; the op that ends when it has arrived."""
@@ -86,7 +91,7 @@ class NodesOnCpu(CpuWriter):
 
 
 class NodesOnGpu(GpuWriter):
-    """Draws on a CPU thread; the GPU waits for the ids, then picks the entries of drawn nodes."""
+    """Draws on a CPU thread or the GPU; it waits for the ids, then picks the entries of drawn nodes."""
 
     def __init__(self, method: BoundaryRows, facts: Facts) -> None:
         super().__init__(method, facts)
@@ -100,6 +105,9 @@ class NodesOnGpu(GpuWriter):
             return np.array([[self._built(rank, [])] for rank in self.workers])
         drawn = []
         for rank in self.workers:
+            if facts.samples_on_gpu:
+                drawn.append(self.builder.compute(OpKind.SAMPLE, rank, self._drawn_on_gpu(rank)))
+                continue
             route, seconds = cluster.cores(rank), draw_seconds(facts, rank, self.method.rate) + self._calls()
             cap = ONE_THREAD * facts.sampler_threads
             drawn.append(self.builder.flow(OpKind.SAMPLE, rank, seconds, route, stream="sampler", cap=cap))
@@ -112,6 +120,11 @@ class NodesOnGpu(GpuWriter):
             upload = self.builder.flow(OpKind.INDEX, rank, nbytes, route, stream="graph.h2d", after=waits[rank])
             built.append([self._built(rank, [upload])])
         return np.array(built)
+
+    def _drawn_on_gpu(self, rank: Rank) -> Work:
+        """Seconds in which the worker's GPU draws what it sends: a number for each node, written, read, compared."""
+        nodes = bordered(self.facts, rank, self.method.rate)
+        return elementwise_seconds(self.facts.device_of(rank), nodes, DRAW_PASSES) + self._calls()
 
     def _built(self, rank: Rank, after: list[Dependency]) -> int:
         counts = self.facts.counts
@@ -188,8 +201,12 @@ def announced(
 
 def draw_seconds(facts: Facts, rank: Rank, rate: float) -> float:
     """Core-seconds in which a worker draws what it sends: of all its nodes that others border on, the mean for each."""
-    rows = float(facts.counts.rows[:, :, rank].sum(axis=1).mean())
-    return draw_nodes_core_seconds(facts.host, rows / rate)
+    return draw_nodes_core_seconds(facts.host, bordered(facts, rank, rate))
+
+
+def bordered(facts: Facts, rank: Rank, rate: float) -> float:
+    """Nodes of a worker that others border on, counted for each of them."""
+    return float(facts.counts.rows[:, :, rank].sum(axis=1).mean()) / rate
 
 
 def crossing(facts: Facts, rank: Rank) -> IntArray:

@@ -15,6 +15,7 @@ from gcnsim.errors import ScenarioError
 from gcnsim.fields import PerLayer
 from gcnsim.knobs import BATCH, FANOUT, LAYER_SIZES, knob
 from gcnsim.methods.method import Method
+from gcnsim.methods.placement import FEATURES, Placement
 from gcnsim.sampling import passes, subgraphs
 from gcnsim.workload import LayerShape
 
@@ -51,9 +52,22 @@ class MiniBatch(Method):
     one_server: its workers share a graph in the memory of one server. everywhere: every server's memory holds the whole
     graph. one_graph: all layers sum over the same entries. trains: which training nodes a worker draws from: any,
     shuffled together; those of its `own` part; or those `dealt` to a part that holds their neighbourhoods (PaGraph).
+    usual: where batches of GPUs are drawn, and where rows lie, as people run the system today. scripts: the same of the
+    system's own scripts. rows_in: where its rows may lie.
     """
 
-    uses: ClassVar[frozenset[str]] = frozenset({"allreduce", "nvlink", "transport", "gpudirect"})
+    uses: ClassVar[frozenset[str]] = frozenset(
+        {
+            "allreduce",
+            "nvlink",
+            "transport",
+            "gpudirect",
+            "implementation",
+            "sampler_device",
+            "sampler_threads",
+            "features",
+        }
+    )
     needs_boundary: ClassVar[bool] = False
     mini_batches: ClassVar[bool] = True
     on_cores: ClassVar[bool] = True
@@ -62,6 +76,14 @@ class MiniBatch(Method):
     one_server: ClassVar[bool] = False
     everywhere: ClassVar[bool] = False
     trains: ClassVar[Literal["shuffled", "own", "dealt"]] = "shuffled"
+    usual: ClassVar[Placement] = Placement()
+    scripts: ClassVar[Placement] = Placement()
+    rows_in: ClassVar[tuple[str, ...]] = FEATURES
+
+    @property
+    def sampler_devices(self) -> tuple[str, ...]:
+        """Every batch is drawn."""
+        return ("cpu", "gpu")
 
     @property
     def loading(self) -> Loading:

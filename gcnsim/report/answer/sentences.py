@@ -282,6 +282,7 @@ def sources_of(answer: WhatIf) -> list[Source]:
         "graph": told.graph["text"].split("; "),
         "machine": (*figures, *told.calibration.split("; ")),
         "between GPUs": () if told.between_gpus_basis is None else tuple(told.between_gpus_basis.split("; ")),
+        "mini-batches": () if told.mini_batches is None else tuple(told.mini_batches.split("; ")),
         "certainty": (f"{sure.label}; {sure_of}; {same}", sure.method),
     }
     return [Source(name, tuple(map(plain, each))) for name, each in clauses.items() if each]

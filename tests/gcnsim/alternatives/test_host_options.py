@@ -68,6 +68,12 @@ def test_sampling_on_the_gpu_takes_its_time_and_is_named() -> None:
     [
         (scenario(), ["host cores", "sampler threads", "sampler"]),
         (scenario({"name": "full-graph"}), ["host cores"]),
+        (scenario({"name": "distdgl"}), ["host cores", "sampler threads", "sampler"]),
+        (scenario({"name": "dgl"}, gpus_per_server=2), ["host cores"]),
+        (
+            scenario({"name": "dgl"}, gpus_per_server=2, sampler_device="cpu"),
+            ["host cores", "sampler threads", "sampler"],
+        ),
         (scenario({"name": "psc-gcn", "epsilon": 1}), ["host cores"]),
         (scenario(sampler_device="gpu"), ["host cores"]),
         (scenario(device="cpu-core"), ["host cores"]),
@@ -84,7 +90,8 @@ def test_only_steps_that_change_something_are_offered(asked: Scenario, knobs: li
 def test_a_scenario_with_the_usual_sampler_is_written_as_before() -> None:
     plain = scenario()
     assert not {"sampler_device", "sampler_threads"} & set(to_mapping(plain)["cluster"])
-    assert scenario_hash(scenario(sampler_device="cpu", sampler_threads=1)) == scenario_hash(plain)
+    assert scenario_hash(scenario(sampler_device=None, sampler_threads=None)) == scenario_hash(plain)
+    assert iteration_s(scenario(sampler_device="cpu", sampler_threads=1)) == iteration_s(plain)
     chosen = scenario(sampler_threads=4)
     assert to_mapping(chosen)["cluster"]["sampler_threads"] == 4
     assert from_mapping(to_mapping(chosen), "again") == chosen
@@ -101,7 +108,7 @@ def test_a_scenario_with_the_usual_sampler_is_written_as_before() -> None:
         ({"sampler_threads": 0}, "cluster.sampler_threads: 0 is not allowed"),
         (
             {"sampler_device": "gpu", "device": "cpu-core"},
-            "sampler_device, sampler_threads or implementation of its own",
+            "features, sampler_device, sampler_threads or implementation of its own",
         ),
     ],
 )
@@ -112,8 +119,8 @@ def test_samplers_that_cannot_be_are_refused(asked: dict[str, Any], message: str
 
 
 def test_a_method_without_this_sampler_refuses_it() -> None:
-    with pytest.raises(ScenarioError, match=r"cluster\.sampler_device: not modelled with distdgl"):
-        study(scenario({"name": "distdgl"}, sampler_device="gpu"))
+    with pytest.raises(ScenarioError, match=r"cluster\.sampler_device: not modelled with roc"):
+        study(scenario({"name": "roc"}, sampler_device="gpu"))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 
 from gcnsim.engine import simulate
 from gcnsim.hardware import Figure
-from gcnsim.methods import named
+from gcnsim.methods import Placement, named
 from gcnsim.schedule import Op, Schedule
 from gcnsim.timeline import PS_PER_S, OpKind
 from tests.cases import Case, method
@@ -20,13 +20,17 @@ MINI_BATCH = named(lambda kind: kind.mini_batches)
 
 MakeFacts = Callable[..., Case]
 Pace = Callable[..., float]
+IN_HOST = Placement(threads=1)
+"""One thread draws ahead, cores pick rows: the loader that PaGraph compares with."""
 LOADS = (OpKind.GATHER, OpKind.H2D)
 
 
 def quick_draws(facts: Case) -> Case:
     """The same where drawing takes no time worth the name."""
     soon = Figure(1e15, "assumed", "chosen for a test", "2026", 1e15, 1e15)
-    return replace(facts, host=replace(facts.host, sample_edges_per_s=soon, build_entries_per_s=soon))
+    free = replace(soon, value=0.0)
+    quick = replace(facts.host, sample_edges_per_s=soon, build_entries_per_s=soon, neighbour_draws_per_s=soon)
+    return replace(facts, host=replace(quick, operation_s=free))
 
 
 def of(schedule: Schedule, *kinds: OpKind, rank: int = 0) -> list[Op]:
@@ -56,7 +60,7 @@ def parts(schedule: Schedule) -> tuple[float, float]:
 
 
 def test_dgl_loads_and_trains_in_turn(batched: MakeFacts, pace: Pace) -> None:
-    schedule = method("dgl")(quick_draws(batched(workers=1, per_server=1)))
+    schedule = method("dgl")(replace(quick_draws(batched(workers=1, per_server=1)), placement=IN_HOST))
     load, train = parts(schedule)
     assert load > 0.1 * train
     assert pace(schedule) == pytest.approx(load + train, rel=1e-6)
@@ -90,7 +94,7 @@ def test_pagraph_with_everything_cached_loads_nothing(batched: MakeFacts, pace: 
 def test_pagraph_without_a_cache_loads_what_dgl_loads(batched: MakeFacts) -> None:
     sums = []
     for name in ("dgl", "pagraph"):
-        schedule = method(name)(batched(iterations=3))
+        schedule = method(name)(replace(batched(iterations=3), placement=IN_HOST))
         sums.append([float(schedule.demand[:, [op.index for op in of(schedule, kind)]].sum()) for kind in LOADS])
     assert sums[0] == sums[1]
     batches = batched(iterations=3).counts.batches
@@ -99,8 +103,8 @@ def test_pagraph_without_a_cache_loads_what_dgl_loads(batched: MakeFacts) -> Non
 
 
 def test_drawing_is_hidden_but_sets_the_pace_where_it_takes_longest(batched: MakeFacts, pace: Pace) -> None:
-    given = batched(workers=1, per_server=1)
-    slow = replace(given.host, sample_edges_per_s=replace(given.host.sample_edges_per_s, value=1e5))
+    given = replace(batched(workers=1, per_server=1), placement=IN_HOST)
+    slow = replace(given.host, neighbour_draws_per_s=replace(given.host.neighbour_draws_per_s, value=1e5))
     drawn = method("dgl")(replace(given, host=slow))
     (sample,) = of(drawn, OpKind.SAMPLE)
     assert pace(drawn, 12) == pytest.approx(float(drawn.demand[0, sample.index]), rel=0.35)
@@ -142,7 +146,7 @@ def test_every_worker_trains_its_batch_layer_by_layer(batched: MakeFacts, name: 
 
 def test_a_gather_uses_its_share_of_the_servers_cores(batched: MakeFacts) -> None:
     for workers, cap in ((1, 3.0), (2, 1.0), (4, 1.0)):
-        schedule = method("dgl")(batched(workers=workers, per_server=workers))
+        schedule = method("dgl")(replace(batched(workers=workers, per_server=workers), placement=IN_HOST))
         assert [op.cap for op in of(schedule, OpKind.GATHER)] == [cap]
 
 

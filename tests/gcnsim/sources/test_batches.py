@@ -16,7 +16,8 @@ from gcnsim.graph.generate import BlockModel, block_model
 from gcnsim.sampling import Groups, counted, expected_neighbours, law_of
 from gcnsim.scenario import Scenario, from_mapping
 from gcnsim.simulation import study
-from gcnsim.sources import GraphSource, RangeEnd, open_source
+from gcnsim.sources import GraphSource, RangeEnd, degree_law, open_source
+from gcnsim.workload import dataset
 
 
 @pytest.fixture(scope="module")
@@ -203,7 +204,9 @@ def test_pagraph_on_a_real_graph_hits_more_with_its_cache_by_degree(name: str) -
 
 
 def test_loading_that_sets_the_pace_is_named_after_what_takes_most_of_it() -> None:
-    result = study(asked({"name": "dgl"}, gpus=4, workload={"dataset": "reddit"}, cluster={"device": "gtx-1080-ti"}))
+    # As PaGraph describes it, with one thread that draws.
+    machine = {"device": "gtx-1080-ti", "sampler_device": "cpu", "sampler_threads": 1, "features": "host"}
+    result = study(asked({"name": "dgl"}, gpus=4, workload={"dataset": "reddit"}, cluster=machine))
     assert result.limit.word == "drawing and loading on the CPU"
     fast = study(asked({"name": "pagraph"}, gpus=4, workload={"dataset": "reddit"}, cluster={"device": "gtx-1080-ti"}))
     assert fast.metrics.iteration_s < result.metrics.iteration_s / 5
@@ -251,3 +254,22 @@ def test_a_training_subgraph_is_that_of_the_nodes_that_train(graph: Graph, tmp_p
         open_source(whole)
     with pytest.raises(ScenarioError, match=r"workload.training_subgraph: true needs workload.graph"):
         asked({"name": "full-graph"}, workload={"dataset": "reddit", "training_subgraph": True})
+
+
+def test_neighbours_of_a_directed_graph_are_drawn_along_its_direction() -> None:
+    facts = dataset("ogbn-papers100M")
+    assert 2 * facts.directed == facts.entries
+    one_way, both = (degree_law(facts, RangeEnd.LIKELY, directed=directed) for directed in (True, False))
+    assert (one_way.directed, both.directed) == (True, False)
+    assert 2 * one_way.mean == pytest.approx(both.mean)
+    assert not degree_law(dataset("reddit"), RangeEnd.LIKELY, directed=True).directed
+    scenario = asked(
+        {"name": "dgl", "batch": 1000, "fanout": "10,10"}, workload={"dataset": "ogbn-papers100M", "layers": 2}
+    )
+    found = open_source(scenario).counts(scenario, 128, RangeEnd.LIKELY).batches
+    assert found is not None
+    # No more than what is drawn and what it was drawn for, and fewer than of the graph made symmetric.
+    levels = found.levels[0, 0]
+    symmetric = expected_neighbours(both, np.array([1000 / facts.nodes]), (10, 10))
+    assert levels[0] < counted(both, Groups.one(), symmetric.chance[0])[0]
+    assert levels[0] <= levels[1] + found.entries[0, 0, 0]
