@@ -22,7 +22,7 @@ from gcnsim.schedule import COMPUTE_STREAM, estimate
 from gcnsim.simulation import Result, study, write_schedule
 from gcnsim.sources import RangeEnd, Source, TableSource, open_source, plan_of, random_parts, resolve_model
 from gcnsim.timeline import PS_PER_S, Direction, OpKind
-from gcnsim.uncertainty import factors
+from gcnsim.uncertainty import factors, normal_position
 from gcnsim.workload import LayerShape, dataset
 
 MANY = 16
@@ -141,13 +141,15 @@ def measured(one: RowScenario, accesses: Source, corner: RangeEnd) -> Measured:
 
 def _interval(one: RowScenario, accesses: Source, result: Result, corner: RangeEnd) -> tuple[Seconds, Seconds]:
     """The 90 % interval of an iteration: what the run and a platform's error leave open; without a platform what the
-    joint draws of the assumptions do, and the share by which the run varies besides."""
+    joint draws of the assumptions do, and what laws leave out."""
     if one.scenario.cluster.platform is not None or corner is not RangeEnd.LIKELY:
         return result.low_s, result.high_s
-    seconds = result.metrics.iteration_s
-    drawn = factors(one.scenario, accesses, one.scenario.run.seed)
-    low, high = np.quantile(drawn.scaled(seconds, drawn.joint), (0.05, 0.95), method="hazen")
-    return float(low * result.low_s / seconds), float(high * result.high_s / seconds)
+    seconds, seed = result.metrics.iteration_s, one.scenario.run.seed
+    drawn = factors(one.scenario, accesses, seed)
+    place = normal_position("laws", seed)
+    reach = np.where(place < 0, seconds / result.low_s, result.high_s / seconds)
+    low, high = np.quantile(drawn.scaled(seconds, drawn.joint) * reach**place, (0.05, 0.95), method="hazen")
+    return float(low), float(high)
 
 
 def _longer(likely: Measured, by: float) -> Measured:
