@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any, Final, TypeAlias, TypeVar
 
 from gcnsim.api.answer import Answer
-from gcnsim.api.scenario_file import put_before, read_base, replaced
+from gcnsim.api.scenario_file import put_before, read_base, read_sizes, replaced
 from gcnsim.boundary import is_profile
 from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph, from_object
@@ -57,9 +57,6 @@ from gcnsim.simulation import Result, refuse_undrawn
 SERVER: Final = ("host", "gpus_per_server")
 """Options that say what a server is."""
 
-SIZES: Final = ("nodes", "edges", "features", "classes")
-"""Options of a graph's sizes, and of its widths."""
-
 MACHINE: Final = (*SERVER, "gpus", "bandwidth", "device")
 """Options of machines: each may have several values."""
 
@@ -85,11 +82,7 @@ def what_if(
     dataset: str | None = None,
     graph: Any = None,
     ids: str | None = None,
-    nodes: int | str | None = None,
-    edges: int | str | None = None,
-    features: int | None = None,
-    classes: int | None = None,
-    train: float | str | None = None,
+    sizes: Mapping[str, Any] | None = None,
     gpus: Some[int] | None = None,
     gpus_per_server: Some[int] | None = None,
     device: Some[str] | None = None,
@@ -130,19 +123,17 @@ def what_if(
 ) -> Answer:
     """Predict iteration times of every combination asked for, recommend knobs, and try a step more of each.
 
-    scenario: a file or plain data to start from (`gcnsim.scenario/1`); options replace its fields. A sequence gives a
-    row per value. method: None compares the usual ones, "all" every one; those named may be recommended, or those of
-    allow, with rates of at least min_sampling_rate (0.1), tau at most max_staleness (2). graph: a file (also a stored
-    profile), a `Graph`, or a graph of NetworkX, SciPy, PyTorch Geometric or DGL. ids: as of `load_graph`. nodes, edges
-    (undirected; `3M`): of a graph of which nothing else is known. train: share of the nodes that train. host: its
-    device, GPUs per server and bandwidth stand where these are None; else they are t4, 2 (the last server holds the
-    rest) and 15Gbps. gpus: 6; iterations: 30; seed: 0. bandwidth: with its unit, or a network (`10GbE`,
-    `ethernet-25g`). epsilon, rate, cache: shares as numbers or percentages. calibration: a record of `calibrate`.
-    target_accuracy: a share of one on validation nodes, told by recorded `runs`, else by target_iterations. overrides:
-    `PATH=VALUE` on scenario fields. inject: faults, `KIND:name=value,...`. payload: how boundary rows travel. measured:
-    `[METHOD=]TIME`, or the path of a run or trace. partition_seeds: METIS seeds to try. fidelity: `exact`, or `coarse`
-    (None: from 192 GPUs). prices: None: the catalogue's. max_wait: what the answer may take (`30s`). implementation:
-    `released` or lean. transport: `direct` (NCCL; None: assumed) or `staged` (gloo). Raises GcnsimError.
+    scenario: a file or plain data to start from (`gcnsim.scenario/1`); options replace its fields. A sequence: a row
+    per value. method: None compares the usual ones, "all" every one; those named or of allow may be recommended, with
+    rates from min_sampling_rate (0.1), tau up to max_staleness (2). graph: a file (also a stored profile), a `Graph`,
+    or one of NetworkX, SciPy, PyG or DGL. ids: as of `load_graph`. sizes: of a graph known by nothing else: nodes,
+    edges (undirected; `3M`), features, classes, train. host: its device, GPUs per server and bandwidth stand where
+    these are None; else t4, 2 (the last holds the rest), 15Gbps. gpus: 6; iterations: 30; seed: 0. bandwidth: with its
+    unit, or a network (`10GbE`). epsilon, rate, cache: shares. target_accuracy: a share of one, told by recorded
+    `runs`, else by target_iterations. overrides: `PATH=VALUE` on scenario fields. calibration: a record. inject:
+    `KIND:name=value,...`. measured: `[METHOD=]TIME`, or a run's path. partition_seeds: seeds to try. fidelity: `exact`,
+    or `coarse` (None: from 192 GPUs). prices: None: the catalogue's. max_wait: what it may take (`30s`).
+    implementation: `released` or lean. transport: `direct` (NCCL; None: assumed), `staged` (gloo). Raises GcnsimError.
     """
     return _answered(SimpleNamespace(**locals()))
 
@@ -242,8 +233,8 @@ def _sections(
 ) -> dict[str, dict[str, Any]]:
     """What was given of each section of a scenario, the first machine of it."""
     source, file = _source(graph)
-    named = {name: getattr(given, name) for name in ("dataset", "ids", *SIZES, "model", "layers", "hidden")}
-    named["train_fraction"] = given.train
+    named = {name: getattr(given, name) for name in ("dataset", "ids", "model", "layers", "hidden")}
+    named |= read_sizes(given.sizes)
     texts = {name: value and str(value) for name, value in vars(given).items() if name in ("calibration", "norms")}
     sections = {
         "cluster": {**machine, "payload": given.payload, "implementation": given.implementation}

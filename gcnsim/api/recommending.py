@@ -7,8 +7,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from gcnsim.api.question import SIZES, Some, _base, _knob, _list, _source, _target
+from gcnsim.api.question import Some, _base, _knob, _list, _source, _target
 from gcnsim.api.recommended import Recommended
+from gcnsim.api.scenario_file import read_sizes
 from gcnsim.capacity import CONFIDENCE, COST, LIMIT, MINIMISED, Goal, Machines, Question, read_budget
 from gcnsim.capacity import recommend as _recommend
 from gcnsim.errors import ScenarioError, UnitError, nearest
@@ -26,11 +27,7 @@ def recommend(
     *,
     dataset: str | None = None,
     graph: Any = None,
-    nodes: int | str | None = None,
-    edges: int | str | None = None,
-    features: int | None = None,
-    classes: int | None = None,
-    train: float | str | None = None,
+    sizes: Mapping[str, Any] | None = None,
     host: Some[str] | None = None,
     device: Some[str] | None = None,
     bandwidth: Some[str] | None = None,
@@ -100,8 +97,7 @@ def _answered(given: SimpleNamespace) -> Recommended:
 
 def _scenario(given: SimpleNamespace, graph: str | Path | Graph | None) -> Scenario:
     source, file = _source(graph)
-    named = {name: getattr(given, name) for name in ("dataset", *SIZES, "model", "layers", "hidden")}
-    named["train_fraction"] = given.train
+    named = {name: getattr(given, name) for name in ("dataset", "model", "layers", "hidden")} | read_sizes(given.sizes)
     sections = {
         "cluster": {
             "gpus_per_server": given.gpus_per_server if given.device or given.bandwidth else None,

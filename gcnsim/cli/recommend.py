@@ -11,7 +11,7 @@ import click
 from gcnsim.cli.outputs import check_outputs, machine_files, overridden, show_and_write
 from gcnsim.cli.pricing import price_book, price_options
 from gcnsim.cli.progress import progress
-from gcnsim.cli.what_if import Needed, Share, _text, _whole, named, option, rule_options, size_options
+from gcnsim.cli.what_if import Needed, Share, _text, _whole, named, option, rule_options, size_options, sizes_of
 from gcnsim.methods import COMPARED
 
 
@@ -77,9 +77,11 @@ def command(as_json: bool, out: str | None, csv: str | None, html: str | None, *
     from gcnsim import api
 
     book = price_book(question)
-    needed = dict(question.pop("target_iterations"))
+    needed, sizes = dict(question.pop("target_iterations")), sizes_of(question)
     with progress(own=question["graph"] is not None) as say:
-        found = api.recommend(**question, target_iterations=needed, prices=book, progress=say, notice=say.notice)
+        found = api.recommend(
+            **question, sizes=sizes, target_iterations=needed, prices=book, progress=say, notice=say.notice
+        )
     text = json.dumps(found.payload, indent=2, allow_nan=False) if as_json else str(found)
     writes: list[Callable[[], object]] = [lambda: api.write_json(out, found.payload)] if out else []
     if csv:

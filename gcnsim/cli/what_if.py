@@ -171,6 +171,12 @@ def size_options(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
+def sizes_of(question: dict[str, Any]) -> dict[str, Any]:
+    """What of `question` says a graph's sizes, taken out of it."""
+    given = {name: question.pop(name) for name in ("nodes", "edges", "features", "classes", "train")}
+    return {name: value for name, value in given.items() if value is not None}
+
+
 @click.command("what-if", cls=WithFaults)
 @click.argument("scenario", required=False, type=click.Path())
 @click.option(
@@ -281,8 +287,10 @@ def command(
 
     book = price_book(question)
     with progress(own=bool(question["graph"] or question["scenario"])) as say:
-        needed = dict(question.pop("target_iterations"))
-        answer = api.what_if(**question, target_iterations=needed, prices=book, progress=say, notice=say.notice)
+        needed, sizes = dict(question.pop("target_iterations")), sizes_of(question)
+        answer = api.what_if(
+            **question, sizes=sizes, target_iterations=needed, prices=book, progress=say, notice=say.notice
+        )
     text = json.dumps(answer.payload, indent=2, allow_nan=False) if as_json else shown.text(answer.told)
     notes = [_left_out(each) for each in answer.told.left_out or ()]
     with progress() as say:

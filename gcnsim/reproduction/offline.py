@@ -13,7 +13,7 @@ from gcnsim.sampling import Groups, counted, expected_neighbours
 from gcnsim.sources import RangeEnd, degree_law
 from gcnsim.workload import DatasetFacts
 
-SEEN_PER_S: Final = 8.93e6
+SEEN_PER_S: Final = 1.459e7
 """Nodes of neighbourhoods that PaGraph's partitioner handles in a second: fitted to the one row of its Table 5 that may
 be (livejournal, 6 minutes), with the likely law of degrees. A pass over memory would do a hundred times as many."""
 

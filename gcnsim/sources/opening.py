@@ -75,6 +75,8 @@ def _refuse_idle_fields(scenario: Scenario) -> None:
     if norms is not None:
         raise ScenarioError(f"method.norms: {norms} needs workload.graph: only a graph is sampled anew")
     if replace(scenario.partition, statistics="profile", parts=None) != PartitionSpec():
+        if sizes is not None:
+            raise ScenarioError(f"partition: {sizes} is known by sizes alone; only workload.graph can be partitioned")
         raise ScenarioError(
-            f"partition: {source or sizes or workload.dataset} is not partitioned here; only workload.graph can be"
+            f"partition: {source or workload.dataset} is partitioned already; only workload.graph can be"
         )

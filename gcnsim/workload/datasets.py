@@ -12,7 +12,7 @@ from gcnsim.errors import ScenarioError, nearest
 from gcnsim.io.yaml_files import read_yaml
 from gcnsim.known_names import known_name
 
-OTHER_DATASET: Final = "any other graph is given as a file or a folder (OGB's too): --graph FILE"
+OTHER_DATASET: Final = "any other graph is a file or a folder (OGB's too): --graph FILE; or sizes: --nodes N --edges M"
 """What to do where a dataset is none of these."""
 
 _FILE: Final = Path(__file__).resolve().parent.parent / "data" / "datasets.yaml"

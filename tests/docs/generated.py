@@ -116,10 +116,9 @@ def _beside(found: FitRow | Check) -> tuple[str, str]:
 
 
 def _cross_edges() -> str:
-    from gcnsim.graph.generate import outline, outlines, surrogate_facts, surrogates
+    from gcnsim.graph.generate import surrogate_facts, surrogates
 
     found = {name: surrogate_facts(name).cross_edges for name in surrogates()}
-    found |= {name: outline(name).cross_edges for name in outlines()}
     rows = [(f"`{name}`", f"{it.low:g}", f"{it.likely:g}", f"{it.high:g}", it.source) for name, it in found.items()]
     return table(("dataset", "low", "likely", "high", "source"), rows)
 

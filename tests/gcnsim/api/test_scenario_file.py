@@ -58,6 +58,21 @@ def test_a_graph_replaces_its_data_set(tmp_path: Path) -> None:
     assert len(said) == 1
 
 
+def test_sizes_replace_a_data_set_and_a_data_set_sizes() -> None:
+    said: list[str] = []
+    (row, *_) = settings(scenario=FILE, sizes={"nodes": "3M", "edges": "9M", "train": 0.5}, notice=said.append)
+    assert (row.workload.dataset, row.workload.nodes, row.workload.edges) == (None, 3_000_000, 9_000_000)
+    assert row.workload.train_fraction == 0.5
+    assert said == ["--nodes 3M replaces workload.dataset: yelp of the scenario"]
+    sized = FILE | {"workload": {"nodes": "3M", "edges": "9M"}}
+    (row, *_) = settings(scenario=sized, sizes={"edges": "12M"})
+    assert (row.workload.nodes, row.workload.edges) == (3_000_000, 12_000_000)
+    (row, *_) = settings(scenario=sized, dataset="orkut")
+    assert (row.workload.dataset, row.workload.nodes, row.workload.edges) == ("orkut", None, None)
+    with pytest.raises(ScenarioError, match="sizes: unknown 'node'; did you mean 'nodes'"):
+        settings(sizes={"node": 3})
+
+
 @pytest.mark.parametrize(
     ("scenario", "said"),
     [

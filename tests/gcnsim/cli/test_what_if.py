@@ -261,7 +261,12 @@ BAD = [
     (["--cache", "30"], "needs its unit; write 30% or 0.3"),
     (["--epsilon", "10"], "write 10% or 0.1"),
     (["--device", "b200"], "any other is described by a file: --device my_gpu.yaml"),
-    (["--dataset", "ogbn-arxiv"], "--graph FILE"),
+    (["--dataset", "ogbn-mag"], "--graph FILE; or sizes: --nodes N --edges M"),
+    (["--nodes", "3M"], "workload.nodes: 3000000 needs workload.edges too"),
+    (["--nodes", "3X", "--edges", "5M"], "workload.nodes: '3X' is not a whole number"),
+    (["--nodes", "3M", "--edges", "9M", "--dataset", "yelp"], "both dataset (yelp) and nodes (3000000) are given"),
+    (["--nodes", "3M", "--edges", "9M", "--train", "66"], "workload.train_fraction: '66': a bare number"),
+    (["--nodes", "3M", "--edges", "9M", "--set", "partition.seed=3"], "is known by sizes alone"),
     (["--method", "psc-gnc"], "did you mean 'psc-gcn'"),
     (["--device", "rxt-4090"], "did you mean 'rtx-4090'"),
     (["--dataset", "redit"], "did you mean 'reddit'"),
@@ -314,6 +319,17 @@ def test_bad_graph_and_partition_files_are_refused_by_path(
         captured = capsys.readouterr()
         assert said in captured.err
         assert captured.err.count("\n") == 1
+
+
+def test_a_graph_by_its_sizes_is_answered(capsys: pytest.CaptureFixture[str]) -> None:
+    sizes = ("--nodes", "20k", "--edges", "400k", "--features", "64", "--classes", "3")
+    answer = ask(capsys, "what-if", *sizes, "--gpus", "2,4", "--iterations", "4")
+    jsonschema.validate(answer, schema("what-if"))
+    assert {row["dataset"] for row in answer["results"]} == {"20k nodes, 400k edges"}
+    assert all(row["iteration_s_low"] < row["iteration_s"] < row["iteration_s_high"] for row in answer["results"])
+    assert answer["scenario"]["workload"]["nodes"] == 20_000
+    assert main(["recommend", *sizes, "--device", "t4", "--gpus", "2", "--limit", "4", "--iterations", "3"]) == 0
+    assert "20k nodes, 400k edges" in capsys.readouterr().out
 
 
 def test_the_last_server_holds_what_is_left_and_it_is_said(capsys: pytest.CaptureFixture[str]) -> None:
