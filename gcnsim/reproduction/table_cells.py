@@ -9,7 +9,7 @@ from typing import Final
 from gcnsim.diagnosis import impossible_time
 from gcnsim.errors import FileError, nearest
 from gcnsim.methods import create_method
-from gcnsim.reproduction.answers import Ends, Measured, Progress, answer
+from gcnsim.reproduction.answers import Ends, Progress, answer
 from gcnsim.reproduction.baselines import is_vanilla, null_values, printed_seconds, printed_vanilla, visible_speedup
 from gcnsim.reproduction.facts import PREDICTED, Row
 from gcnsim.reproduction.fitted import is_fitted
@@ -105,10 +105,10 @@ def _check(rows: Sequence[Row]) -> None:
                 raise FileError(f"{row.place}: unknown metric {metric!r}; {nearest(metric, QUANTITIES)}")
 
 
-def _impossible(metric: str, run: Measured, published: float | None, bandwidth: float) -> str:
+def _impossible(metric: str, run: Ends, published: float | None, bandwidth: float) -> str:
     """Why no such run took the published time; empty where one may have, and of what is no time of an iteration."""
-    seconds = None if published is None else iteration_seconds(metric, published, run)
-    return "" if seconds is None else impossible_time(run.wire_s, seconds, bandwidth) or ""
+    seconds = None if published is None else iteration_seconds(metric, published, run.likely)
+    return "" if seconds is None else impossible_time(min(one.wire_s for one in run), seconds, bandwidth) or ""
 
 
 class _Table:
@@ -155,7 +155,7 @@ class _Table:
         by_definition = QUANTITIES[metric].one_of_base and is_vanilla(one) and base is vanilla
         if by_definition:
             low = high = likely
-        wrong = _impossible(metric, run.likely, empty.published, one.scenario.cluster.bandwidth)
+        wrong = _impossible(metric, run, empty.published, one.scenario.cluster.bandwidth)
         judged = empty.published is not None and not by_definition and not wrong
         return replace(empty, predicted=likely, low=low, high=high, judged=judged, nulls=guesses, reason=wrong)
 
