@@ -14,7 +14,7 @@ from gcnsim.errors import ScenarioError
 
 @pytest.mark.parametrize(
     "call",
-    ["what_if(device='b200')", "recommend(gpus=0)", "simulate({})", "open_sweep('nowhere')", "load_graph('no.npz')"],
+    ["what_if(device='b100')", "recommend(gpus=0)", "simulate({})", "open_sweep('nowhere')", "load_graph('no.npz')"],
 )
 def test_a_wrong_value_raises_in_under_ten_lines(call: str) -> None:
     found = subprocess.run(

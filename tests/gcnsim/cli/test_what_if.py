@@ -260,7 +260,7 @@ BAD = [
     (["--cache", "130%"], "130%"),
     (["--cache", "30"], "needs its unit; write 30% or 0.3"),
     (["--epsilon", "10"], "write 10% or 0.1"),
-    (["--device", "b200"], "any other is described by a file: --device my_gpu.yaml"),
+    (["--device", "b100"], "any other is described by a file: --device my_gpu.yaml"),
     (["--dataset", "ogbn-mag"], "--graph FILE; or sizes: --nodes N --edges M"),
     (["--nodes", "3M"], "workload.nodes: 3000000 needs workload.edges too"),
     (["--nodes", "3X", "--edges", "5M"], "workload.nodes: '3X' is not a whole number"),

@@ -128,6 +128,17 @@ def test_forms_open_files_below_the_folder_alone(tmp_path: Path) -> None:
         compare.options({"a": "", "b": ""}, Files(tmp_path, tmp_path))
 
 
+def test_a_host_of_a_form_may_be_a_file_below_the_folder(tmp_path: Path) -> None:
+    plan, files = forms.of_path("/plan"), Files(tmp_path, tmp_path)
+    assert plan is not None
+    (tmp_path / "mine.yaml").write_text("title: x")
+    told = plan.options(forms.read(plan, "?host=g5.xlarge,mine.yaml"), files)
+    assert told["host"] == ["g5.xlarge", str(tmp_path / "mine.yaml")]
+    for path in ("/etc/other.yaml", "../other.yaml", "none.yaml"):
+        with pytest.raises(FileError, match=path):
+            plan.options(forms.read(plan, f"?host={path}"), files)
+
+
 def done(tmp_path: Path, kind: str, options: dict[str, Any]) -> tuple[Job, list[dict[str, Any]]]:
     """A job of a page, ended, and its figures."""
     job = Jobs(tmp_path).start(kind, options)
