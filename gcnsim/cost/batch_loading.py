@@ -20,7 +20,7 @@ from gcnsim.ids import FloatArray, IntArray
 BATCH_OPERATIONS = 5
 """Calls of a batch besides those of its layers: its seeds, rows and labels, the loss, zeroed gradients, the step."""
 
-DRAW_OPERATIONS = 7
+DRAW_OPERATIONS = 10
 """Calls of a layer that is drawn: neighbours, distinct nodes, new numbers, the block, its orders of entries."""
 
 DRAW_LAUNCHES = 25

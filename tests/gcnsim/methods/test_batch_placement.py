@@ -124,7 +124,7 @@ def test_a_graph_that_all_layers_share_is_drawn_and_copied_once(batched: MakeFac
     entries, rows = int(batches.entries[0, 0, 0]), int(batches.levels[0, 0, 1])
     assert schedule.demand[0, graph.index] == entries * 8 + rows * 8
     (drawn,) = of(schedule, OpKind.SAMPLE)
-    work = int(batches.looked[0, 0]) / 1e8 + entries / 2e7 + 7 * CALL
+    work = int(batches.looked[0, 0]) / 1e8 + entries / 2e7 + 10 * CALL
     assert schedule.demand[0, drawn.index] == pytest.approx(work, rel=1e-12)
 
 
