@@ -2,11 +2,11 @@
 
 from gcnsim.cost.attention import attention_cost, longest_row
 from gcnsim.cost.batch_loading import (
-    BATCH_OPERATIONS,
     gpu_draw_seconds,
     host_draw_core_seconds,
     pick_core_seconds,
     stored_graph_bytes,
+    training_calls,
     uva_graph_bytes,
     uva_row_bytes,
 )
@@ -82,7 +82,6 @@ from gcnsim.cost.sampling import (
 
 __all__ = [
     "BATCH_FIGURES",
-    "BATCH_OPERATIONS",
     "INDEX",
     "RESERVED",
     "VALUE",
@@ -161,6 +160,7 @@ __all__ = [
     "swapped_host_bytes",
     "swapped_memory",
     "tensors",
+    "training_calls",
     "unpack_seconds",
     "uva_graph_bytes",
     "uva_row_bytes",

@@ -13,14 +13,15 @@ from __future__ import annotations
 import numpy as np
 
 from gcnsim.cost.device import INDEX, VALUE, Size
+from gcnsim.cost.released import LAYER_OPERATIONS
 from gcnsim.hardware import DeviceProfile, HostProfile
 from gcnsim.ids import FloatArray, IntArray
 
-BATCH_OPERATIONS = 10
-"""Calls of a batch besides those of its layers: its seeds, the queue, rows, labels, loss, zeroed gradients, step."""
+BATCH_OPERATIONS = 5
+"""Calls of a batch besides those of its layers: its seeds, rows and labels, the loss, zeroed gradients, the step."""
 
 DRAW_OPERATIONS = 10
-"""Calls of a layer that is drawn: neighbours, distinct nodes, new numbers, the block and its two orders of entries."""
+"""Calls of a layer that is drawn: neighbours, distinct nodes, new numbers, the block, its orders of entries."""
 
 DRAW_LAUNCHES = 25
 """Kernels of a layer that a GPU draws: picks, prefix sums, two passes over a hash table, two radix sorts."""
@@ -48,6 +49,11 @@ def host_draw_core_seconds(
     rate = host.build_entries_per_s if subgraph else host.neighbour_draws_per_s
     work = looked / host.sample_edges_per_s.value + kept / rate.value
     return np.asarray(work + layers * DRAW_OPERATIONS * host.operation_s.value, dtype=np.float64)
+
+
+def training_calls(layers: int) -> int:
+    """Calls in which the host trains a batch: of the batch, and of every layer forward and backward."""
+    return BATCH_OPERATIONS + 2 * layers * LAYER_OPERATIONS
 
 
 def gpu_draw_seconds(device: DeviceProfile, host: HostProfile, entries: Size, layers: int) -> FloatArray:

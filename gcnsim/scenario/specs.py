@@ -49,28 +49,10 @@ DEFAULT_DATASET: Final = "reddit"
 SOURCES: Final = ("dataset", "graph", "trace", "profile", "nodes")
 """Fields of `workload` of which one is given: where the accesses come from."""
 TOPOLOGY: Final = (
-    "devices",
-    "nvlink",
-    "transport",
-    "gpudirect",
-    "transfers",
-    "pcie_sharing",
-    "gpus_per_switch",
-    "servers_per_rack",
-    "oversubscription",
-    "host_memory",
-    "payload",
-    "allreduce",
-    "sockets",
-    "rate_beside_copies",
-    "sampler_device",
-    "sampler_threads",
-    "features",
-    "implementation",
-    "aggregator",
-    "threads",
-    "figures",
-)
+    "devices", "nvlink", "transport", "gpudirect", "transfers", "pcie_sharing", "gpus_per_switch", "servers_per_rack",
+    "oversubscription", "host_memory", "payload", "allreduce", "sockets", "rate_beside_copies", "sampler_device",
+    "sampler_threads", "features", "implementation", "aggregator", "threads", "figures",
+)  # fmt: skip
 """Fields of a cluster that a scenario without them answers as it did before there were any."""
 CPU: Final = "cpu"
 GPU: Final = "gpu"

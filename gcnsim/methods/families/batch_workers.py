@@ -3,8 +3,8 @@
 One iteration is one mini-batch on every worker and one update of the model. How a batch comes to the GPU is in
 `batch_loading`; here it is trained. What differs (`mini_batch.Loading`, `placement.Placement`) is whether loading runs
 ahead of training, whether drawing does, who draws, where input rows lie, and whether rows of other servers are asked
-for. The framework's calls are counted: of a batch, of a layer drawn, of a layer's pass, each at least as long as its
-calls (`gcnsim.cost.batch_loading`, `gcnsim.cost.released`).
+for. The framework's calls are counted (`gcnsim.cost.batch_loading`): those of drawing a layer, each of which waits for
+what it drew, and those of training, which take the longer of host and GPU for the whole batch.
 
 Assumptions: copies are pinned; gradients are summed by a ring all-reduce after the backward pass; batches are dropped
 from memory once they are trained.
@@ -18,14 +18,13 @@ import numpy as np
 
 from gcnsim.boundary import BatchCounts
 from gcnsim.cost import (
-    BATCH_OPERATIONS,
     LayerCost,
     batch_layer_cost,
     batch_loss_seconds,
     gradient_bytes,
-    host_bound,
     rows_seconds,
     step_seconds,
+    training_calls,
 )
 from gcnsim.ids import FloatArray, Rank
 from gcnsim.methods.facts import Facts
@@ -74,7 +73,7 @@ class _Writer:
 
     def _costs(self, rank: Rank) -> list[LayerCost]:
         levels, entries = self.batches.levels[:, rank], self.batches.entries[:, rank]
-        costs = [
+        return [
             batch_layer_cost(
                 self.facts.device_of(rank),
                 shape,
@@ -88,10 +87,6 @@ class _Writer:
             )
             for layer, shape in enumerate(self.facts.shapes)
         ]
-        calls = [host_bound(cost, self.facts.host) for cost in costs]
-        # Nobody calls anything for a batch of no nodes.
-        some = (levels[:, -1] > 0).astype(np.float64)
-        return [cost.slowed(some) for cost in calls]
 
     def _train(self, rank: Rank, begins: list[int], arrived: list[int]) -> int:
         """Take a loaded batch, go forward and back; the op that makes the last gradient."""
@@ -105,8 +100,7 @@ class _Writer:
             cost = self.costs[rank][layer]
             builder.compute(OpKind.AGGREGATE, rank, cost.aggregate, layer=layer, direction=FORWARD)
             builder.compute(OpKind.UPDATE, rank, cost.update, layer=layer, direction=FORWARD)
-        targets = self.batches.levels[:, rank, -1]
-        builder.compute(OpKind.LOSS, rank, batch_loss_seconds(facts.device_of(rank), targets, facts.shapes[-1].d_out))
+        builder.compute(OpKind.LOSS, rank, self._loss(rank))
         last = -1
         for layer in reversed(range(len(facts.shapes))):
             cost = self.costs[rank][layer]
@@ -115,12 +109,19 @@ class _Writer:
                 builder.compute(OpKind.AGGREGATE, rank, cost.aggregate_backward, layer=layer, direction=BACKWARD)
         return last
 
+    def _loss(self, rank: Rank) -> FloatArray:
+        """Seconds of the loss, and of the host's calls that no kernel of the batch hides: nothing waits between its
+        layers, so that the host runs ahead of the GPU until it is done with the batch. None of a batch of no nodes."""
+        facts, targets = self.facts, self.batches.levels[:, rank, -1]
+        loss = batch_loss_seconds(facts.device_of(rank), targets, facts.shapes[-1].d_out)
+        kernels = sum((cost.seconds for cost in self.costs[rank]), self._taking(rank) + loss)
+        calls = training_calls(len(facts.shapes)) * facts.host.operation_s.value
+        return np.asarray(loss + np.where(targets > 0, np.maximum(calls - kernels, 0.0), 0.0), dtype=np.float64)
+
     def _taking(self, rank: Rank) -> FloatArray:
-        """Seconds in which a batch is taken: the host's calls, and rows on the GPU that are put beside those loaded."""
-        batches, facts = self.batches, self.facts
-        some = (batches.levels[:, rank, -1] > 0).astype(np.float64)
-        calls = np.asarray(some * BATCH_OPERATIONS * facts.host.operation_s.value, dtype=np.float64)
+        """Seconds in which rows on the GPU are put beside those loaded; 0 where none are there."""
+        batches = self.batches
         if self.loader.placement.features != ON_GPU and not batches.cached[rank]:
-            return calls
+            return np.zeros(batches.iterations)
         rows = batches.wanted[:, rank].sum(axis=1)
-        return calls + rows_seconds(facts.device_of(rank), rows, self.width)
+        return rows_seconds(self.facts.device_of(rank), rows, self.width)

@@ -13,6 +13,7 @@ from gcnsim.cost import (
     pick_core_seconds,
     row_bytes,
     stored_graph_bytes,
+    training_calls,
     uva_graph_bytes,
     uva_row_bytes,
 )
@@ -58,6 +59,10 @@ def test_a_graph_is_read_by_uva_entry_by_entry_or_list_by_list(server: HostProfi
     found = uva_graph_bytes(server, looked, kept, rows, subgraph=True)
     assert found == pytest.approx([(1e8 * 4 + 1000 * 64) / 0.8], rel=1e-12)
     assert stored_graph_bytes(10, 100) == 880
+
+
+def test_a_batch_is_trained_by_calls_of_its_own_and_of_its_layers() -> None:
+    assert training_calls(3) == 5 + 2 * 3 * 7
 
 
 def test_free_calls_cost_nothing(gpu: DeviceProfile, server: HostProfile) -> None:

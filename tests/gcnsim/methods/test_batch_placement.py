@@ -130,7 +130,7 @@ def test_a_graph_that_all_layers_share_is_drawn_and_copied_once(batched: MakeFac
 
 @pytest.mark.parametrize("name", MINI_BATCH)
 def test_an_iteration_is_at_least_its_calls(batched: MakeFacts, pace: Pace, name: str) -> None:
-    """Of a tiny batch: 10 calls of the batch, 7 of a layer's pass, forward and backward."""
+    """Of a tiny batch: 5 calls of the batch, 7 of a layer's pass, forward and backward."""
     given = batched(workers=1, per_server=1)
     batches = given.counts.batches
     assert batches is not None
@@ -142,7 +142,22 @@ def test_an_iteration_is_at_least_its_calls(batched: MakeFacts, pace: Pace, name
         wanted=np.ones_like(batches.wanted),
     )
     found = pace(method(name)(replace(given, counts=replace(given.counts, batches=tiny))))
-    assert found > (10 + 2 * 3 * 7) * CALL
+    assert found > (5 + 2 * 3 * 7) * CALL
+
+
+def test_training_takes_the_longer_of_its_kernels_and_its_calls(batched: MakeFacts) -> None:
+    given = replace(batched(workers=1, per_server=1), placement=Placement(False, 1, ON_GPU))
+    trained = []
+    for call in (0.0, 1e-6, 1.0):
+        host = replace(given.host, operation_s=replace(given.host.operation_s, value=call))
+        schedule = method("dgl")(replace(given, host=host))
+        steps = {op.index for op in of(schedule, OpKind.STEP)}
+        on_gpu = [op.index for op in schedule.ops if schedule.streams[op.stream].name == "gpu"]
+        trained.append(float(schedule.demand[0, [index for index in on_gpu if index not in steps]].sum()))
+    free, short, long = trained
+    assert free > (5 + 2 * 3 * 7) * 1e-6
+    assert short == free, "the host is done before the GPU"
+    assert long == pytest.approx(5 + 2 * 3 * 7, rel=1e-9)
 
 
 def test_pagraphs_gpu_draws_beside_its_training(batched: MakeFacts) -> None:

@@ -209,7 +209,10 @@ def test_loading_that_sets_the_pace_is_named_after_what_takes_most_of_it() -> No
     result = study(asked({"name": "dgl"}, gpus=4, workload={"dataset": "reddit"}, cluster=machine))
     assert result.limit.word == "drawing and loading on the CPU"
     fast = study(asked({"name": "pagraph"}, gpus=4, workload={"dataset": "reddit"}, cluster={"device": "gtx-1080-ti"}))
-    assert fast.metrics.iteration_s < result.metrics.iteration_s / 5
+    # Both have the 33 calls of 0.2 ms of a batch's training, which no kernel of 16 values hides.
+    calls = 33 * 0.2e-3
+    assert fast.metrics.iteration_s < 1.05 * calls
+    assert fast.metrics.iteration_s - calls < (result.metrics.iteration_s - calls) / 5
 
 
 def test_who_trains_is_what_the_graphs_file_says(graph: Graph, tmp_path: Path) -> None:
