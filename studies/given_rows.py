@@ -11,9 +11,11 @@ left out.
 from __future__ import annotations
 
 import argparse
+import operator
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 from unittest.mock import patch
@@ -82,7 +84,7 @@ def left_out(rows: Sequence[Row]) -> Iterator[tuple[Cell, Row]]:
         own = [row for row in rows if (row.paper, row.table) == table]
         with without(table):
             for row in own:
-                for cell in reproduce(rows, calibrated=False, wanted=lambda each, row=row: each is row):
+                for cell in reproduce(rows, calibrated=False, wanted=partial(operator.is_, row)):
                     if cell.error is not None and (cell.metric in WHOLE_S or cell.metric == "epochs_per_s"):
                         yield cell, row
 
