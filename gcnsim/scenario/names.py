@@ -1,13 +1,14 @@
-"""The rule of a field that names several things of the catalogue, one for each server."""
+"""Rules of fields that name devices and hosts: of the catalogue, or files; several devices, one for each server."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from gcnsim.errors import ScenarioError
 from gcnsim.fields import Word, shown
+from gcnsim.hardware import DESCRIBED, DESCRIBED_HOST, device, devices, gpu_named, host, hosts, is_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,3 +58,18 @@ class Words:
     def write(self, value: Any) -> object:
         """`t4,v100-16`."""
         return ",".join(value)
+
+
+def _own_device(name: str) -> bool:
+    """Whether `name` is that of a device file, which is read. Raises FileError for one that cannot be used."""
+    return is_file(name) and device(name) is not None
+
+
+def _own_host(name: str) -> bool:
+    """Whether `name` is that of a host file, which is read. Raises FileError for one that cannot be used."""
+    return is_file(name) and host(name) is not None
+
+
+DEVICE: Final = Word("a device", devices, _own_device, alias=gpu_named, otherwise=DESCRIBED)
+DEVICES: Final = Words("device", devices, _own_device, alias=gpu_named, otherwise=DESCRIBED)
+HOST: Final = Word("a host", hosts, _own_host, otherwise=DESCRIBED_HOST)

@@ -14,22 +14,14 @@ from gcnsim.fields import Count, Measure, Number, Truth, Word, check_fields, ent
 from gcnsim.graph import IDS, two_columns
 from gcnsim.hardware import (
     AGGREGATORS,
-    DESCRIBED,
-    DESCRIBED_HOST,
     GENERIC_LINK,
     NETWORK,
-    device,
-    devices,
-    gpu_named,
-    host,
-    hosts,
-    is_file,
     links,
 )
 from gcnsim.methods import FEATURES, Method
 from gcnsim.scenario.faults import Fault, check_faults
 from gcnsim.scenario.figures import CatalogueFigures, Figures
-from gcnsim.scenario.names import Words
+from gcnsim.scenario.names import DEVICE, DEVICES, HOST
 from gcnsim.scenario.partition import PartitionSpec
 from gcnsim.units import BANDWIDTH, FRACTION, SECONDS
 from gcnsim.workload import (
@@ -67,19 +59,6 @@ RELEASED: Final = "released"
 _FILE: Final = Word("a file name")
 
 
-def _own_device(name: str) -> bool:
-    """Whether `name` is that of a device file, which is read. Raises FileError for one that cannot be used."""
-    return is_file(name) and device(name) is not None
-
-
-def _own_host(name: str) -> bool:
-    """Whether `name` is that of a host file, which is read. Raises FileError for one that cannot be used."""
-    return is_file(name) and host(name) is not None
-
-
-_DEVICE: Final = Word("a device", devices, _own_device, alias=gpu_named, otherwise=DESCRIBED)
-_HOST: Final = Word("a host", hosts, _own_host, otherwise=DESCRIBED_HOST)
-
 MOST_GPUS: Final = 1024
 """Every pair of workers exchanges a flow per layer and direction: ten million ops per iteration at this number."""
 
@@ -90,7 +69,7 @@ class ClusterSpec:
 
     gpus: int = entry(Number(True, 1, MOST_GPUS), "GPUs in all, one worker each", 6)
     gpus_per_server: int = entry(Number(True, 1, 1024), "GPUs in one server; the last may hold fewer", 2)
-    device: str = entry(_DEVICE, "device of the catalogue, or in a file", "t4")
+    device: str = entry(DEVICE, "device of the catalogue, or in a file", "t4")
     bandwidth: float = entry(
         NETWORK, "raw bandwidth of a server's NIC, per direction; the name of a network (ethernet-25g) too", 1.875e9
     )
@@ -100,7 +79,7 @@ class ClusterSpec:
     )
     link: str = entry(Word("a link", links), "kind of network: its efficiency and latency", GENERIC_LINK)
     host: str = entry(
-        _HOST, "server: its CPU; GPUs and NIC, where not given; of the catalogue, or in a file", "generic-16"
+        HOST, "server: its CPU; GPUs and NIC, where not given; of the catalogue, or in a file", "generic-16"
     )
     shared_cores: bool = entry(Truth(), "servers emulated on one machine share its cores", False)
     calibration: str | None = entry(_FILE, "calibration record with measured figures", None, optional=True)
@@ -108,7 +87,7 @@ class ClusterSpec:
         Word("a platform"), "figures fitted to a platform's published runs: a name, or a file", None, optional=True
     )
     devices: tuple[str, ...] | None = entry(
-        Words("device", devices, _own_device, alias=gpu_named, otherwise=DESCRIBED),
+        DEVICES,
         "device of each server, in place of cluster.device",
         None,
         optional=True,
