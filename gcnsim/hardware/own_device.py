@@ -28,7 +28,8 @@ def own_device(path: str, assumed: Mapping[str, Mapping[str, Any]], links: tuple
     refuse_missing(path, raw, (*_NEEDED, *of_cores))
     figures = {**dict.fromkeys(DEVICE), **assumed.get(raw["kind"], {}), **raw}
     found = {key: _figure(figures[key], key, f"{path}, {key}") for key in DEVICE}
-    found |= {key: _figure(raw[key], key, f"{path}, {key}") for key in DEVICE_OPTIONAL if raw.get(key) is not None}
+    more = [key for key in DEVICE_OPTIONAL if figures.get(key) is not None]
+    found |= {key: _figure(figures[key], key, f"{path}, {key}") for key in more}
     facts: dict[str, Any] = {
         key: read_fact(raw[key], f"{path}, {key}") for key in DEVICE_FACTS if raw.get(key) is not None
     }
