@@ -278,7 +278,8 @@ def study(scenario: Scenario, accesses: Source | None = None, corner: RangeEnd =
     # Of told faults the graphs vary as they do without them.
     drawn = np.hypot(judge.spread(window, schedule if passes else measured), noise_s / metrics.iteration_s)
     # What a coarse run is wrong by is no chance that others even out.
-    chance = float(np.linalg.norm([drawn, machine.error, machine.schedule_error]))
+    left_out = machine.law_error(attends=any(shape.heads for shape in model.shapes))
+    chance = float(np.linalg.norm([drawn, machine.error, left_out]))
     spread = metrics.iteration_s * (chance + wrong_by(schedule))
     # No run of this work is faster than its bound; what other factors of the jitter or another machine than the
     # calibrated one would do, they would do to the bound too.
