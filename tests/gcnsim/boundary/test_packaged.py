@@ -45,7 +45,7 @@ def test_all_are_shipped_and_small() -> None:
 
 @pytest.mark.parametrize("name", surrogates())
 def test_every_profile_of_a_dataset_tells_the_same_residuals(name: str) -> None:
-    printed = {}
+    printed: dict[int, float] = {}
     for row in dataset(name).boundary if shipped_parts(name) else ():
         printed |= {row.partitions: row.boundary} if row.partitions in shipped_parts(name) else {}
     for parts in shipped_parts(name):
