@@ -48,8 +48,11 @@ def drawn_times(
     # Nobody chose the order as numbered: it is no likelier than another.
     share = (1.0 + position("placement", studies.seed, draws)) / 2.0
     times = in_order[0][1] ** (1.0 - share) * in_order[-1][1] ** share if len(in_order) > 1 else in_order[0][1]
-    # What other drawn graphs would change is each setting's own: nobody knows how settings share it.
-    spread = normal_position(_graphs_of(scenario, even), studies.seed, draws)
+    # What other drawn graphs would change is each setting's own: nobody knows how settings share it. What laws leave
+    # out is the method's: they are wrong alike at another bandwidth.
+    graphs = normal_position(_graphs_of(scenario, even), studies.seed, draws)
+    laws = normal_position(f"laws of {scenario.method.name}", studies.seed, draws)
+    spread = np.sqrt(1.0 - result.law_share**2) * graphs + result.law_share * laws
     reach = np.where(spread < 0, seconds / max(result.low_s, 1e-300), result.high_s / seconds)
     return np.asarray(times * reach**spread)
 

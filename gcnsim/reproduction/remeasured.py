@@ -13,9 +13,10 @@ from typing import Any, Final
 
 from gcnsim.errors import FileError, ScenarioError
 from gcnsim.fields import Number, shown
-from gcnsim.methods import create_method
+from gcnsim.methods import Method, create_method
 from gcnsim.reproduction.facts import MAY_BE_ZERO, PREDICTED, Row
-from gcnsim.scenario import LEAN, Scenario
+from gcnsim.reproduction.systems import KEEPS_INPUTS, REMEASURED, System, method_of
+from gcnsim.scenario import DIRECT, LEAN, Scenario, WorkloadSpec
 from gcnsim.workload import datasets
 
 KEYS: Final = frozenset({"papers", "platforms", "rows"})
@@ -26,9 +27,6 @@ OF_KEY: Final = (
     "rate", "fanout", "batch_per_gpu", "gpus", "servers",
 )  # fmt: skip
 """Fields of a row that say what was run."""
-
-PLAIN_ROWS: Final = frozenset({"full-graph", "pipegcn", "bns-gcn"})
-"""Methods of the released code of PipeGCN and BNS-GCN."""
 
 ONE_A_SERVER: Final = frozenset({"bajaj-logs2023"})
 """Papers that do not print on how many servers their GPUs were. On four, of 1 Gbit/s, a worker's rows take as long as
@@ -88,51 +86,56 @@ def is_remeasured(row: Row) -> bool:
     return "platform" in row.fields
 
 
-def scenario_of(row: Row, base: Scenario) -> Scenario | str:
+def scenario_of(row: Row, base: Scenario) -> tuple[Scenario, System] | str:
     """The row on its platform, or why it is not predicted. base: the scenario of the platform.
 
-    Raises FileError for fields that no scenario takes.
+    Raises FileError for a knob that the row lacks or that is out of range.
     """
     said = row.fields
     name = f"{said['dataset']}-train" if said.get("inductive") else said["dataset"]
     if name not in datasets():
         return f"no data set {name!r}"
+    system = REMEASURED.get(said["method"])
+    if system is None:
+        return f"no schedule of {said['method']!r}"
     if said["gpus"] % said["servers"]:
         return f"{said['gpus']} GPUs are not even over {said['servers']} servers"
-    attends, heads, dense = said["model"] == "gat", said.get("heads", 1), said.get("linear_layers", 0)
+    method = method_of(replace(row, fields={"rate": BNS_RATE, **said}), system)
+    if method.mini_batches and "fanout" in said:
+        fanout = said["fanout"] if isinstance(said["fanout"], list) else [said["fanout"]] * said["layers"]
+        method = create_method(method.name, batch=said["batch_per_gpu"], fanout=tuple(fanout))
+    per_server = 1 if row.paper in ONE_A_SERVER else said["gpus"] // said["servers"]
+    cluster = replace(base.cluster, gpus=said["gpus"], gpus_per_server=per_server)
+    if method.mini_batches:
+        cluster = replace(cluster, implementation=LEAN, transport=DIRECT)
     try:
-        workload = replace(
-            base.workload,
-            dataset=name,
-            model=said["model"],
-            layers=said["layers"] + dense,
-            dense_layers=dense,
-            hidden=said["hidden"],
-            heads=heads,
-            heads_joined="averaged" if heads > 1 else base.workload.heads_joined,
-            keep_inputs=attends and _precomputed(row),
-            preaggregate=not attends and _precomputed(row),
-        )
-        cluster = replace(
-            base.cluster,
-            gpus=said["gpus"],
-            gpus_per_server=1 if row.paper in ONE_A_SERVER else said["gpus"] // said["servers"],
-            implementation=base.cluster.implementation if said["method"] in PLAIN_ROWS else LEAN,
-        )
-        knobs: dict[str, Any] = {}
-        if said["method"] == "bns-gcn":
-            knobs["rate"] = float(said.get("rate", BNS_RATE))
-        if said.get("minibatch"):
-            knobs |= {"batch": said["batch_per_gpu"], "fanout": (said["fanout"],) * said["layers"]}
-        return replace(base, workload=workload, cluster=cluster, method=create_method(said["method"], **knobs))
-    except (ScenarioError, KeyError) as error:
-        return str(error)
+        return replace(base, workload=_workload(row, base, name, method), cluster=cluster, method=method), system
+    except ScenarioError as error:
+        raise FileError(f"{row.place}: {error}") from None
 
 
-def _precomputed(row: Row) -> bool:
+def _workload(row: Row, base: Scenario, name: str, method: Method) -> WorkloadSpec:
+    """Data set and model of the row; heads are averaged, as the released code has it."""
+    said = row.fields
+    attends, heads, dense = said["model"] == "gat", said.get("heads", 1), said.get("linear_layers", 0)
+    summed = _precomputed(row, attends=attends, method=method)
+    return replace(
+        base.workload,
+        dataset=name,
+        model=said["model"],
+        layers=said["layers"] + dense,
+        dense_layers=dense,
+        hidden=said["hidden"],
+        heads=heads,
+        heads_joined="averaged" if heads > 1 else base.workload.heads_joined,
+        keep_inputs=attends and summed,
+        preaggregate=not attends and summed,
+    )
+
+
+def _precomputed(row: Row, *, attends: bool, method: Method) -> bool:
     """Whether the first layer's inputs are exchanged and summed once, before training: as the row says, else as the
     scripts do, those of BNS-GCN and of attention with, PipeGCN's of GraphSAGE without."""
-    said = row.fields
-    if "use_pp" in said:
-        return bool(said["use_pp"])
-    return said["method"] == "bns-gcn" or (said["model"] == "gat" and said["method"] in PLAIN_ROWS)
+    if "use_pp" in row.fields:
+        return bool(row.fields["use_pp"])
+    return not method.mini_batches and (attends or method.name in KEEPS_INPUTS)

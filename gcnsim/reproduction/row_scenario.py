@@ -106,11 +106,7 @@ def _remeasured(row: Row) -> RowScenario | str:
     if base is None:
         return f"no setting of the platform {row.fields['platform']!r}"
     found = remeasured_scenario(row, base)
-    return (
-        found
-        if isinstance(found, str)
-        else RowScenario(found, System(found.method.name, base="dgl" if found.method.mini_batches else "full-graph"))
-    )
+    return found if isinstance(found, str) else RowScenario(*found)
 
 
 @cache

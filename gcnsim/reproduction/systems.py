@@ -30,6 +30,19 @@ class System:
     base: str = "full-graph"
 
 
+REMEASURED: Final[Mapping[str, System]] = {
+    "full-graph": System("full-graph"),
+    "pipegcn": System("pipegcn"),
+    "bns-gcn": System("bns-gcn", (("rate", "rate"),)),
+    "dgl": System("dgl", (("batch", "batch_per_gpu"),), base="dgl"),
+    "distdgl": System("distdgl", (("batch", "batch_per_gpu"),), base="dgl"),
+    "pagraph": System("pagraph", (("batch", "batch_per_gpu"),), base="dgl"),
+}
+"""By the names of rows that others measured."""
+
+KEEPS_INPUTS: Final = frozenset({"bns-gcn"})
+"""Of these, whose scripts exchange and sum the inputs of the first layer once, before training, whatever the model."""
+
 CAGNET: Final = "cagnet"
 """The name that stands for several methods, by the row's replication."""
 
@@ -105,7 +118,7 @@ def method_of(row: Row, system: System) -> Method:
         value = row.fields.get(field)
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise FileError(f"{row.place}: {field} is {value!r}; allowed: a number")
-        given[knob] = value if knob in ("tau", "replication") else float(value)
+        given[knob] = value if knob in ("tau", "replication", "batch") else float(value)
     try:
         return create_method(system.method, **given)
     except ScenarioError as error:

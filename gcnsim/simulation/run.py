@@ -54,7 +54,8 @@ class Result:
 
     settled: whether the run reached its steady state; if not, `high` reaches to what it was drifting towards. warm_up:
     iterations before the measured ones. per_epoch: iterations in which every training node is trained once. memory:
-    what each worker's GPU holds; None of methods without a law for it.
+    what each worker's GPU holds; None of methods without a law for it. law_share: of half the width of that interval,
+    what the laws leave out, over all; of independent errors, whose squares add up.
     """
 
     scenario: Scenario
@@ -68,6 +69,7 @@ class Result:
     warm_up: int
     run: Run
     per_epoch: int = 1
+    law_share: float = 0.0
     memory: tuple[Memory, ...] | None = None
 
     @cached_property
@@ -296,5 +298,6 @@ def study(scenario: Scenario, accesses: Source | None = None, corner: RangeEnd =
         warm_up=window.first,
         run=run,
         per_epoch=1 if counts.batches is None else counts.batches.per_epoch,
+        law_share=left_out / chance if chance else 0.0,
         memory=memory_of(scenario, counts, model.shapes),
     )

@@ -84,7 +84,7 @@ def test_the_tornado_tells_every_assumption_those_that_matter_most_first(shop: S
         assert (row.iteration_s_low, row.iteration_s_high) == pytest.approx(tuple(ends))
         assert row.basis
     spmm = next(row for row in rows if row.name == "t4.spmm_efficiency")
-    assert (spmm.value, spmm.low, spmm.high) == ("60%", "40%", "80%")
+    assert (spmm.value, spmm.low, spmm.high) == ("50%", "17%", "85%")
 
 
 def test_the_other_path_of_a_setting_that_waits_is_simulated(shop: StudyCache) -> None:

@@ -212,7 +212,7 @@ def test_loading_that_sets_the_pace_is_named_after_what_takes_most_of_it() -> No
     # Both have the 33 calls of 0.2 ms of a batch's training, which no kernel of 16 values hides.
     calls = 33 * 0.2e-3
     assert fast.metrics.iteration_s < 1.05 * calls
-    assert fast.metrics.iteration_s - calls < (result.metrics.iteration_s - calls) / 5
+    assert fast.metrics.iteration_s - calls < (result.metrics.iteration_s - calls) / 4
 
 
 def test_who_trains_is_what_the_graphs_file_says(graph: Graph, tmp_path: Path) -> None:
