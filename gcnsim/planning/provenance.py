@@ -63,6 +63,7 @@ def provenance(
     assumptions = (*workload_assumptions(studies, scenario, estimates), *figures)
     measured = machine_figures(scenario, "measured")
     machine = resolve_machine(scenario.cluster)
+    model = resolve_model(scenario.workload, studies.accesses.declared)
     if not any(each.ranged for each in estimates):
         assumptions = tuple(replace(each, in_interval=False) for each in assumptions)
     digest, question = scenario_hash(scenario), None
@@ -71,9 +72,9 @@ def provenance(
     given = (f"{name} {figure_text(name, value)}" for name, value in scenario.cluster.figures)
     return Provenance(
         graph=studies.accesses.describe(scenario),
-        model=str(resolve_model(scenario.workload, studies.accesses.declared)),
+        model=str(model),
         device=_device(machine),
-        interval=_interval(assumptions, machine, scenario.faults),
+        interval=_interval(assumptions, machine, scenario.faults, attends=model.name == "gat"),
         assumptions=assumptions,
         measured=tuple(f"{item.name} {item.value}: {item.basis}" for item in measured),
         calibration=_fitted(machine),
@@ -116,13 +117,15 @@ def _interval(
     assumptions: Sequence[Assumed],
     machine: Machine,
     faults: Sequence[Fault] = (),
+    *,
+    attends: bool = False,
 ) -> str:
-    """What the intervals cover, in a sentence."""
+    """What the intervals cover, in a sentence. attends: whether the model has attention."""
     if not machine.error_known:
         return f"none of {NO_RANGE}: how far their times are off is not known; {MEASURE_CORES}"
     record, published = machine.calibration, machine.platform
     covered = ", of the assumptions marked so" if any(item.in_interval for item in assumptions) else ""
-    left = "nothing is fitted to a training run, so what those ranges leave out is not covered"
+    left = f"and about {100 * machine.law_error(attends=attends):.0f} % either way, for what laws leave out"
     if published is not None:
         why = "which the fit to published runs left open"
         if published.error.source == "assumed":

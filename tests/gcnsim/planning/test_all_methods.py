@@ -127,7 +127,7 @@ def test_what_no_gpu_holds_is_left_out_of_a_comparison_of_all() -> None:
     assert all(row["fits"] is not False for row in answer.results if row["method"] not in COMPARED)
 
 
-def test_a_dataset_known_by_sizes_alone_has_no_speed_up() -> None:
+def test_a_dataset_known_by_sizes_alone_has_a_boundary_by_assumption() -> None:
     mapping = {
         "schema": "gcnsim.scenario/1",
         "cluster": {"gpus": 4, "gpus_per_server": 2},
@@ -135,8 +135,10 @@ def test_a_dataset_known_by_sizes_alone_has_no_speed_up() -> None:
         "method": {"name": "distdgl", "layer_sizes": "2400,2400"},
     }
     simulation = gcnsim.simulate(mapping)
-    assert simulation.payload["result"]["speedup_vs_full_graph"] is None
-    assert "speed-up over full-graph not known" in str(simulation)
-    assert "of parts at random: none is published" in simulation.payload["provenance"]["graph"]["text"]
-    with pytest.raises(ScenarioError, match="no boundary of livejournal is published"):
-        gcnsim.simulate({**mapping, "method": {"name": "full-graph"}})
+    whole = gcnsim.simulate({**mapping, "method": {"name": "full-graph"}})
+    assert simulation.payload["result"]["speedup_vs_full_graph"] == pytest.approx(
+        whole.payload["result"]["epoch_s"] / simulation.payload["result"]["epoch_s"]
+    )
+    for answer in (simulation, whole):
+        assert "by assumption: boundary nodes per inner node by the mean degree" in str(answer)
+        assert "warning: 4 GPUs: boundary nodes by assumption" in str(answer)
