@@ -45,7 +45,8 @@ def test_mini_batches_and_attention_must_agree(must: str) -> None:
     none = told(ASKED, [*rows(2), *other])
     assert (none.rows, none.median_error, none.inside, none.text) == (2, None, None, NONE)
     word = {"minibatch": "mini-batches", "attention": "attention"}[must]
-    assert told(replace(ASKED, **{must: True}), [*rows(5), *other]).alike[0] == word
+    asked: dict[str, Any] = {must: True}
+    assert told(replace(ASKED, **asked), [*rows(5), *other]).alike[0] == word
 
 
 def test_few_rows_that_agree_in_the_musts_are_all_counted_in_what_they_share() -> None:
@@ -116,7 +117,7 @@ def test_a_question_is_asked_as_its_machine_is() -> None:
     assert direct is not None
     assert {"one server", "staged"} <= set(staged.alike)
     assert Unlike("direct", 0) in direct.unlike
-    mixed = of_scenario(scenario(devices=["t4", "t4", "a10g", "a10g"]))
+    mixed = of_scenario(scenario(gpus_per_server=2, devices=["t4", "a10g"]))
     assert mixed is not None
     assert Unlike("unequal GPUs", 0) in mixed.unlike
 
