@@ -6,6 +6,9 @@ taught: the range of an assumed figure is then that of the values fitted to all 
 errors and how many times lie in their range; --write stores them as `gcnsim/data/given_rows.yaml`, from which answers
 say how far off like questions were. Rows whose printed time is impossible, and ratios that are 1 by definition, are
 left out.
+
+Beside each stands the same row calibrated: with figures fitted to the other tables of its servers (those of
+`docs/reproduce.json`, and the error that these tables leave), where there are others that are fitted.
 """
 
 from __future__ import annotations
@@ -13,8 +16,10 @@ from __future__ import annotations
 import argparse
 import operator
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -30,13 +35,13 @@ from gcnsim.machine import machine, profiles
 from gcnsim.reproduction import Cell, Row, RowScenario, asked, read_published, reproduce
 from gcnsim.reproduction.quantities import WHOLE_S
 from gcnsim.terminal.tables import aligned
+from studies.fit_published import Table
+from studies.other_tables import OtherTables
 
 OUT: Final = Path(__file__).resolve().parents[1] / "gcnsim" / "data" / "given_rows.yaml"
 
 MARGIN: Final = 1.25
 """Few values say little of how far the next one may be."""
-
-Table = tuple[str, str]
 
 SERVER: Final = (("pipegcn", "table2"), ("pipegcn", "table4"), ("pipegcn", "table6"), ("bns_gcn", "table11"))
 
@@ -64,9 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Errors of answers without fitted figures.")
     parser.add_argument("--write", action="store_true", help="change gcnsim/data/given_rows.yaml")
     given = parser.parse_args(arguments)
-    rows = [row for row in read_published() if row.use == "calibrate"]
-    found = list(left_out(rows))
-    told = [_told(cell, row, rows) for cell, row in found]
+    told = given_rows()
     sys.stdout.write("\n".join([*_lines(told), ""]))
     if given.write:
         with atomic_write(OUT, text=True) as file:
@@ -78,15 +81,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def left_out(rows: Sequence[Row]) -> Iterator[tuple[Cell, Row]]:
-    """The judged cells of whole iterations, each with its row, predicted without what its own table taught."""
+def given_rows() -> list[dict[str, Any]]:
+    """What the file says of every row."""
+    rows = [row for row in read_published() if row.use == "calibrate"]
+    with tempfile.TemporaryDirectory() as folder:
+        found = list(left_out(rows, OtherTables(rows, Path(folder))))
+    return [_told(cell, fitted, row, rows) for cell, fitted, row in found]
+
+
+def left_out(rows: Sequence[Row], others: OtherTables) -> Iterator[tuple[Cell, Cell | None, Row]]:
+    """The judged cells of whole iterations, each with its row, predicted without what its own table taught; and the
+    same with figures fitted to other tables of its servers, None where there are none."""
     for table in sorted({(row.paper, row.table) for row in rows}):
         own = [row for row in rows if (row.paper, row.table) == table]
+        fitted = others.without(table)
         with without(table):
             for row in own:
-                for cell in reproduce(rows, calibrated=False, wanted=partial(operator.is_, row)):
+                wanted = partial(operator.is_, row)
+                beside = {}
+                if _scenario(row, rows).scenario.cluster.platform in fitted:
+                    beside = {cell.metric: cell for cell in reproduce(rows, platforms=fitted, wanted=wanted)}
+                for cell in reproduce(rows, calibrated=False, wanted=wanted):
                     if cell.error is not None and (cell.metric in WHOLE_S or cell.metric == "epochs_per_s"):
-                        yield cell, row
+                        yield cell, beside.get(cell.metric), row
 
 
 @contextmanager
@@ -128,44 +145,65 @@ def _forget() -> None:
         kept.cache_clear()
 
 
-def _told(cell: Cell, row: Row, rows: Sequence[Row]) -> dict[str, Any]:
-    """What an answer needs to find questions like its own."""
-    one = asked(row, rows, {}, calibrated=False)
-    assert isinstance(one, RowScenario)
-    assert cell.error is not None
-    assert cell.published is not None
-    assert cell.low is not None
-    assert cell.high is not None
+def _scenario(row: Row, rows: Sequence[Row]) -> RowScenario:
+    one = asked(row, rows, {})
+    assert isinstance(one, RowScenario), one
+    return one
+
+
+def _told(cell: Cell, fitted: Cell | None, row: Row, rows: Sequence[Row]) -> dict[str, Any]:
+    """What an answer needs to find questions like its own. calibrated_error, calibrated_inside: with figures fitted to
+    other tables of the servers, null where there are none."""
+    one = _scenario(row, rows)
     scenario, spec = one.scenario, one.scenario.cluster
+    # Of very many workers a few are simulated.
+    gpus = one.parts or spec.gpus
+    error, inside = _off(cell)
+    calibrated = (None, None) if fitted is None else _off(fitted)
     return {
         "paper": cell.paper,
         "table": cell.table,
         "device": spec.device,
-        "transport": machine.resolve_machine(spec).between.transport,
-        "servers": spec.servers,
-        "gpus": spec.gpus,
+        "transport": machine.resolve_machine(replace(spec, platform=None)).between.transport,
+        "servers": -(-gpus // spec.gpus_per_server),
+        "gpus": gpus,
         "method": scenario.method.name,
         "minibatch": scenario.method.mini_batches,
         "attention": scenario.workload.model == "gat",
-        "error": float(f"{cell.error:.3g}"),
-        "inside": bool(cell.low <= cell.published <= cell.high),
+        "error": error,
+        "inside": inside,
+        "calibrated_error": calibrated[0],
+        "calibrated_inside": calibrated[1],
     }
+
+
+def _off(cell: Cell) -> tuple[float, bool]:
+    """The error, and whether the time is in the range."""
+    assert cell.error is not None
+    assert cell.published is not None
+    assert cell.low is not None
+    assert cell.high is not None
+    return float(f"{cell.error:.3g}"), bool(cell.low <= cell.published <= cell.high)
 
 
 def _lines(told: Sequence[Mapping[str, Any]]) -> list[str]:
     groups: dict[str, list[Mapping[str, Any]]] = {}
     for each in told:
         groups.setdefault(f"{each['paper']} {each['table']}", []).append(each)
-    rows = [(name, *_figures(each)) for name, each in groups.items()]
-    rows.append(("all", *_figures(told)))
-    return aligned(rows, ("table", "rows", "median error", "mean", "in their range"))
+    groups["all"] = list(told)
+    rows = [(name, *_figures(each, ""), *_figures(each, "calibrated_")) for name, each in groups.items()]
+    figures = ("rows", "median error", "mean", "in their range")
+    return aligned(rows, ("table", *figures, "calibrated", *figures[1:]))
 
 
-def _figures(told: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    errors = np.array([each["error"] for each in told])
-    inside = float(np.mean([each["inside"] for each in told]))
+def _figures(told: Sequence[Mapping[str, Any]], kind: str) -> tuple[str, ...]:
+    known = [each for each in told if each[f"{kind}error"] is not None]
+    if not known:
+        return "0", "", "", ""
+    errors = np.array([each[f"{kind}error"] for each in known])
+    inside = float(np.mean([each[f"{kind}inside"] for each in known]))
     median, mean = float(np.median(np.abs(errors))), float(errors.mean())
-    return str(len(told)), f"{100 * median:.0f} %", f"{100 * mean:+.0f} %", f"{100 * inside:.0f} %"
+    return str(len(known)), f"{100 * median:.0f} %", f"{100 * mean:+.0f} %", f"{100 * inside:.0f} %"
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from gcnsim.calibration_record.coverage import beyond, model_name, settings
 from gcnsim.calibration_record.record import Calibration, content_hash
 from gcnsim.cost import RESERVED
 from gcnsim.errors import plural
+from gcnsim.evidence import like_questions
 from gcnsim.hardware import is_file
 from gcnsim.machine import Machine, resolve_machine
 from gcnsim.machine.odd_rates import rate_warnings
@@ -55,9 +56,14 @@ NOT_CALIBRATED = (
 
 
 def provenance(
-    studies: StudyCache, scenario: Scenario, estimates: Sequence[Estimate], asked: Mapping[str, Any] | None = None
+    studies: StudyCache,
+    scenario: Scenario,
+    estimates: Sequence[Estimate],
+    asked: Mapping[str, Any] | None = None,
+    chosen: Scenario | None = None,
 ) -> Provenance:
-    """The provenance of rows that share `scenario`'s workload. asked: the grid of values, if any."""
+    """The provenance of rows that share `scenario`'s workload. asked: the grid of values, if any. chosen: the setting
+    that is recommended; without one, `scenario`."""
     batches = any(each.scenario.method.mini_batches for each in estimates)
     figures = machine_figures(scenario, "assumed", batches=batches)
     assumptions = (*workload_assumptions(studies, scenario, estimates), *figures)
@@ -89,6 +95,7 @@ def provenance(
         between_gpus_basis=basis_words(scenario),
         mini_batches=batch_words(studies, [each.scenario for each in estimates]),
         faults="; ".join(map(fault_words, scenario.faults)) or None,
+        like_questions=like_questions(chosen or scenario),
         question_hash=question,
         max_wait=studies.max_wait,
     )

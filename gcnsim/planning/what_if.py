@@ -130,7 +130,7 @@ def what_if(
     asked_for = {"asked": grid.mapping(), "grid": [place_of(each.scenario) for each in estimates]}
     result = WhatIf(
         scenario=to_mapping(first) | asked_for,
-        provenance=provenance(studies, first, estimates, grid.mapping()),
+        provenance=provenance(studies, first, estimates, grid.mapping(), chosen),
         results=found.results(),
         memory=tuple(memory_report(studies, each.scenario) for each in estimates),
         recommendation=found.recommendation(),

@@ -83,6 +83,8 @@ def reasons(advice: Advice) -> list[tuple[str, str]]:
         by_gpu = "" if advice.choice.host else "; covers GPUs only: network and server layout change nothing in it"
         told.append(("price", f"{advice.choice.row.price}{by_gpu}"))
     told += [("decides", advice.decides), ("certainty", f"{advice.label}; {_intervals(advice)}")]
+    if advice.provenance.like_questions is not None:
+        told.append(("like questions", advice.provenance.like_questions.text))
     return [(name, text) for name, text in told if text]
 
 

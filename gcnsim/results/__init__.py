@@ -23,7 +23,16 @@ from gcnsim.results.asked import (
     TimeAgain,
 )
 from gcnsim.results.documents import RunLength, SimulationReport, WhatIf
-from gcnsim.results.grounds import Assumed, AssumptionEffect, Bounds, Certainty, MaxWait, Provenance
+from gcnsim.results.grounds import (
+    Assumed,
+    AssumptionEffect,
+    Bounds,
+    Certainty,
+    LikeQuestions,
+    MaxWait,
+    Provenance,
+    Unlike,
+)
 from gcnsim.results.loads import LinkTraffic, LinkUse, MemoryReport, StragglerReport, Utilization, WorkerUse
 from gcnsim.results.plain import from_plain, to_plain
 from gcnsim.results.recommended import (
@@ -62,6 +71,7 @@ __all__ = [
     "GoalReport",
     "KnobEffect",
     "LeftOutRow",
+    "LikeQuestions",
     "LinkTraffic",
     "LinkUse",
     "MaxWait",
@@ -87,6 +97,7 @@ __all__ = [
     "TargetReport",
     "TargetRow",
     "TimeAgain",
+    "Unlike",
     "Utilization",
     "WhatIf",
     "WorkerUse",

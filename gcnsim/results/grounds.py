@@ -43,12 +43,36 @@ class MaxWait:
     wider: float
 
 
+@dataclass(frozen=True, slots=True)
+class Unlike:
+    """In what a question is unlike most measured rows, and how many of those counted have it all the same."""
+
+    what: str
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class LikeQuestions:
+    """How far off settings were that are like the recommended one: times that others measured on GPUs, predicted
+    without fitted figures. median_error: of the absolute relative errors; inside: share of the times in their range;
+    both None of too few rows. alike: what all these rows have of the question.
+    """
+
+    rows: int
+    median_error: float | None
+    inside: float | None
+    alike: tuple[str, ...]
+    unlike: tuple[Unlike, ...]
+    text: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provenance:
     """Where the numbers of an answer come from, in words. graph: its kind and text, and hash or citations; interval:
     what the intervals cover; measured: figures that somebody measured; calibration: what figures were fitted to;
     between_gpus: NVLink and transport, as the heading says them; between_gpus_basis: where that comes from;
-    mini_batches: who draws them on GPUs, and where their rows lie, by method;
+    mini_batches: who draws them on GPUs, and where their rows lie, by method; like_questions: of GPUs, where nothing is
+    fitted;
     bounds: of each row; max_wait: where the time was limited. Older files lack model, measured and bounds.
     """
 
@@ -70,6 +94,7 @@ class Provenance:
     between_gpus: str | None = field(default=None, metadata=ONLY_IF_SAID)
     between_gpus_basis: str | None = field(default=None, metadata=ONLY_IF_SAID)
     mini_batches: str | None = field(default=None, metadata=ONLY_IF_SAID)
+    like_questions: LikeQuestions | None = field(default=None, metadata=ONLY_IF_SAID)
     question_hash: str | None = field(default=None, metadata=ONLY_IF_SAID)
     max_wait: MaxWait | None = field(default=None, metadata=ONLY_IF_SAID)
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+import statistics
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gcnsim.graph.generate import Check, FitRow
@@ -203,6 +204,66 @@ def _partition_spread() -> str:
     return table((*head, "interval of the largest boundary"), rows)
 
 
+def _given_rows() -> list[Mapping[str, Any]]:
+    from gcnsim.evidence.like_questions import ROWS
+    from gcnsim.io.yaml_files import read_yaml
+
+    found: list[Mapping[str, Any]] = read_yaml(ROWS)
+    return found
+
+
+def _kind(row: Mapping[str, Any]) -> str:
+    """The first that applies."""
+    server = {"full-graph": "full-graph", "pipegcn": "PipeGCN", "bns-gcn": "BNS-GCN"}.get(row["method"], "CAGNET, ROC")
+    kinds = {
+        "mini-batches": row["minibatch"],
+        "attention": row["attention"],
+        "32 and more workers": row["gpus"] >= 32,
+        "several servers": row["servers"] > 1,
+    }
+    return next((kind for kind, applies in kinds.items() if applies), f"one server: {server}")
+
+
+KINDS = (
+    *(f"one server: {method}" for method in ("full-graph", "PipeGCN", "BNS-GCN", "CAGNET, ROC")),
+    "several servers",
+    "32 and more workers",
+    "attention",
+    "mini-batches",
+)
+
+
+def _validity() -> str:
+    kinds = {kind: [row for row in _given_rows() if _kind(row) == kind] for kind in KINDS} | {"all": _given_rows()}
+    assert sum(map(len, kinds.values())) == 2 * len(_given_rows()), "a row of no kind"
+    cells = [(kind, *(_off(rows, which) for which in ("", "calibrated_"))) for kind, rows in kinds.items()]
+    return table(("measured on GPUs", "not calibrated", "calibrated"), cells)
+
+
+def _off(rows: Sequence[Mapping[str, Any]], which: str) -> str:
+    known = [row for row in rows if row[f"{which}error"] is not None]
+    if not known:
+        return "no rows"
+    count, error, inside = _figures(known, which)
+    return f"{count}: {error} off, {inside} inside"
+
+
+def _figures(rows: Sequence[Mapping[str, Any]], which: str = "") -> tuple[str, str, str]:
+    """How many rows, their median error, and the share of times in their range."""
+    error = statistics.median(abs(row[f"{which}error"]) for row in rows)
+    inside = statistics.mean(row[f"{which}inside"] for row in rows)
+    return f"{len(rows)} row{'s' * (len(rows) > 1)}", f"{100 * error:.0f} %", f"{100 * inside:.0f} %"
+
+
+def _gpus() -> str:
+    rows, error, inside = _figures(_given_rows())
+    return (
+        f"We have run nothing on GPUs ourselves: {rows.removesuffix(' rows')} times that others measured on them are "
+        f"predicted with a median error of {error}, {inside} inside their range "
+        "([how far to trust the numbers](docs/trust.md))."
+    )
+
+
 def _toy(name: str, language: str) -> str:
     text = (Path(__file__).parents[1] / "toy" / name).read_text(encoding="utf-8").strip()
     return f"`{name}`:\n\n```{language}\n{text}\n```"
@@ -222,4 +283,6 @@ TABLES: dict[str, Callable[[], str]] = {
     "surrogates' assumptions": _assumed,
     "profiles": _profiles,
     "partition spread": _partition_spread,
+    "validity": _validity,
+    "runs on GPUs": _gpus,
 }

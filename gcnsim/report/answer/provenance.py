@@ -72,6 +72,8 @@ def provenance_of(answer: WhatIf | SimulationReport) -> list[tuple[str, str]]:
         about, given = format_seconds(max_wait.expected_s), format_seconds(max_wait.max_wait_s)
         left = ", ".join(max_wait.left_out) or "nothing"
         pairs["max_wait"] = f"{given}; about {about} on one core; left out: {left}"
+    if answer.provenance.like_questions is not None:
+        pairs["like_questions"] = answer.provenance.like_questions.text
     apart = ("assumptions", "measured", "bounds", "warnings")
     return [(name.replace("_", " "), plain(said)) for name, said in pairs.items() if name not in apart]
 

@@ -284,6 +284,7 @@ def sources_of(answer: WhatIf) -> list[Source]:
         "between GPUs": () if told.between_gpus_basis is None else tuple(told.between_gpus_basis.split("; ")),
         "mini-batches": () if told.mini_batches is None else tuple(told.mini_batches.split("; ")),
         "certainty": (f"{sure.label}; {sure_of}; {same}", sure.method),
+        "like questions": () if told.like_questions is None else tuple(told.like_questions.text.split("; ")),
     }
     return [Source(name, tuple(map(plain, each))) for name, each in clauses.items() if each]
 

@@ -172,7 +172,7 @@ def write_advice(path: str | Path, advice: Advice) -> None:
         legend = [("knob", "compute", False), ("assumption", "assumption", False)]
         parts.append(Section("What moves the time", tornado_figure(tornado), caption, legend))
     told = to_plain(advice.provenance)
-    apart = ("assumptions", "measured", "bounds", "warnings", "graph", "max_wait")
+    apart = ("assumptions", "measured", "bounds", "warnings", "graph", "max_wait", "like_questions")
     sources = [(name.replace("_", " "), provenance.plain(text)) for name, text in told.items() if name not in apart]
     _write(
         path,

@@ -92,3 +92,43 @@ def test_the_interval_says_what_the_calibration_adds(
     assert answer.payload["provenance"]["interval"].endswith(words)
     assert (answer.payload["certainty"]["calibrated"], answer.payload["certainty"]["label"]) == (True, "CALIBRATED")
     assert f"{BESIDE}every setting (calibrated without runs)" in answer.payload["provenance"]["warnings"]
+
+
+def test_a_calibrated_answer_says_nothing_of_like_questions(asked: dict[str, Any]) -> None:
+    """The record's own error is in its interval; of cores without a record nothing is known."""
+    for given in (asked, {**asked, "calibration": None}):
+        told = gcnsim.what_if(**given, method="full-graph", iterations=4, processes=1).payload["provenance"]
+        assert "like_questions" not in told
+
+
+def test_answers_for_gpus_say_how_far_off_like_questions_were(tmp_path: Path) -> None:
+    place: dict[str, Any] = {"gpus": 4, "gpus_per_server": 4, "device": "t4", "transport": "staged"}
+    asked: dict[str, Any] = {"dataset": "reddit", "method": "full-graph", "iterations": 4}
+    answer = gcnsim.what_if(**asked, **place, processes=1)
+    told = answer.payload["provenance"]["like_questions"]
+    assert {"one server", "staged", "full-graph"} <= set(told["alike"])
+    assert told["rows"] >= 5
+    assert 0.0 < told["median_error"] < 0.5
+    assert 0.5 < told["inside"] <= 1.0
+    first = told["text"].split("; ")[0]
+    assert first == (
+        f"{told['rows']} measured rows, median error {100 * told['median_error']:.0f} %, "
+        f"{100 * told['inside']:.0f} % inside their range"
+    )
+    assert f"like questions  {first}" in str(answer)
+    answer.to_html(tmp_path / "page.html")
+    assert told["text"] in (tmp_path / "page.html").read_text(encoding="utf-8")
+    advice = gcnsim.recommend(**asked, **place, processes=1)
+    assert advice.payload["provenance"]["like_questions"] == told
+    assert f"like questions  {first}" in str(advice)
+    asked_alone = {"schema": "gcnsim.scenario/1", "workload": {"dataset": "reddit"}, "method": {"name": "full-graph"}}
+    run = gcnsim.simulate(asked_alone | {"cluster": {"bandwidth": "10Gbps"} | place})
+    assert run.payload["provenance"]["like_questions"] == told
+    assert f"  like questions: {told['text']}" in str(run)
+
+
+def test_the_recommended_setting_is_what_others_are_like() -> None:
+    answer = gcnsim.what_if(dataset="reddit", gpus=4, method=["full-graph", "bns-gcn"], iterations=4, processes=1)
+    assert answer.payload["recommendation"]["method"] == "bns-gcn"
+    told = answer.payload["provenance"]["like_questions"]
+    assert "bns-gcn" in {*told["alike"], *(each["what"] for each in told["unlike"])}
