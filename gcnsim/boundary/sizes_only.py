@@ -32,11 +32,18 @@ FEWER_CLASSES: Final = 17
 
 
 def mean_ratio(facts: Outline, parts: int, end: int = 1) -> float:
-    """Boundary over inner nodes of the mean of `parts` parts, low, likely or high (0, 1, 2)."""
+    """Boundary over inner nodes of the mean of `parts` parts, low, likely or high (0, 1, 2).
+
+    A growth that publications tell holds up to `FAR` parts, the most of any published run; beyond, it is open too.
+    """
     known, degree = facts.boundary, facts.entries / facts.nodes
-    found = (known.low, known.likely, known.high)[end] * growth_between(known.parts, parts, degree)
+    if known.growth is None:
+        by, since = growth_between(known.parts, parts, degree), known.parts
+    else:
+        by, since = (parts / known.parts) ** known.growth, max(known.parts, min(parts, FAR))
+    found = (known.low, known.likely, known.high)[end] * by * open_growth(since, parts)[end]
     # Every part that a node borders on takes a neighbour of its own, and there are no more nodes than all others.
-    return float(min(found * open_growth(known.parts, parts)[end], degree, parts - 1.0))
+    return float(min(found, degree, parts - 1.0))
 
 
 def outlined(facts: Outline, parts: int, end: int = 1) -> StoredProfile:

@@ -28,7 +28,7 @@ from gcnsim.sources.profile import cross_end, drawn_counts
 from gcnsim.sources.range_end import RangeEnd, drawing
 from gcnsim.sources.source import Source
 from gcnsim.sources.statistics import FOUR, HOW_IT_GROWS, VR_ROWS, StatisticsSource, thin_note
-from gcnsim.workload import DatasetFacts
+from gcnsim.workload import FAR, DatasetFacts
 
 if TYPE_CHECKING:
     from gcnsim.graph.generate import Outline
@@ -240,6 +240,6 @@ def boundary_ratio(facts: Outline, parts: int) -> Assumed:
     """The boundary of an outlined graph over its inner nodes, assumed."""
     low, likely, high = (f"{mean_ratio(facts, parts, end):.3g}" for end in range(3))
     basis = f"boundary over inner nodes of the mean worker: {facts.boundary.source}"
-    if parts != facts.boundary.parts:
+    if parts != facts.boundary.parts and (facts.boundary.growth is None or parts > FAR):
         basis += f"; {HOW_IT_GROWS}"
     return Assumed("boundary_ratio", likely, low, high, basis, True)

@@ -116,9 +116,9 @@ class Surrogate:
 class Bordering:
     """Assumed boundary nodes over inner nodes of a part.
 
-    low, likely, high: of the mean of `parts` parts, by `source`; at other numbers of parts it grows by the law of
-    `gcnsim.workload.cuts`. unevenness: ratios of parts of another graph, whose spread about their mean is assumed
-    here; part k of P takes that at k modulo their number.
+    low, likely, high: of the mean of `parts` parts, by `source`. growth: power of the number of parts with which that
+    grows, by `source` too; None: by the law of `gcnsim.workload.cuts`. unevenness: ratios of parts of another graph,
+    whose spread about their mean is assumed here; part k of P takes that at k modulo their number.
     """
 
     parts: int
@@ -127,6 +127,7 @@ class Bordering:
     high: float
     unevenness: tuple[float, ...]
     source: str
+    growth: float | None = None
 
     def uneven(self, parts: int) -> tuple[float, ...]:
         """The ratio of each of `parts` parts, in order, over their mean."""

@@ -36,7 +36,7 @@ def test_sizes_are_published_and_the_mean_ratio_is_that_of_the_outline(parts: in
     ratios = found.boundary_nodes / found.inner_nodes
     assert ratios.mean() == pytest.approx(mean_ratio(facts, parts), rel=1e-5)
     assert ratios / ratios.mean() == pytest.approx(np.array(facts.boundary.uneven(parts)), rel=1e-5)
-    assert mean_ratio(facts, parts) == pytest.approx(0.4 * growth_between(32, parts, facts.entries / facts.nodes))
+    assert mean_ratio(facts, parts) == pytest.approx(0.4 * (parts / 32) ** 0.94)
 
 
 def test_the_boundary_has_a_range_that_a_published_time_allows() -> None:
@@ -57,6 +57,17 @@ def test_entries_cross_by_the_law_and_the_ends_are_its_range(name: str) -> None:
     assert high * share.likely == pytest.approx(share.high, rel=0.05)
     ends = [with_cross_edges(found, factor).cross_edges_mean for factor in (low, 1.0, high)]
     assert ends == sorted(ends)
+
+
+@pytest.mark.parametrize("name", ["orkut", "igb-tiny"])
+def test_by_sizes_the_boundary_grows_as_that_of_other_graphs(name: str) -> None:
+    facts = outline_named(name)
+    assert facts is not None
+    degree = facts.entries / facts.nodes
+    low, likely, high = (mean_ratio(facts, 16, end) for end in range(3))
+    assert likely == pytest.approx(facts.boundary.likely * growth_between(4, 16, degree))
+    assert low == pytest.approx(facts.boundary.low * growth_between(4, 16, degree) * open_growth(4, 16).low)
+    assert high == pytest.approx(facts.boundary.high * growth_between(4, 16, degree) * open_growth(4, 16).high)
 
 
 def test_a_boundary_node_has_a_cross_edge_however_sparse_the_graph_is() -> None:
@@ -109,12 +120,13 @@ def test_a_boundary_is_no_more_than_all_other_nodes(name: str, end: int) -> None
     assert (found.inner_entries > 0).all()
 
 
-def test_beyond_the_known_number_of_parts_the_growth_of_the_boundary_is_open() -> None:
+def test_beyond_any_published_run_the_growth_of_the_boundary_is_open() -> None:
     facts = outline(PAPERS)
     assert [mean_ratio(facts, 32, end) for end in range(3)] == [0.25, 0.4, 0.47]
+    assert mean_ratio(facts, FAR, 2) / mean_ratio(facts, FAR) == pytest.approx(0.47 / 0.4)
     low, likely, high = (mean_ratio(facts, 1024, end) for end in range(3))
-    assert low / likely == pytest.approx(0.25 / 0.4 * open_growth(32, 1024).low)
-    assert high / likely == pytest.approx(0.47 / 0.4 * open_growth(32, 1024).high)
+    assert low / likely == pytest.approx(0.25 / 0.4 * open_growth(FAR, 1024).low)
+    assert high / likely == pytest.approx(0.47 / 0.4 * open_growth(FAR, 1024).high)
     ends = [profile_end(PAPERS, 400, end, 1) for end in range(3)]
     ratios = [float(end.boundary_nodes.sum() / end.inner_nodes.sum()) for end in ends]
     assert ratios == pytest.approx([mean_ratio(facts, 400, end) for end in range(3)], rel=1e-4)

@@ -111,7 +111,7 @@ def test_sizes_are_written_and_read_again() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["ogbn-arxiv", "ogbn-arxiv-directed", "pubmed", "orkut", "igb-large", "mag240m-citation", "twitter", "uk-2006"],
+    ["ogbn-arxiv", "pubmed", "orkut", "igb-large", "mag240m-citation", "twitter", "uk-2006"],
 )
 def test_datasets_known_by_sizes_have_a_boundary_by_law(name: str) -> None:
     scenario = asked(4, nodes=None, edges=None, dataset=name)
