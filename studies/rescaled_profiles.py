@@ -2,8 +2,8 @@
 
 A profile of a surrogate has the shape of its parts: who borders on whom, how cross edges are spread. Its means are
 those of a drawn graph. Here they become the dataset's: boundary over inner nodes as printed, or by the law through what
-is printed (`boundary_at`); entries that cross as data/surrogates.yaml says is likely; of Reddit the largest boundary
-and who sends most as counted. Workers keep their order and their share of everything else. Of profiles that have these
+is printed (`boundary_at`); entries that cross as data/surrogates.yaml says is likely; of Reddit its four parts and who
+sends most as counted. Workers keep their order and their share of everything else. Of profiles that have these
 means already nothing changes but rounding. Without --write it prints what would change.
 """
 
@@ -19,13 +19,23 @@ import numpy as np
 
 from gcnsim.boundary import StoredProfile, shipped_parts, shipped_profile, write_profile
 from gcnsim.boundary.packaged import FOLDER
-from gcnsim.boundary.rescale import means_of, resized, with_senders
+from gcnsim.boundary.rescale import COUNTS, means_of, resized, with_counts, with_senders
 from gcnsim.graph.generate import surrogate_facts, surrogates
 from gcnsim.workload import boundary_at, dataset
 
-LARGEST: Final = {("reddit", 2): 1.046, ("reddit", 4): 1.462}
-"""Boundary nodes of the largest part over the mean: METIS, objective vol, logs of github
-saurabhbajaj123/GNN_minibatch_vs_fullbatch at 1559508; of two parts, which need what the other sends, `SENDERS`."""
+LARGEST: Final = {("reddit", 2): 1.046}
+"""Boundary nodes of the largest part over the mean: of two parts, which need what the other sends, as in `SENDERS`."""
+
+COUNTED: Final = {
+    ("reddit", 4): {
+        "inner_nodes": [56546, 57007, 59991, 59421],
+        "boundary_nodes": [108328, 60983, 147898, 87474],
+        "inner_entries": [23969548, 19332967, 21520951, 27311405],
+        "with_halo": [34047176, 26811439, 36225663, 40478565],
+    }
+}
+"""Parts as counted, in any order: METIS, objective vol, logs of github saurabhbajaj123/GNN_minibatch_vs_fullbatch at
+1559508. with_halo: entries among inner and boundary nodes, those that cross in both directions; self loops are in."""
 
 SENDERS: Final = {"reddit": {4: 1.052, 8: 1.296, 16: 1.410, 32: 1.448}}
 """Rows that the part sends that sends most over the mean, from 4 parts on: objective cut, plotting/data_transfer there;
@@ -64,11 +74,32 @@ def rescaled(name: str, parts: int) -> StoredProfile:
     wanted = replace(own, boundary=ratio, cross=share.crossing(ratio))
     wanted = replace(wanted, largest=(*own.largest[:2], largest, own.largest[3]))
     ends = share.low / share.likely, share.high / share.likely
-    found = replace(resized(profile, parts, wanted), origin=replace(profile.origin, cross_range=ends))
+    found = as_counted(resized(profile, parts, wanted), name)
+    found = replace(found, origin=replace(profile.origin, cross_range=ends))
     if name not in SENDERS or parts < min(SENDERS[name]):
         return found
     counted = SENDERS[name]
     return with_senders(found, float(np.interp(np.log(parts), np.log(list(counted)), list(counted.values()))))
+
+
+def as_counted(profile: StoredProfile, name: str) -> StoredProfile:
+    """The profile with its parts as counted, where they were, the largest boundary where it has its own largest.
+
+    The mean boundary stays that of the dataset, and so does the number of entries.
+    """
+    if (name, profile.parts) not in COUNTED:
+        return profile
+    raw = {figure: np.array(values, np.float64) for figure, values in COUNTED[name, profile.parts].items()}
+    crossing = (raw["with_halo"] - raw["inner_entries"]) / 2.0
+    entries = raw["inner_entries"] + crossing
+    boundary = raw["boundary_nodes"] * (profile.boundary_nodes.sum() / raw["boundary_nodes"].sum())
+    by = float(profile.entries.sum() / entries.sum())
+    place = np.argsort(np.argsort(profile.boundary_nodes, kind="stable"), kind="stable")
+    order = np.argsort(boundary, kind="stable")[place]
+    figures = (raw["inner_nodes"], entries * by, boundary, crossing * by)
+    counts = {figure: np.rint(values[order]).astype(np.int64) for figure, values in zip(COUNTS, figures, strict=True)}
+    counts["entries"][-1] += profile.entries.sum() - counts["entries"].sum()
+    return with_counts(profile, counts)
 
 
 def told(name: str, profile: StoredProfile) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -85,6 +86,14 @@ def resized(profile: StoredProfile, parts: int, means: Means) -> StoredProfile:
     crossing = _within(crossing * (means.cross * entries.sum() / crossing.sum()), most)
     pairs = _pairs(profile.pairs, place, nodes * (means.boundary * inner.sum() / nodes.sum()), inner)
     return _with_cells(profile, place, pairs, crossing, inner, entries)
+
+
+def with_counts(profile: StoredProfile, counts: Mapping[str, IntArray]) -> StoredProfile:
+    """The profile with these counts of its workers, by `COUNTS`, int64[P] each: as many workers, of the same shape."""
+    whole = np.arange(profile.parts)
+    inner, entries = counts["inner_nodes"], counts["entries"]
+    pairs = _pairs(profile.pairs, whole, counts["boundary_nodes"].astype(np.float64), inner)
+    return _with_cells(profile, whole, pairs, counts["boundary_entries"].astype(np.float64), inner, entries)
 
 
 def with_senders(profile: StoredProfile, largest: float) -> StoredProfile:

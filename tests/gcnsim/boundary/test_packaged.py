@@ -112,7 +112,12 @@ def test_shipped_profiles_have_the_boundary_and_the_cross_edges_of_their_dataset
 
 def test_reddits_parts_are_as_counted() -> None:
     four = shipped_profile("reddit", 4)
-    assert four.boundary_nodes.max() / four.boundary_nodes.mean() == pytest.approx(1.462, rel=5e-3)
+    assert sorted(four.inner_nodes) == [56_546, 57_007, 59_421, 59_991]
+    assert sorted(four.boundary_nodes / four.boundary_nodes.mean()) == pytest.approx(
+        [0.603, 0.865, 1.071, 1.462], abs=2e-3
+    )
+    crossing = dict(zip(four.inner_nodes.tolist(), (four.boundary_entries / four.entries).tolist(), strict=True))
+    assert [crossing[inner] for inner in (56_546, 59_991)] == pytest.approx([0.174, 0.255], abs=2e-3)
     assert four.cross_edges_mean == pytest.approx(56.1, rel=0.01)
     counted = {2: (83_956, 1.046), 4: (100_880, 1.052), 8: (98_666, 1.296), 16: (83_826, 1.410), 32: (72_569, 1.448)}
     for parts, (rows, largest) in counted.items():

@@ -23,7 +23,7 @@ from gcnsim.boundary import (
 )
 from gcnsim.boundary.bins import RATES, Bins, cells_per_worker
 from gcnsim.boundary.files import is_profile
-from gcnsim.boundary.rescale import between, means_of, resized
+from gcnsim.boundary.rescale import between, means_of, resized, with_counts, with_senders
 from gcnsim.caching import CacheSize
 from gcnsim.errors import FileError, ScenarioError
 from gcnsim.sampling import edge_probabilities, inclusion
@@ -251,6 +251,37 @@ def test_more_cross_edges_need_more_rows_and_keep_all_entries(stored: StoredProf
         rows.append(drawn(found, 0.0).rows.sum())
     assert rows == sorted(rows)
     assert len(set(rows)) == 3
+
+
+@pytest.mark.parametrize("largest", [1.05, 1.2])
+def test_the_busiest_sender_has_what_is_asked_and_boundaries_stay(stored: StoredProfile, largest: float) -> None:
+    wide = resized(stored, 6, means_of(stored))
+    found = with_senders(wide, largest)
+    sent = found.pairs.sum(axis=0)
+    assert sent.max() / sent.mean() == pytest.approx(largest, rel=0.02)
+    assert found.boundary_nodes == pytest.approx(wide.boundary_nodes, rel=0.01)
+    assert np.array_equal(found.entries, wide.entries)
+    assert (found.pairs <= found.inner_nodes[None, :]).all()
+    assert np.array_equal(found.pairs, found.cells["vr"].nodes.sum(axis=2))
+
+
+def test_a_profile_with_other_counts_has_them_and_keeps_as_large_a_share_of_entries(stored: StoredProfile) -> None:
+    inner = stored.inner_nodes[::-1].copy()
+    asked = {
+        "inner_nodes": inner,
+        "entries": stored.entries[::-1].copy(),
+        "boundary_nodes": np.rint(0.9 * stored.boundary_nodes).astype(np.int64),
+        "boundary_entries": np.rint(0.6 * stored.boundary_entries).astype(np.int64),
+    }
+    found = with_counts(stored, asked)
+    for name, counts in asked.items():
+        assert getattr(found, name) == pytest.approx(counts, rel=0.02), name
+    for sampler, cells in found.cells.items():
+        own = stored.cells[sampler]
+        kept = cells.inner_kept * found.inner_entries[:, None] + cells.boundary_kept * found.boundary_entries[:, None]
+        was = own.inner_kept * stored.inner_entries[:, None] + own.boundary_kept * stored.boundary_entries[:, None]
+        share = kept / found.entries[:, None]
+        assert share == pytest.approx(was / stored.entries[:, None], rel=1e-6)
 
 
 @pytest.mark.parametrize("parts", [3, 5, 6])

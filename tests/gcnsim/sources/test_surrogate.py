@@ -52,7 +52,10 @@ def test_corners_are_in_order_of_rows(accesses: SurrogateSource) -> None:
 def test_a_rate_towards_one_takes_the_time_of_the_whole_graph(name: str, sampler: str) -> None:
     """Where the cores draw in time, which they do for reddit: epsilon 0.999999 took 1 % less than 1 under vr."""
     made = [create_method("psc-gcn", tau=1, epsilon=rate, sampler=sampler) for rate in (0.99, 0.999999, 1.0)]
-    near, nearer, whole = (study(asked(method=method, name=name)).metrics.iteration_s for method in made)
+    # Where the network limits, its saturated pipeline wanders by more than the bound from one disturbance to another.
+    base = asked(name=name)
+    base = replace(base, cluster=replace(base.cluster, bandwidth=3.125e9))
+    near, nearer, whole = (study(replace(base, method=method)).metrics.iteration_s for method in made)
     assert nearer == pytest.approx(whole, rel=1e-4)
     assert near == pytest.approx(whole, rel=0.012)
 

@@ -20,8 +20,10 @@ from gcnsim.uncertainty import PARTITION, Placed, Placement, factors, placements
 
 def scenario(devices: str | None = "t4,v100-16", method: str = "full-graph", **more: Any) -> Scenario:
     cluster = {"gpus": 4, "gpus_per_server": 2, "bandwidth": "200Gbps", "devices": devices}
+    # Reddit's own four parts, as counted, are too even for orders to matter by a fifth.
+    workload = {"dataset": "reddit-train"}
     asked = {"schema": SCHEMA, "cluster": cluster, "method": {"name": method}, "run": {"iterations": 4}}
-    return from_mapping(asked | more, "test")
+    return from_mapping(asked | {"workload": workload} | more, "test")
 
 
 class Ordered(Placed):
@@ -112,5 +114,6 @@ def test_other_partitions_are_open_in_every_order_of_the_parts() -> None:
     assert PARTITION in plain.alone, "the workload shows nothing"
     for placement in placements(asked):
         ordered = factors(asked, Placed(accesses, placement), 0)
-        low, high = ordered.alone[PARTITION]
+        # Where the fastest GPU has the most work, an evener partition is the slower one.
+        low, high = sorted(ordered.alone[PARTITION])
         assert low < 1.0 < high
