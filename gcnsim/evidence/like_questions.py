@@ -126,13 +126,8 @@ def told(asked: Setting, rows: Sequence[MeasuredRow]) -> LikeQuestions:
     unlike = [Unlike(words(asked), sum(words(each.setting) == words(asked) for each in found)) for words in passed_over]
     error = float(np.median([abs(each.error) for each in found]))
     inside = float(np.mean([each.inside for each in found]))
-    return LikeQuestions(len(found), error, inside, tuple(alike), tuple(unlike), _text(found, alike, unlike))
-
-
-def figures_text(rows: Sequence[MeasuredRow]) -> tuple[str, str]:
-    """Median error and share inside, in per cent."""
-    error = float(np.median([abs(each.error) for each in rows]))
-    return f"{100 * error:.0f} %", f"{100 * float(np.mean([each.inside for each in rows])):.0f} %"
+    text = _text(len(found), error, inside, alike, unlike)
+    return LikeQuestions(len(found), error, inside, tuple(alike), tuple(unlike), text)
 
 
 @cache
@@ -157,13 +152,10 @@ def _musts(each: Setting) -> tuple[str, str]:
     return ("mini-batches" if each.minibatch else "", "attention" if each.attention else "")
 
 
-def _text(rows: Sequence[MeasuredRow], alike: Sequence[str], unlike: Sequence[Unlike]) -> str:
-    """What is unlike stands before what is alike: a short answer has room for the first clauses alone."""
-    error, inside = figures_text(rows)
-    lists = {
-        "none": [each.what for each in unlike if not each.rows],
-        "few": [f"{each.what} ({each.rows})" for each in unlike if each.rows],
-        "alike": alike,
-    }
-    found = f"{plural(len(rows), 'measured row')}, median error {error}, {inside} inside their range"
-    return "; ".join([found, *(f"{name}: {', '.join(words)}" for name, words in lists.items() if words)])
+def _text(rows: int, error: float, inside: float, alike: Sequence[str], unlike: Sequence[Unlike]) -> str:
+    """What is unlike stands in the first clause, which short answers show."""
+    counts = ", ".join(f"{each.what}: {each.rows or 'none'}" for each in unlike)
+    besides = f" (of them {counts})" if counts else ""
+    off = f"median error {100 * error:.0f} %, {100 * inside:.0f} % inside their range"
+    found = f"{plural(rows, 'measured row')}, {off}{besides}"
+    return f"{found}; alike: {', '.join(alike)}" if alike else found

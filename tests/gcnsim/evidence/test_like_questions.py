@@ -71,10 +71,10 @@ def test_a_criterion_that_leaves_too_few_rows_is_passed_over_and_named(change: d
     asked = replace(ASKED, **change)
     few = told(asked, [*rows(20), *rows(ENOUGH - 1, 0.9, **change)])
     assert (few.rows, few.unlike) == (20 + ENOUGH - 1, (Unlike(word, ENOUGH - 1),))
-    assert f"; few: {word} ({ENOUGH - 1}); alike: " in few.text
+    assert f"inside their range (of them {word}: {ENOUGH - 1}); alike: " in few.text
     none = told(asked, rows(20))
     assert none.unlike == (Unlike(word, 0),)
-    assert f"inside their range; none: {word}; alike: " in none.text
+    assert f"inside their range (of them {word}: none); alike: " in none.text
     enough = told(asked, [*rows(20), *rows(ENOUGH, 0.9, **change)])
     assert (enough.rows, enough.median_error, enough.unlike) == (ENOUGH, 0.9, ())
     assert word in enough.alike
