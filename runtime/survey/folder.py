@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,6 +26,7 @@ from runtime.survey.rule import PlannedRun
 
 SCHEMA: Final = "gcnsim.survey/1"
 MICROBENCH, RULE, README, SUMS = "profile.json", "rule.yaml", "README.md", "SHA256SUMS"
+FAILED: Final = "failed."
 
 
 class Folder:
@@ -50,6 +52,7 @@ class Folder:
             raise FileError(f"--out: {self.path}: cannot be used as a folder: {error.strerror}") from None
         if (self.path / STATE).is_file():
             self._read()
+        self.failed |= failures(self.path)
         with atomic_write(self.path / RULE) as file:
             file.write(asked.rule.path.read_bytes())
         self._write(finished=False)
@@ -75,11 +78,6 @@ class Folder:
             write_cluster(folder / CLUSTER, self.cluster)
         os.replace(folder, self.path / RUNS / run.name)
         self.took[run.name] = seconds
-        self._write(finished=False)
-
-    def fail(self, run: PlannedRun, error: Exception) -> None:
-        """Note that a run failed, so that the survey goes on without it. The words of `error` may name paths: its kind."""
-        self.failed[run.name] = type(error).__name__
         self._write(finished=False)
 
     def dropped(self) -> list[str]:
@@ -152,6 +150,24 @@ def earlier(path: Path, surveyed: Mapping[str, Any]) -> dict[str, Any]:
                 "allowed: the same, or a new folder"
             )
     return raw
+
+
+def note_failure(path: Path, run: PlannedRun, error: Exception) -> None:
+    """Leave word in the folder `path` of this server that a run failed; whoever fails first, the cause, is heard.
+
+    A worker may fail while worker 0 waits for it and is ended: so each leaves its own. Words of errors may name paths:
+    the kind of `error` alone is kept, as the name of an empty file.
+    """
+    room = path / UNFINISHED / run.name
+    with suppress(OSError):
+        room.mkdir(parents=True, exist_ok=True)
+        if not any(room.glob(f"{FAILED}*")):
+            (room / f"{FAILED}{type(error).__name__}").touch()
+
+
+def failures(path: Path) -> dict[str, str]:
+    """What kind of error ended each run that failed since the folder `path` was last written, by name."""
+    return {word.parent.name: word.name.removeprefix(FAILED) for word in sorted(path.glob(f"{UNFINISHED}/*/{FAILED}*"))}
 
 
 def clear(path: Path) -> None:

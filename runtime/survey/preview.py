@@ -14,7 +14,7 @@ from runtime.options import Options
 from runtime.record import hardware
 from runtime.survey import estimate
 from runtime.survey.fitting import fitting
-from runtime.survey.folder import MICROBENCH, earlier
+from runtime.survey.folder import MICROBENCH, earlier, failures
 from runtime.survey.readme import NOT_TOLD, commands
 from runtime.survey.request import STATE, SurveyRequest
 from runtime.survey.rule import GeneratedGraph, PlannedRun
@@ -37,11 +37,9 @@ def preview(asked: SurveyRequest, place: Place | None) -> dict[str, Any]:
     servers = 1 if place is None else place.world // place.local_world
     before = _before(asked, servers, machine, versions)
     runs = _runs(asked, int(machine["cores"]), before)
-    level = asked.rule.profile
-    profiled = (asked.out / MICROBENCH).is_file()
-    profile = {"level": level, "seconds": estimate.RATES[asked.device].profile_s[level], "done": profiled}
-    _fit(asked, runs, before, 0.0 if profiled else profile["seconds"])
-    to_do = [each for each in runs if each["state"] == TRAIN]
+    level, profiled = asked.rule.profile, (asked.out / MICROBENCH).is_file()
+    profile_s = 0.0 if profiled else estimate.RATES[asked.device].profile_s[level]
+    _fit(asked, runs, before, profile_s)
     kept = [each for each in runs if each["state"] in (TRAIN, DONE)]
     graphs = [made for made in asked.rule.graphs.values() if isinstance(made, GeneratedGraph)]
     return {
@@ -53,10 +51,10 @@ def preview(asked: SurveyRequest, place: Place | None) -> dict[str, Any]:
         "workers": asked.workers,
         "rule": asked.rule.path.name,
         "minutes": asked.minutes,
-        "microbenchmarks": profile,
+        "microbenchmarks": {"level": level, "seconds": profile_s, "done": profiled},
         "runs": runs,
-        "seconds": sum(each["seconds"] or 0.0 for each in to_do) + (0.0 if profiled else profile["seconds"]),
-        "bytes": sum(each["bytes"] or 0.0 for each in kept) + estimate.PROFILE_BYTES[level],
+        "seconds": profile_s + sum(each["seconds"] or 0.0 for each in runs if each["state"] == TRAIN),
+        "bytes": estimate.PROFILE_BYTES[level] + sum(each["bytes"] or 0.0 for each in kept),
         "graph_bytes": sum(estimate.graph_bytes(made, asked.device) for made in graphs),
         "left_out": [each["name"] for each in runs if each["state"] == LEFT_OUT],
         "notes": list(_notes(asked, machine, runs)),
@@ -67,13 +65,14 @@ def preview(asked: SurveyRequest, place: Place | None) -> dict[str, Any]:
 def _before(
     asked: SurveyRequest, servers: int, machine: Mapping[str, Any], versions: Mapping[str, str]
 ) -> Mapping[str, Any]:
-    """What an unfinished survey in the folder says; nothing where there is none."""
+    """What an unfinished survey in the folder says of its runs; nothing where there is none."""
     if not (asked.out / STATE).is_file():
         return {"runs": {}, "failed": {}}
     same = {"rule": asked.rule.sha256, "device": asked.device, "workers": asked.workers, "versions": dict(versions)}
     # Of several servers the others are not known before they meet.
     same |= {"servers": [dict(machine)]} if servers == 1 else {}
-    return {"failed": {}} | earlier(asked.out, same | {"bandwidth": asked.bandwidth})
+    raw = earlier(asked.out, same | {"bandwidth": asked.bandwidth})
+    return {"runs": raw["runs"], "failed": raw.get("failed", {}) | failures(asked.out)}
 
 
 def _runs(asked: SurveyRequest, cores: int, before: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -81,7 +80,10 @@ def _runs(asked: SurveyRequest, cores: int, before: Mapping[str, Any]) -> list[d
     found = []
     for run in asked.rule.planned():
         options, made = asked.task(run).options, asked.rule.graphs[run.graph]
-        known = isinstance(made, GeneratedGraph)
+        sizes: tuple[float | None, float | None] = (None, None)
+        if isinstance(made, GeneratedGraph):
+            workers = asked.workers
+            sizes = estimate.seconds(options, made, workers, cores), estimate.nbytes(options, made, workers)
         found.append(
             {
                 "name": run.name,
@@ -91,8 +93,8 @@ def _runs(asked: SurveyRequest, cores: int, before: Mapping[str, Any]) -> list[d
                 "workers": asked.workers,
                 "args": list(run.args),
                 "repeat": run.repeat,
-                "seconds": estimate.seconds(options, made, asked.workers, cores) if known else None,
-                "bytes": estimate.nbytes(options, made, asked.workers) if known else None,
+                "seconds": sizes[0],
+                "bytes": sizes[1],
                 "state": DONE if run.name in before["runs"] else FAILED if run.name in before["failed"] else TRAIN,
             }
         )

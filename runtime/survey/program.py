@@ -14,7 +14,7 @@ from runtime.emulation import Emulation
 from runtime.launch import Place, Watch, connect
 from runtime.microbench import Measurement, MicrobenchRequest, document, measured, write
 from runtime.survey.fitting import fitting
-from runtime.survey.folder import MICROBENCH, Folder, clear
+from runtime.survey.folder import MICROBENCH, Folder, clear, note_failure
 from runtime.survey.graphs import made_up, save
 from runtime.survey.request import GRAPHS, SurveyRequest
 from runtime.survey.rule import BUDGETS, GeneratedGraph
@@ -142,8 +142,7 @@ def _train(asked: SurveyRequest, servers: Servers, folder: Folder | None, watch:
             try:
                 stopped = train(task, servers.place, watch, shelf)
             except Exception as error:
-                if folder is not None:
-                    folder.fail(runs[at], error)
+                note_failure(asked.out, runs[at], error)
                 raise
         if stopped:
             return

@@ -13,7 +13,7 @@ import pytest
 from gcnsim.errors import FileError, ScenarioError
 from gcnsim.runs.cluster import Cluster, read_cluster
 from runtime.survey import SurveyRequest, read_rule
-from runtime.survey.folder import Folder
+from runtime.survey.folder import Folder, note_failure
 
 RULE = read_rule(Path(__file__).with_name("tiny.yaml"))
 SERVER = {"cpu": "Xeon", "cores": 8, "memory_bytes": 2**35, "gpus": ["T4", "T4"]}
@@ -101,10 +101,15 @@ def test_the_readme_has_the_two_commands(tmp_path: Path) -> None:
 
 def test_a_run_that_failed_is_told_by_the_kind_of_its_error(tmp_path: Path) -> None:
     folder = begun(tmp_path / "s")
-    folder.fail(RULE.planned()[1], MemoryError("/home/somebody"))
+    folder.begin(RULE.planned()[1])
+    # The cause, then what another worker saw of it.
+    note_failure(tmp_path / "s", RULE.planned()[1], MemoryError("/home/somebody"))
+    note_failure(tmp_path / "s", RULE.planned()[1], TimeoutError())
     again = begun(tmp_path / "s")
     assert again.failed == {"held-out-0-m0-r0": "MemoryError"}
     again.close(60.0)
+    assert begun(tmp_path / "s").failed == again.failed
+    assert "somebody" not in (tmp_path / "s" / "survey.json").read_text(encoding="utf-8")
     left = (tmp_path / "s" / "README.md").read_text(encoding="utf-8").split("## Left out")[1]
     assert left.strip().split("\n\n") == [
         "2 runs of the rule, because time was short or the survey was stopped: calibration-0, held-out-0-m0-r1.",

@@ -12,7 +12,7 @@ from gcnsim.errors import ScenarioError
 from runtime.launch import Place
 from runtime.record import hardware, versions
 from runtime.survey import ONE_WORKER, RULE, SurveyRequest, read_rule
-from runtime.survey.folder import Folder
+from runtime.survey.folder import Folder, note_failure
 from runtime.survey.preview import preview, preview_text
 
 TINY = Path(__file__).with_name("tiny.yaml")
@@ -72,7 +72,7 @@ def test_an_unfinished_survey_shows_what_is_left(tmp_path: Path) -> None:
     first, second, third = request.rule.planned()
     folder.begin(first)
     folder.admit(first, 10.0)
-    folder.fail(second, ValueError("no"))
+    note_failure(folder.path, second, ValueError("no"))
     before = sorted(tmp_path.rglob("*"))
     found = preview(request, None)
     assert sorted(tmp_path.rglob("*")) == before

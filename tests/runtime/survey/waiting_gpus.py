@@ -60,13 +60,17 @@ def emulation(gpus: int) -> Emulation:
 def main(argv: Sequence[str]) -> int:
     """As the command that it stands for."""
     gpus = int(os.environ[GPUS])
-    torch.cuda.is_available = lambda: gpus > 0
-    torch.cuda.device_count = lambda: gpus
-    torch.cuda.get_device_name = lambda _=None: NAME
     os.environ |= emulation(max(gpus, 1)).environment()
-    runtime.survey.program.measured = by_laws
-    runtime.train.worker.device_of = device_of
-    runtime.cli.survey.PROGRAM = "tests.runtime.survey.waiting_gpus"  # what workers are started as
+    changed: list[tuple[object, str, object]] = [
+        (torch.cuda, "is_available", lambda: gpus > 0),
+        (torch.cuda, "device_count", lambda: gpus),
+        (torch.cuda, "get_device_name", lambda _: NAME),
+        (runtime.survey.program, "measured", by_laws),
+        (runtime.train.worker, "device_of", device_of),
+        (runtime.cli.survey, "PROGRAM", "tests.runtime.survey.waiting_gpus"),  # what workers are started as
+    ]
+    for owner, name, value in changed:
+        setattr(owner, name, value)
     return runtime.cli.survey.main(argv)
 
 

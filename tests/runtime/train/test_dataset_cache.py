@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from runtime.data import load_dataset
+from runtime.data import load_dataset, partitioning_of
 from runtime.options import Options
 from runtime.train import worker
 from runtime.train.worker import KEPT, DatasetCache
@@ -18,11 +18,10 @@ from tests.runtime.conftest import Case, MakeOptions
 def made(monkeypatch: pytest.MonkeyPatch) -> list[Options]:
     """The options that partitions are made for."""
     found: list[Options] = []
-    real = worker.partitioning_of
 
     def counted(options: Options, dataset: object) -> object:
         found.append(options)
-        return real(options, dataset)  # type: ignore[arg-type]
+        return partitioning_of(options, dataset)  # type: ignore[arg-type]
 
     monkeypatch.setattr(worker, "partitioning_of", counted)
     return found
