@@ -258,7 +258,7 @@ class StudyCache:
         wider = self.rung.wider(scenario)
         low, high = low * (1.0 - wider), high * (1.0 + wider)
         # The stated values are possible too, whatever the draws say.
-        low, high = min(max(low, lower), now), max(high, now)
+        low, high = min(max(low, min(lower, result.low_s)), now), max(high, now)
         return Estimate(
             scenario, result, found.estimated, found.simulated, low, high, min(lower, low), max(upper, high)
         )

@@ -283,9 +283,9 @@ def study(scenario: Scenario, accesses: Source | None = None, corner: RangeEnd =
     left_out = machine.law_error(attends=any(shape.heads for shape in model.shapes))
     chance = float(np.linalg.norm([drawn, machine.error, left_out]))
     spread = metrics.iteration_s * (chance + wrong_by(schedule))
-    # No run of this work is faster than its bound; what other factors of the jitter or another machine than the
-    # calibrated one would do, they would do to the bound too.
-    least = limits.lower_s * max(0.0, 1.0 - machine.error)
+    # No run of this work is faster than its bound; what laws leave out, other factors of the jitter or another machine
+    # than the calibrated one would do to the bound too.
+    least = limits.lower_s * max(0.0, 1.0 - float(np.hypot(machine.error, left_out)))
     return Result(
         scenario=scenario,
         metrics=metrics,

@@ -6,6 +6,7 @@ on each server.
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -20,7 +21,7 @@ from runtime.emulation import Emulation, end_with_agent
 from runtime.launch import Place, check_libraries, launch, place, run_worker
 from runtime.launch.group import quiet_sockets
 from runtime.record.held import hold
-from runtime.survey import RULE, SurveyRequest, read_rule
+from runtime.survey import ONE_WORKER, RULE, SurveyRequest, read_rule
 
 PROGRAM: Final = "runtime.survey"
 
@@ -30,16 +31,15 @@ PROGRAM: Final = "runtime.survey"
     "--out", default="survey", show_default=True, help="Folder of the survey; an unfinished one is continued."
 )
 @click.option("--minutes", type=float, default=30.0, show_default=True, help="Start no run that would end later.")
-@click.option("--device", default="cpu", show_default=True, help="cpu or cuda.")
+@click.option("--device", help="cpu or cuda.  [default: cuda where torch sees a GPU]")
 @click.option(
     "--workers",
     type=int,
-    default=2,
-    show_default=True,
-    help="Local workers to start; torchrun's own count applies.",
+    help="Local workers to start; torchrun's own count applies.  [default: one for each GPU, or 2 on cpu]",
 )
-@click.option("--rule", metavar="FILE", help="What to measure and train (.yaml).  [default: the rule that ships]")
+@click.option("--rule", metavar="FILE", help="What to measure and train (.yaml).  [default: the one that ships]")
 @click.option("--bandwidth", help="Of each server's link, each way, packet headers included.  [default: as measured]")
+@click.option("--dry-run", is_flag=True, help="Only say what would be done, how long it takes and what is kept.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: a line for each run, then one for the survey.")
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> None:
@@ -49,6 +49,7 @@ def command(context: click.Context, /, **given: Any) -> None:
 
     \b
     Examples:
+      python -m runtime.survey --dry-run
       python -m runtime.survey --workers 2
       torchrun --nnodes 2 --nproc-per-node 2 --rdzv-backend c10d --rdzv-endpoint HOST:29500 \\
           -m runtime.survey --device cuda --out survey
@@ -63,12 +64,17 @@ def main(argv: Sequence[str]) -> int:
         where = place()
         if where is not None and Emulation.here() is not None:
             end_with_agent()
-        asked = _asked(argv)
-        if asked is None:
+        given = _parsed(argv)
+        if given is None:
             return 0
         check_libraries()
+        asked = _asked(given, where)
         if where is None or where.rank == 0:
-            asked.refuse()
+            asked.refuse(where)
+            if given["dry_run"]:
+                _foretell(asked, where)
+        if given["dry_run"]:
+            return 0
     except (GcnsimError, click.ClickException) as error:
         # All workers were given the same arguments: one of them says what is wrong with these.
         if where is None or where.rank == 0:
@@ -79,27 +85,55 @@ def main(argv: Sequence[str]) -> int:
     return launch(argv, asked.workers, command=[sys.executable, "-m", PROGRAM])
 
 
-def _asked(argv: Sequence[str]) -> SurveyRequest | None:
-    """The survey; None when help was asked for and printed."""
+def _parsed(argv: Sequence[str]) -> dict[str, Any] | None:
+    """The arguments; None when help was asked for and printed."""
     try:
         with command.make_context(PROGRAM, list(argv)) as context:
             command.invoke(context)
-            given = context.obj
+            found: dict[str, Any] = context.obj
+            return found
     except click.exceptions.Exit:
         return None
+
+
+def _asked(given: dict[str, Any], where: Place | None) -> SurveyRequest:
+    """The survey, of the device, the workers and the rule that suit what is here where nobody named them."""
+    device, workers = given["device"], given["workers"] if where is None else where.world
+    gpus = _gpus() if device is None or (device == "cuda" and workers is None) else 0
+    device = device or ("cuda" if gpus else "cpu")
+    if workers is None:
+        workers = (gpus or 1) if device == "cuda" else 2
     try:
         bandwidth = None if given["bandwidth"] is None else BANDWIDTH.parse(given["bandwidth"])
     except UnitError as error:
         raise UnitError(f"--bandwidth: {error}") from None
     return SurveyRequest(
         out=Path(given["out"]),
-        rule=read_rule(given["rule"] or RULE),
-        device=given["device"],
-        workers=given["workers"],
+        rule=read_rule(given["rule"] or (RULE if workers > 1 else ONE_WORKER)),
+        device=device,
+        workers=workers,
         minutes=given["minutes"],
         bandwidth=bandwidth,
         json=given["as_json"],
     )
+
+
+def _gpus() -> int:
+    """GPUs of this server that torch sees."""
+    quiet_sockets()
+    from runtime.record import hardware
+
+    return len(hardware(cuda=True)["gpus"])
+
+
+def _foretell(asked: SurveyRequest, where: Place | None) -> None:
+    """Say what would be done."""
+    quiet_sockets()
+    from runtime.survey.preview import preview, preview_text
+
+    found = preview(asked, where)
+    sys.stdout.write(json.dumps(found) + "\n" if asked.json else preview_text(found))
+    sys.stdout.flush()
 
 
 def _work(asked: SurveyRequest, place: Place) -> int:

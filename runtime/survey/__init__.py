@@ -6,6 +6,6 @@ that import torch are imported by the workers alone.
 """
 
 from runtime.survey.request import SurveyRequest
-from runtime.survey.rule import RULE, GeneratedGraph, PlannedRun, Rule, read_rule
+from runtime.survey.rule import ONE_WORKER, RULE, GeneratedGraph, PlannedRun, Rule, read_rule
 
-__all__ = ["RULE", "GeneratedGraph", "PlannedRun", "Rule", "SurveyRequest", "read_rule"]
+__all__ = ["ONE_WORKER", "RULE", "GeneratedGraph", "PlannedRun", "Rule", "SurveyRequest", "read_rule"]

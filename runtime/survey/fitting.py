@@ -9,9 +9,14 @@ from runtime.survey.rule import PlannedRun
 
 
 def fitting(
-    runs: Sequence[PlannedRun], took: Mapping[str, float], seconds: float, least_repeats: int
+    runs: Sequence[PlannedRun],
+    took: Mapping[str, float],
+    seconds: float,
+    least_repeats: int,
+    expected: Mapping[str, float] | None = None,
 ) -> tuple[PlannedRun, ...]:
     """Of all `runs` those to train in `seconds`, in their order, as far as can be told now. took: seconds, by name.
+    expected: of those not trained yet; None: as told by those that are.
 
     Repeats beyond `least_repeats` are left out first, then configurations of which nothing is trained yet, the last
     of the rule first, then any run, the last first; what is left of the time takes repeats back in. A run not trained
@@ -19,7 +24,7 @@ def fitting(
     """
     left = [run for run in runs if run.name not in took]
     begun = {run.configuration for run in runs if run.name in took}
-    cost = _costs(runs, took)
+    cost = _costs(runs, took) if expected is None else expected
     chosen = {run.name for run in left}
 
     def fits() -> bool:

@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,17 +21,19 @@ from gcnsim.io.json_files import read_json
 from gcnsim.runs.cluster import CLUSTER, Cluster, write_cluster
 from runtime.record import read_run
 from runtime.survey.readme import readme
-from runtime.survey.request import GRAPHS, RUNS, STATE, UNFINISHED, SurveyRequest
+from runtime.survey.request import RUNS, STATE, UNFINISHED, SurveyRequest
 from runtime.survey.rule import PlannedRun
 
 SCHEMA: Final = "gcnsim.survey/1"
 MICROBENCH, RULE, README, SUMS = "profile.json", "rule.yaml", "README.md", "SHA256SUMS"
+FAILED: Final = "failed."
 
 
 class Folder:
     """A survey's folder, new or of a survey to go on with.
 
-    took: seconds of each finished run, by name. cluster: None until measured, and on a single server.
+    took: seconds of each finished run, by name. failed: what kind of error ended each that failed, by name. cluster:
+    None until measured, and on a single server.
     """
 
     def __init__(self, asked: SurveyRequest, surveyed: Mapping[str, Any]) -> None:
@@ -40,6 +43,7 @@ class Folder:
         """
         self.path, self._asked, self._surveyed = asked.out, asked, dict(surveyed)
         self.took: dict[str, float] = {}
+        self.failed: dict[str, str] = {}
         self.cluster: Cluster | None = None
         self._minutes = 0.0
         try:
@@ -48,6 +52,7 @@ class Folder:
             raise FileError(f"--out: {self.path}: cannot be used as a folder: {error.strerror}") from None
         if (self.path / STATE).is_file():
             self._read()
+        self.failed |= failures(self.path)
         with atomic_write(self.path / RULE) as file:
             file.write(asked.rule.path.read_bytes())
         self._write(finished=False)
@@ -84,7 +89,7 @@ class Folder:
         clear(self.path)
         self._minutes += seconds / 60
         self._write(finished=True)
-        text = readme(self._state(finished=True), sorted(self.took))
+        text = readme(self._state(finished=True), sorted(self.took), self.path.resolve().name)
         with atomic_write(self.path / README, text=True) as file:
             file.write(text)
         lines = [f"{_sha256(self.path / name)}  {name}\n" for name in self._files()]
@@ -93,9 +98,10 @@ class Folder:
         return self._minutes
 
     def _files(self) -> list[str]:
-        """Everything of the survey, below the folder; what others put there is not."""
+        """What is handed back, below the folder: not the graphs, which anyone can make up again, nor what others put
+        there."""
         own = [name for name in (README, STATE, RULE, MICROBENCH) if (self.path / name).is_file()]
-        below = [path for room in (GRAPHS, RUNS) for path in (self.path / room).rglob("*") if path.is_file()]
+        below = [path for path in (self.path / RUNS).rglob("*") if path.is_file()]
         return sorted([*own, *(path.relative_to(self.path).as_posix() for path in below)])
 
     def _state(self, finished: bool) -> dict[str, Any]:
@@ -105,6 +111,7 @@ class Folder:
             "cluster": None if self.cluster is None else self.cluster.facts(),
             "runs": self.took,
             "dropped": self.dropped(),
+            "failed": self.failed,
             "minutes": self._minutes,
             "finished": finished,
         }
@@ -116,17 +123,11 @@ class Folder:
 
     def _read(self) -> None:
         """Go on with an earlier survey."""
-        path = self.path / STATE
-        raw = read_json(path, "survey", "; allowed: a new folder, or one that a survey wrote")
-        for name, value in self._surveyed.items():
-            if raw.get(name) != value:
-                raise ScenarioError(
-                    f"--out: {self.path}: {name} was {_brief(raw.get(name))}, is {_brief(value)}; "
-                    "allowed: the same, or a new folder"
-                )
+        raw = earlier(self.path, self._surveyed)
         if (found := raw["cluster"]) is not None:
             self.cluster = Cluster(**{name: found[name] for name in Cluster.__slots__})
         self._minutes = raw["minutes"]
+        self.failed = dict(raw.get("failed", {}))
         took = raw["runs"]
         for run in self._asked.rule.planned():
             folder = self.path / RUNS / run.name
@@ -134,6 +135,39 @@ class Folder:
                 # A run may have been moved in just before the survey ended.
                 known = run.name in took
                 self.took[run.name] = took[run.name] if known else _lasted(folder)
+
+
+def earlier(path: Path, surveyed: Mapping[str, Any]) -> dict[str, Any]:
+    """What `survey.json` of the survey in the folder `path` says. surveyed: what must be as it was.
+
+    Raises FileError for one that cannot be read, ScenarioError for one of something else.
+    """
+    raw = read_json(path / STATE, "survey", "; allowed: a new folder, or one that a survey wrote")
+    for name, value in surveyed.items():
+        if raw.get(name) != value:
+            raise ScenarioError(
+                f"--out: {path}: {name} was {_brief(raw.get(name))}, is {_brief(value)}; "
+                "allowed: the same, or a new folder"
+            )
+    return raw
+
+
+def note_failure(path: Path, run: PlannedRun, error: Exception) -> None:
+    """Leave word in the folder `path` of this server that a run failed; whoever fails first, the cause, is heard.
+
+    A worker may fail while worker 0 waits for it and is ended: so each leaves its own. Words of errors may name paths:
+    the kind of `error` alone is kept, as the name of an empty file.
+    """
+    room = path / UNFINISHED / run.name
+    with suppress(OSError):
+        room.mkdir(parents=True, exist_ok=True)
+        if not any(room.glob(f"{FAILED}*")):
+            (room / f"{FAILED}{type(error).__name__}").touch()
+
+
+def failures(path: Path) -> dict[str, str]:
+    """What kind of error ended each run that failed since the folder `path` was last written, by name."""
+    return {word.parent.name: word.name.removeprefix(FAILED) for word in sorted(path.glob(f"{UNFINISHED}/*/{FAILED}*"))}
 
 
 def clear(path: Path) -> None:

@@ -14,7 +14,7 @@ from runtime.emulation import Emulation
 from runtime.launch import Place, Watch, connect
 from runtime.microbench import Measurement, MicrobenchRequest, document, measured, write
 from runtime.survey.fitting import fitting
-from runtime.survey.folder import MICROBENCH, Folder, clear
+from runtime.survey.folder import MICROBENCH, Folder, clear, note_failure
 from runtime.survey.graphs import made_up, save
 from runtime.survey.request import GRAPHS, SurveyRequest
 from runtime.survey.rule import BUDGETS, GeneratedGraph
@@ -62,8 +62,14 @@ def _surveyed(asked: SurveyRequest, servers: Servers) -> dict[str, Any]:
         "servers": list(servers.facts),
         "versions": servers.versions,
         "bandwidth": asked.bandwidth,
-        "emulated": None if emulation is None else {"bandwidth": emulation.bandwidth, "limiter": emulation.limiter},
+        "emulated": None if emulation is None else _emulated(emulation),
     }
+
+
+def _emulated(emulation: Emulation) -> dict[str, Any]:
+    """What must be the same of an emulated cluster; accelerator: the GPU that waits stand for, where they do."""
+    found: dict[str, Any] = {"bandwidth": emulation.bandwidth, "limiter": emulation.limiter}
+    return found if emulation.accelerator is None else found | {"accelerator": emulation.accelerator["name"]}
 
 
 def _graphs(asked: SurveyRequest, servers: Servers) -> None:
@@ -113,12 +119,16 @@ def _at_once(asked: SurveyRequest, servers: Servers) -> tuple[int, ...]:
 
 
 def _train(asked: SurveyRequest, servers: Servers, folder: Folder | None, watch: Watch, deadline: float) -> None:
-    """Train what fits, until nothing more does or a worker is asked to stop."""
+    """Train what fits, until nothing more does or a worker is asked to stop.
+
+    A run that fails is noted and ends the survey, whose workers have lost each other; the next start leaves it out.
+    """
     shelf, runs = DatasetCache(), asked.rule.planned()
     while True:
         at = -1
         if folder is not None and not watch.stop:
-            left = fitting(runs, folder.took, deadline - time.monotonic(), asked.rule.least_repeats)
+            sound = [run for run in runs if run.name not in folder.failed]
+            left = fitting(sound, folder.took, deadline - time.monotonic(), asked.rule.least_repeats)
             if left:
                 folder.begin(left[0])
                 at = runs.index(left[0])
@@ -129,8 +139,13 @@ def _train(asked: SurveyRequest, servers: Servers, folder: Folder | None, watch:
         start = time.monotonic()
         task = asked.task(runs[at])
         with naming(task.name):
-            if train(task, servers.place, watch, shelf):
-                return
+            try:
+                stopped = train(task, servers.place, watch, shelf)
+            except Exception as error:
+                note_failure(asked.out, runs[at], error)
+                raise
+        if stopped:
+            return
         if folder is not None:
             folder.admit(runs[at], time.monotonic() - start)
 

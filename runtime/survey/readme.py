@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from gcnsim.units import BANDWIDTH
-from runtime.survey.request import RUNS
+from runtime.survey.request import GRAPHS, RUNS
 
 _TEXT: Final = """\
 # Survey of a cluster
@@ -26,10 +27,21 @@ Runs for a calibration: {seen}. Held out: {judged}. Which they are stands in `ru
 In this folder:
 
 ```sh
-sha256sum --check --quiet SHA256SUMS
-gcnsim calibrate profile.json {given}--out calibration.json
-gcnsim validate {runs}/held-out-* --calibration calibration.json --out report
+{afterwards}
 ```
+
+## Send it back
+
+In the folder above this one, without the graphs, which anyone can make up again:
+
+```sh
+{pack}
+```
+
+Attach the archive to an issue of the gcnsim project, or say in one where it can be fetched. It holds measurements, the
+names of the hardware and the versions of software (the table below). Not in it: {untold}.
+Look for yourself: all but `access.trace`, `*.parquet`, `*.npz` and `*.bin` is text. What it is used for:
+`docs/contribute_measurements.md`.
 
 ## What is here
 
@@ -40,16 +52,36 @@ gcnsim validate {runs}/held-out-* --calibration calibration.json --out report
 | `graphs/` | the made-up graphs that were trained; neither of the two commands needs them |
 | `survey.json` | servers, versions, what was measured between servers, seconds of each run, what was left out |
 | `rule.yaml` | the rule that said what to train |
-| `SHA256SUMS` | of every file |
+| `SHA256SUMS` | of every file but the graphs |
 
 ## Left out
 
 {dropped}
 """
 
+NOT_TOLD: Final = "names of servers, users and networks, addresses, data of yours, paths but those typed"
+"""What a folder says nothing of."""
 
-def readme(state: Mapping[str, Any], runs: Sequence[str]) -> str:
-    """README.md. state: of survey.json; runs: the names of those that are there."""
+
+def commands(runs: Sequence[str], folder: str) -> list[str]:
+    """What to do with a survey in its folder, called `folder`. runs: the names of those that are there.
+
+    Its hashes, a calibration by the runs that one may see, the judgement of all others; last, in the folder above, the
+    one file that is sent back.
+    """
+    given = "".join(f"--runs {RUNS}/{name} " for name in runs if name.startswith("calibration-"))
+    name = shlex.quote(folder)
+    return [
+        "sha256sum --check --quiet SHA256SUMS",
+        f"gcnsim calibrate profile.json {given}--out calibration.json",
+        f"gcnsim validate {RUNS}/held-out-* --calibration calibration.json --out report",
+        f"tar -czf {name}.tar.gz --exclude={GRAPHS} {name}",
+    ]
+
+
+def readme(state: Mapping[str, Any], runs: Sequence[str], folder: str) -> str:
+    """README.md. state: of survey.json; runs: the names of those that are there; folder: that of the survey."""
+    *afterwards, pack = commands(runs, folder)
     seen = [name for name in runs if name.startswith("calibration-")]
     versions = ", ".join(f"{name} {version}" for name, version in state["versions"].items())
     return _TEXT.format(
@@ -58,15 +90,23 @@ def readme(state: Mapping[str, Any], runs: Sequence[str]) -> str:
         servers=len(state["servers"]),
         each=state["workers"] // len(state["servers"]),
         device=state["device"],
-        emulated="" if state["emulated"] is None else ", emulated on one machine",
+        emulated=_emulated(state["emulated"]),
         hardware="\n".join(_row(number, server) for number, server in enumerate(state["servers"])),
         between=_between(state["cluster"]),
         seen=len(seen),
         judged=len(runs) - len(seen),
-        given="".join(f"--runs {RUNS}/{name} " for name in seen),
-        runs=RUNS,
-        dropped=_dropped(state["dropped"]),
+        afterwards="\n".join(afterwards),
+        pack=pack,
+        untold=NOT_TOLD,
+        dropped=_dropped(state["dropped"], state["failed"]),
     )
+
+
+def _emulated(facts: Mapping[str, Any] | None) -> str:
+    if facts is None:
+        return ""
+    waits = f"; waits in the place of {facts['accelerator']}, nothing computed" if "accelerator" in facts else ""
+    return f", emulated on one machine{waits}"
 
 
 def _row(number: int, server: Mapping[str, Any]) -> str:
@@ -84,7 +124,13 @@ def _between(cluster: Mapping[str, Any] | None) -> str:
     )
 
 
-def _dropped(names: Sequence[str]) -> str:
-    if not names:
-        return "Nothing."
-    return f"{len(names)} runs of the rule, because time was short or the survey was stopped: {', '.join(names)}."
+def _dropped(names: Sequence[str], failed: Mapping[str, str]) -> str:
+    short = [name for name in names if name not in failed]
+    found = []
+    if short:
+        found.append(
+            f"{len(short)} runs of the rule, because time was short or the survey was stopped: {', '.join(short)}."
+        )
+    if failed:
+        found.append(f"Failed: {', '.join(f'{name} ({kind})' for name, kind in failed.items())}.")
+    return "\n\n".join(found) or "Nothing."

@@ -8,6 +8,7 @@ from typing import Final
 
 from gcnsim.errors import FileError, ScenarioError, nearest
 from gcnsim.fields import Number
+from runtime.launch import Place
 from runtime.options import CHOICES
 from runtime.survey.rule import GeneratedGraph, PlannedRun, Rule
 from runtime.train.plan import Task, naming
@@ -15,7 +16,7 @@ from runtime.train.tasks import tasks_of
 
 GRAPHS, RUNS, UNFINISHED, STATE = "graphs", "runs", "unfinished", "survey.json"
 TRACE: Final = "access.trace"
-WORKERS: Final = Number(True, 2, 4096)
+WORKERS: Final = Number(True, 1, 4096)
 MINUTES: Final = Number(False, 0, 10_000, low_open=True)
 
 
@@ -42,14 +43,16 @@ class SurveyRequest:
         WORKERS.check(self.workers, "--workers")
         MINUTES.check(self.minutes, "--minutes")
 
-    def refuse(self) -> None:
-        """Raise GcnsimError for what can be seen to fail before anything starts: device, folder, each run's options."""
+    def refuse(self, place: Place | None = None) -> None:
+        """Raise GcnsimError for what can be seen to fail before anything starts: device, folder, each run's options.
+
+        place: of this worker; None before any is started.
+        """
         if self.device == "cuda":
             # torch alone knows, and takes seconds to import.
-            import torch
+            from runtime.train.setup import check_gpus
 
-            if not torch.cuda.is_available():
-                raise ScenarioError("--device: cuda is not available here (no GPU, or torch without CUDA), only cpu")
+            check_gpus(place or Place(0, self.workers, 0, self.workers, launched=True))
         try:
             held = sorted(path.name for path in self.out.iterdir())
         except FileNotFoundError:

@@ -17,7 +17,10 @@ from runtime.microbench import FULL, QUICK, TINY, Budget
 from runtime.options import CHOICES
 
 RULE: Final = Path(__file__).with_name("rule.yaml")
-"""The rule that ships with the runtime."""
+"""The rule that ships with the runtime, for two workers and more."""
+
+ONE_WORKER: Final = Path(__file__).with_name("one_worker.yaml")
+"""The one for a single worker, who exchanges nothing."""
 
 BUDGETS: Final[Mapping[str, Budget]] = {"tiny": TINY, "quick": QUICK, "full": FULL}
 """Micro-benchmarks to take; tiny ones are for tests, no calibration can be fitted to them."""

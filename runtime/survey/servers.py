@@ -24,6 +24,7 @@ from runtime.launch import Place
 from runtime.microbench import Budget, Measurement, MicrobenchRequest, network
 from runtime.microbench.bench import Bench
 from runtime.record import hardware, versions
+from runtime.train.setup import check_gpus
 
 PATIENCE_S: Final = 3600.0
 """The other workers wait while worker 0 measures kernels."""
@@ -53,12 +54,19 @@ class Servers:
 def meet(place: Place, device: str) -> Servers:
     """All workers learn of each other, the process group being joined.
 
-    Raises ScenarioError where servers have unequal numbers of workers, ranks are not server by server, or versions
-    differ: no simulation is of such a cluster.
+    Raises ScenarioError where a server has fewer GPUs than workers, servers have unequal numbers of workers, ranks are
+    not server by server, or versions differ: no simulation is of such a cluster.
     """
     channel = _channel("survey", list(range(place.world)), place)
     cuda = device == "cuda"
-    mine = {"local": place.local_rank, "of": place.local_world, "hardware": hardware(cuda), "versions": _versions(cuda)}
+    if cuda:
+        check_gpus(place)
+    mine = {
+        "local": place.local_rank,
+        "of": place.local_world,
+        "hardware": hardware(cuda),
+        "versions": versions_here(cuda),
+    }
     told = [json.loads(each) for each in channel.gather_arrays(json.dumps(mine).encode())]
     for rank, other in enumerate(told):
         if other["of"] != place.local_world or other["local"] != rank % place.local_world:
@@ -76,7 +84,8 @@ def meet(place: Place, device: str) -> Servers:
     return Servers(place, channel, len(facts), place.local_world, facts, told[0]["versions"])
 
 
-def _versions(cuda: bool) -> dict[str, str]:
+def versions_here(cuda: bool) -> dict[str, str]:
+    """What must be the same on all servers."""
     return versions() | ({"cuda": str(torch.version.cuda)} if cuda else {})
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
 
-from gcnsim.errors import ScenarioError
+from gcnsim.errors import ScenarioError, plural
 from gcnsim.graph import Graph, graph_notes
 from gcnsim.ids import AnyArray, Float32Array, frozen
 from gcnsim.partition import KWAY, Partitioning, Replicas, metis_label
@@ -35,6 +35,9 @@ from runtime.train.quickest import with_kernels
 from runtime.train.waiting import WaitingTrainer
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
+
+Owners: TypeAlias = Callable[[Options, Dataset], Partitioning]
+"""Makes the partition that options ask for, of their data set: `partitioning_of`, or what keeps those it made."""
 
 
 @dataclass(frozen=True)
@@ -96,22 +99,30 @@ class WorkerState:
 
 
 def device_of(options: Options, place: Place) -> torch.device:
-    """This worker's device. Raises ScenarioError for CUDA without CUDA, or for fewer GPUs than local workers.
-
-    A launcher that shows each worker one GPU of its own (CUDA_VISIBLE_DEVICES) is taken at its word.
-    """
+    """This worker's device. Raises ScenarioError as `check_gpus` does."""
     torch.set_num_threads(threads_of(options, place))
     if options.device == "cpu":
         return torch.device("cpu")
+    device = torch.device("cuda", 0 if check_gpus(place) else place.local_rank)
+    torch.cuda.set_device(device)
+    return device
+
+
+def check_gpus(place: Place) -> bool:
+    """Whether the worker at `place` sees one GPU alone, its own.
+
+    A launcher that shows each worker one GPU of its own (CUDA_VISIBLE_DEVICES) is taken at its word; ours shows all to
+    all. Raises ScenarioError for CUDA without CUDA, or for fewer GPUs than local workers.
+    """
     if not torch.cuda.is_available():
         raise ScenarioError("--device: cuda is not available here (no GPU, or torch without CUDA); allowed: cpu")
     count = torch.cuda.device_count()
-    own = count == 1 and bool(os.environ.get("CUDA_VISIBLE_DEVICES"))
+    own = not place.launched and count == 1 and bool(os.environ.get("CUDA_VISIBLE_DEVICES"))
     if place.local_world > count and not own:
-        raise ScenarioError(f"--device: {place.local_world} workers on this server, but it has {count} GPUs")
-    device = torch.device("cuda", 0 if own else place.local_rank)
-    torch.cuda.set_device(device)
-    return device
+        raise ScenarioError(
+            f"--workers: {place.local_world} on this server, which has {plural(count, 'GPU')}; allowed: 1 to {count}"
+        )
+    return own
 
 
 def backend_of(options: Options) -> str:
@@ -119,10 +130,16 @@ def backend_of(options: Options) -> str:
     return "gloo" if options.backend == "auto" else options.backend
 
 
-def prepare(options: Options, place: Place, device: torch.device, dataset: Dataset | None = None) -> WorkerState:
+def prepare(
+    options: Options,
+    place: Place,
+    device: torch.device,
+    dataset: Dataset | None = None,
+    owners: Owners = partitioning_of,
+) -> WorkerState:
     """Everything up to the first iteration; all ranks at the same time, the process group being joined.
 
-    dataset: that of `options` where it is loaded already.
+    dataset: that of `options` where it is loaded already. owners: what makes the partition.
     """
     channels = Channels(place.rank, place.world, options.timeout, backend_of(options))
     control = channels.open("control") if place.world > 1 else None
@@ -130,7 +147,7 @@ def prepare(options: Options, place: Place, device: torch.device, dataset: Datas
     if place.rank == 0:
         for line in (*graph_notes(dataset.graph), *dataset.notes):
             sys.stderr.write(f"note: {line}\n")
-    partitioning = _agreed(options, dataset, place, control)
+    partitioning = _agreed(options, dataset, place, control, owners)
     share = share_of(dataset, partitioning, place.rank)
     chosen = _method(options, place)
     held = _held(dataset, partitioning, share, chosen.copies)
@@ -207,12 +224,12 @@ def _emulation(machine: WaitMachine | None, channels: Channels, control: Channel
     return None if found is None else found.asdict()
 
 
-def _agreed(options: Options, dataset: Dataset, place: Place, control: Channel | None) -> Partitioning:
+def _agreed(options: Options, dataset: Dataset, place: Place, control: Channel | None, owners: Owners) -> Partitioning:
     """The partition that worker 0 made: METIS runs once, and all are sure to have the same."""
     if control is None:
-        return partitioning_of(options, dataset)
+        return owners(options, dataset)
     if options.partition is not None:
-        found = partitioning_of(options, dataset)
+        found = owners(options, dataset)
         if found.note and place.rank == 0:
             sys.stderr.write(f"note: {found.note}\n")
         return found
@@ -222,7 +239,7 @@ def _agreed(options: Options, dataset: Dataset, place: Place, control: Channel |
     error: Exception | None = None
     if place.rank == 0:
         try:
-            made = partitioning_of(options, dataset)
+            made = owners(options, dataset)
             owner = torch.from_numpy(made.owner.copy())
         except Exception as raised:
             error, failed[0] = raised, 1
@@ -230,7 +247,7 @@ def _agreed(options: Options, dataset: Dataset, place: Place, control: Channel |
     if error is not None:
         raise error
     if int(failed):
-        return partitioning_of(options, dataset)
+        return owners(options, dataset)
     control.broadcast(owner)
     if made is not None:
         return made

@@ -166,8 +166,7 @@ def readers() -> Iterator[Reader]:
     yield Reader("checkpoint", _checkpoint, _read_checkpoint, sealed=_sealed_state)
     yield Reader("loss log", text("loss.csv", "iteration,loss\n0,1.5\n1,1.25\n2,1.0\n3,0.5\n"), _losses, writes=True)
     yield Reader("plan", text("p.yaml", PLAN), lambda folder: read_plan(str(folder / "p.yaml")))
-    yield Reader(
-        "rule of a survey", shipped("r.yaml", TINY, ROOT / "runtime/survey/rule.yaml"), file_named(read_rule, "r.yaml")
-    )
+    rules = (TINY, *sorted((ROOT / "runtime" / "survey").glob("*.yaml")))
+    yield Reader("rule of a survey", shipped("r.yaml", *rules), file_named(read_rule, "r.yaml"))
     yield Reader("folder of a survey", _survey, lambda folder: Folder(_request(folder), SURVEYED), writes=True)
     yield Reader("emulation", text("told.txt", json.dumps(EMULATED)), _emulation)

@@ -52,9 +52,8 @@ def validation_data(payload: Mapping[str, Any]) -> Validation:
         measured, predicted, low, high = (row[key] for key in ("measured_s", "predicted_s", "low_s", "high_s"))
         told = plain(row["setting"]), plain(row["configuration"])
         runs.append(Judged(*told, measured, predicted, low, high, min(same), max(same), row["covered"]))
-    times = [
-        time for run in runs for time in (run.measured_s, run.predicted_s, run.low_s, run.high_s) if time is not None
-    ]
+    # An interval that reaches down to nothing has no place on a logarithmic axis.
+    times = [time for run in runs for time in (run.measured_s, run.predicted_s, run.low_s, run.high_s) if time]
     low, high = min(times), max(times)
     unit = time_unit(high)
     return Validation(tuple(runs), (low, high), unit.name, unit.size, log_ticks(low, high, unit.size))

@@ -109,6 +109,14 @@ def test_the_figure_has_every_run_once(found: dict[str, Any]) -> None:
     assert exact.x[1] >= 3.63
 
 
+def test_an_interval_that_reaches_down_to_nothing_is_drawn(found: dict[str, Any]) -> None:
+    found["rows"][0]["low_s"] = 0.0
+    data = validation_data(found)
+    times = [row[name] for row in found["rows"] for name in ("measured_s", "predicted_s", "low_s", "high_s")]
+    assert data.ends == (min(time for time in times if time), max(time for time in times if time))
+    assert validation_figure(data).to_json()
+
+
 def test_files_are_written_whole(found: dict[str, Any], tmp_path: Path) -> None:
     report.write_validation(tmp_path, found)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["validation.csv", "validation.html", "validation.md"]

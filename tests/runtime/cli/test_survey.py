@@ -9,15 +9,18 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
 import torch
 
+import runtime.cli.survey as survey_cli
 from runtime.cli.survey import command, main
 from runtime.record import hardware, versions
 from runtime.survey import SurveyRequest, read_rule
 from runtime.survey.folder import Folder
+from runtime.survey.preview import preview
 from tests.runtime.shell import ROOT, TORCHRUN, Shell
 
 SURVEY = [sys.executable, "-m", "runtime.survey"]
@@ -43,10 +46,61 @@ def profiled(path: Path) -> Folder:
     return folder
 
 
-def test_what_a_survey_does_unasked() -> None:
-    given = {each.name: each.default for each in command.params if isinstance(each, click.Option)}
-    wanted = {"out": "survey", "minutes": 30.0, "device": "cpu", "workers": 2}
-    assert {name: given[name] for name in wanted} == wanted
+@pytest.mark.parametrize(
+    ("words", "gpus", "wanted"),
+    [
+        ("", 0, ("cpu", 2, "rule.yaml")),
+        ("", 1, ("cuda", 1, "one_worker.yaml")),
+        ("", 8, ("cuda", 8, "rule.yaml")),
+        ("--workers 2", 8, ("cuda", 2, "rule.yaml")),
+        ("--device cuda", 4, ("cuda", 4, "rule.yaml")),
+        ("--device cpu", 8, ("cpu", 2, "rule.yaml")),
+        ("--device cpu --workers 1", 8, ("cpu", 1, "one_worker.yaml")),
+    ],
+)
+def test_what_a_survey_does_unasked(
+    words: str, gpus: int, wanted: tuple[Any, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: gpus > 0)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda index: "Tesla T4")
+    monkeypatch.setattr(survey_cli, "launch", None)
+    assert main(["--dry-run", "--json", *words.split()]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["device"], found["workers"], found["rule"]) == wanted
+    assert (found["out"], found["minutes"]) == ("survey", 30.0)
+
+
+def test_a_dry_run_starts_and_writes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(survey_cli, "launch", None)
+    monkeypatch.chdir(tmp_path)
+    assert main(["--rule", str(TINY), "--dry-run", "--device", "cpu"]) == 0
+    out, err = capsys.readouterr()
+    assert out.startswith("Survey into survey (--dry-run: nothing is started, nothing is written)\n")
+    assert err == ""
+    assert list(tmp_path.iterdir()) == []
+    assert main(["--dry-run", "--minutes", "0"]) == 2
+    assert main(["--dry-run", "--device", "cpu", "--out", str(TINY)]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 2
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_of_workers_that_torchrun_started_the_first_one_says_what_would_be_done(
+    rank: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = {"RANK": rank, "WORLD_SIZE": 6, "LOCAL_RANK": rank, "LOCAL_WORLD_SIZE": 3, "MASTER_PORT": 1}
+    for name, value in (place | {"MASTER_ADDR": "127.0.0.1"}).items():
+        monkeypatch.setenv(name, str(value))
+    assert main(["--dry-run", "--json", "--device", "cpu"]) == 0
+    out, _ = capsys.readouterr()
+    if rank:
+        assert out == ""
+    else:
+        assert (json.loads(out)["servers"], json.loads(out)["workers"]) == (2, 6)
 
 
 def test_a_survey_goes_on_with_the_runs_that_are_left(tmp_path: Path) -> None:
@@ -63,6 +117,10 @@ def test_a_survey_goes_on_with_the_runs_that_are_left(tmp_path: Path) -> None:
     assert (tmp_path / "s" / "profile.json").read_text(encoding="utf-8") == "{}"
     assert sorted(path.name for path in (tmp_path / "s" / "runs").iterdir()) == NAMES
     assert not (tmp_path / "s" / "unfinished").exists()
+    planned = preview(SurveyRequest(tmp_path / "s", read_rule(TINY)), None)
+    assert {each["state"] for each in planned["runs"]} == {"done"}
+    held = sum(path.stat().st_size for path in (tmp_path / "s" / "runs").rglob("*") if path.is_file())
+    assert sum(each["bytes"] for each in planned["runs"]) == pytest.approx(held, rel=0.5), "about what was foretold"
     for name in NAMES:
         record = json.loads((tmp_path / "s" / "runs" / name / "run.json").read_text(encoding="utf-8"))
         assert (record["finished"], record["emulation"]) == (True, None)
@@ -120,7 +178,7 @@ def test_what_a_survey_gives_back_is_calibrated_and_validated_by_the_commands_it
 WRONG = {
     "option": ("--ot s", "No such option"),
     "device": ("--device gpu", "--device: unknown 'gpu'; did you mean 'cpu'?"),
-    "workers": ("--workers 1", "--workers: 1 is not allowed; a whole number of at least 2 and at most 4096"),
+    "workers": ("--workers 0", "--workers: 0 is not allowed; a whole number of at least 1 and at most 4096"),
     "minutes": ("--minutes -3", "--minutes: -3 is not allowed"),
     "bandwidth": ("--bandwidth 10", "--bandwidth: '10': a bare number"),
     "rule": ("--rule missing.yaml", "missing.yaml: cannot be read: No such file"),
@@ -145,7 +203,7 @@ def test_a_users_mistake_is_one_line(
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_a_survey_of_gpus_that_are_not_there_leaves_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--device", "cuda", "--out", str(tmp_path / "s")]) == 2
-    said = "runtime.survey: --device: cuda is not available here (no GPU, or torch without CUDA), only cpu\n"
+    said = "runtime.survey: --device: cuda is not available here (no GPU, or torch without CUDA); allowed: cpu\n"
     assert capsys.readouterr().err == said
     assert not (tmp_path / "s").exists()
 
@@ -163,9 +221,9 @@ def test_a_run_that_training_would_refuse_is_refused_before_anything_starts(
 
 def test_help_has_examples_and_the_documents_have_the_help() -> None:
     shown = command.get_help(click.Context(command, info_name="runtime.survey", max_content_width=110))
-    assert "Examples:\n    python -m runtime.survey --workers 2" in shown
+    assert "Examples:\n    python -m runtime.survey --dry-run\n    python -m runtime.survey --workers 2" in shown
     text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
     options = re.findall(r"^  (--?[a-z-]+)", shown, re.MULTILINE)
-    assert len(options) == 8
+    assert len(options) == 9
     section = text.partition("## python -m runtime.survey")[2]
     assert [option for option in options if option not in section] == []

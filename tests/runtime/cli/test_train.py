@@ -24,7 +24,7 @@ from runtime.launch import Place
 from runtime.methods import METHODS
 from runtime.options import CHOICES, Options, flag
 from runtime.train.preflight import out_folder
-from runtime.train.setup import device_of
+from runtime.train.setup import check_gpus, device_of
 from runtime.train.tasks import tasks_of
 from tests.runtime.conftest import Case, small_graph
 from tests.runtime.crew import Crew
@@ -217,6 +217,28 @@ def _filled(text: str, paths: dict[str, Path]) -> str:
 def test_cuda_without_cuda() -> None:
     with pytest.raises(GcnsimError, match=r"^--device: cuda is not available here .*; allowed: cpu$"):
         device_of(Options(device="cuda"), Place(0, 2, 0, 2, True))
+
+
+@pytest.mark.parametrize(
+    ("gpus", "shown", "launched", "local", "own"),
+    [(2, "", True, 2, False), (1, "", True, 1, False), (1, "3", False, 4, True), (4, "0,1,2,3", False, 4, False)],
+)
+def test_a_worker_has_a_gpu_for_itself(
+    gpus: int, shown: str, launched: bool, local: int, own: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: gpus)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", shown)
+    assert check_gpus(Place(0, local, 0, local, launched)) is own
+
+
+@pytest.mark.parametrize(("shown", "launched"), [("", True), ("0", True), ("", False)])
+def test_workers_do_not_share_a_gpu(shown: str, launched: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", shown)
+    with pytest.raises(ScenarioError, match=r"^--workers: 2 on this server, which has 1 GPU; allowed: 1 to 1$"):
+        check_gpus(Place(0, 2, 0, 2, launched))
 
 
 def test_a_workers_mistake_ends_the_run_in_one_line(case: Case, tmp_path: Path) -> None:

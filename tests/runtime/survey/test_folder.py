@@ -13,7 +13,7 @@ import pytest
 from gcnsim.errors import FileError, ScenarioError
 from gcnsim.runs.cluster import Cluster, read_cluster
 from runtime.survey import SurveyRequest, read_rule
-from runtime.survey.folder import Folder
+from runtime.survey.folder import Folder, note_failure
 
 RULE = read_rule(Path(__file__).with_name("tiny.yaml"))
 SERVER = {"cpu": "Xeon", "cores": 8, "memory_bytes": 2**35, "gpus": ["T4", "T4"]}
@@ -59,6 +59,8 @@ def test_a_closed_folder_says_all_and_its_hashes_hold(tmp_path: Path) -> None:
     folder.measured(CLUSTER)
     trained(folder, 2)
     (path / "profile.json").write_text("{}", encoding="utf-8")
+    (path / "graphs").mkdir()
+    (path / "graphs" / "near.npz").write_bytes(b"made up")
     (path / "report.txt").write_text("not of the survey", encoding="utf-8")
     folder.begin(RULE.planned()[2])
     assert folder.close(90.0) == 1.5
@@ -68,6 +70,7 @@ def test_a_closed_folder_says_all_and_its_hashes_hold(tmp_path: Path) -> None:
     assert sums == {name: hashlib.sha256((path / name).read_bytes()).hexdigest() for name in sums}
     assert {"README.md", "survey.json", "rule.yaml", "profile.json", "runs/calibration-0/run.json"} < set(sums)
     assert "report.txt" not in sums
+    assert not any(name.startswith("graphs/") for name in sums), "they stay, and what is sent can be checked"
     state = json.loads((path / "survey.json").read_text(encoding="utf-8"))
     assert (state["schema"], state["finished"], state["minutes"]) == ("gcnsim.survey/1", True, 1.5)
     assert state["dropped"] == ["held-out-0-m0-r1"]
@@ -92,6 +95,35 @@ def test_the_readme_has_the_two_commands(tmp_path: Path) -> None:
     assert "the link counts as 10000 Mbit/s" in text
     assert "held-out-0-m0-r1" in text.split("## Left out")[1]
     assert str(tmp_path) not in text
+    assert text.split("```sh\n")[2].startswith("tar -czf s.tar.gz --exclude=graphs s\n```\n")
+    assert "Not in it: names of servers, users and networks" in text
+
+
+def test_a_run_that_failed_is_told_by_the_kind_of_its_error(tmp_path: Path) -> None:
+    folder = begun(tmp_path / "s")
+    folder.begin(RULE.planned()[1])
+    # The cause, then what another worker saw of it.
+    note_failure(tmp_path / "s", RULE.planned()[1], MemoryError("/home/somebody"))
+    note_failure(tmp_path / "s", RULE.planned()[1], TimeoutError())
+    again = begun(tmp_path / "s")
+    assert again.failed == {"held-out-0-m0-r0": "MemoryError"}
+    again.close(60.0)
+    assert begun(tmp_path / "s").failed == again.failed
+    assert "somebody" not in (tmp_path / "s" / "survey.json").read_text(encoding="utf-8")
+    left = (tmp_path / "s" / "README.md").read_text(encoding="utf-8").split("## Left out")[1]
+    assert left.strip().split("\n\n") == [
+        "2 runs of the rule, because time was short or the survey was stopped: calibration-0, held-out-0-m0-r1.",
+        "Failed: held-out-0-m0-r0 (MemoryError).",
+    ]
+
+
+def test_a_survey_that_knew_of_no_failures_goes_on(tmp_path: Path) -> None:
+    begun(tmp_path / "s")
+    path = tmp_path / "s" / "survey.json"
+    state = json.loads(path.read_text(encoding="utf-8"))
+    del state["failed"]
+    path.write_text(json.dumps(state), encoding="utf-8")
+    assert begun(tmp_path / "s").failed == {}
 
 
 def test_a_survey_goes_on_where_it_was(tmp_path: Path) -> None:
@@ -131,7 +163,7 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
     ("given", "words"),
     [
         ({"device": "gpu"}, "--device: unknown 'gpu'; "),
-        ({"workers": 1}, "--workers: 1 is not allowed; a whole number of at least 2 and at most 4096"),
+        ({"workers": 0}, "--workers: 0 is not allowed; a whole number of at least 1 and at most 4096"),
         ({"minutes": 0.0}, "--minutes: 0 is not allowed; a number above 0 and at most 10000"),
         ({"minutes": float("nan")}, "--minutes: nan is not allowed"),
     ],

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gcnsim.errors import FileError
-from runtime.survey import RULE, SurveyRequest, read_rule
+from runtime.survey import ONE_WORKER, RULE, SurveyRequest, read_rule
 
 TINY = Path(__file__).with_name("tiny.yaml")
 
@@ -33,6 +33,27 @@ def test_the_rule_that_ships_repeats_every_held_out_configuration() -> None:
     assert len(counts) == len(rule.held_out) * len(rule.methods) >= 16
     assert set(counts.values()) == {rule.repeats}
     assert rule.repeats > rule.least_repeats >= 2
+
+
+def test_the_rule_of_one_worker_holds_out_widths_within_what_the_calibration_sees() -> None:
+    rule = read_rule(ONE_WORKER)
+    runs = rule.planned()
+    request = SurveyRequest(Path("survey"), rule, "cuda", workers=1)
+    asked = {run.name: request.task(run).options for run in runs}
+    assert {options.method for options in asked.values()} == {"full-graph"}, "nothing is exchanged"
+    for of in ("hidden", "layers"):
+        seen = {getattr(asked[run.name], of) for run in runs if run.seen}
+        held_out = {getattr(asked[run.name], of) for run in runs if not run.seen}
+        assert min(seen) <= min(held_out) <= max(held_out) <= max(seen)
+    for of in ("model", "norm"):
+        assert {getattr(asked[run.name], of) for run in runs if not run.seen} == {
+            getattr(asked[run.name], of) for run in runs if run.seen
+        }
+    seen = {asked[run.name].hidden for run in runs if run.seen}
+    assert seen.isdisjoint({asked[run.name].hidden for run in runs if not run.seen})
+    counts = Counter(run.configuration for run in runs if not run.seen)
+    assert len(counts) == 16
+    assert set(counts.values()) == {3}
 
 
 def test_rounds_come_one_after_another_each_in_its_own_order() -> None:

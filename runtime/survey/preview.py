@@ -1,0 +1,220 @@
+"""`--dry-run`: what a survey would do, leave and say of the machine, without a worker started or a file written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from gcnsim.errors import ScenarioError, plural
+from gcnsim.hardware import gpu_of
+from gcnsim.terminal.tables import aligned
+from runtime.launch import Place
+from runtime.options import Options
+from runtime.record import hardware
+from runtime.survey import estimate
+from runtime.survey.fitting import fitting
+from runtime.survey.folder import MICROBENCH, earlier, failures
+from runtime.survey.readme import NOT_TOLD, commands
+from runtime.survey.request import STATE, SurveyRequest
+from runtime.survey.rule import GeneratedGraph, PlannedRun
+from runtime.survey.servers import versions_here
+
+TRAIN, DONE, LEFT_OUT, FAILED = "train", "done", "left out", "failed"
+CALIBRATE, JUDGE = "calibrate", "judge"
+
+HEADS: Final = ("runs", "of", "to", "graph", "trained with", "s each", "MB each")
+WORDS: Final = (True, False, True, True, True, False, False)
+
+
+def preview(asked: SurveyRequest, place: Place | None) -> dict[str, Any]:
+    """What would be done, as plain JSON values; place: of this worker, None before any is started.
+
+    Raises GcnsimError for a folder of another survey.
+    """
+    cuda = asked.device == "cuda"
+    machine, versions = hardware(cuda), versions_here(cuda)
+    servers = 1 if place is None else place.world // place.local_world
+    before = _before(asked, servers, machine, versions)
+    runs = _runs(asked, int(machine["cores"]), before)
+    level, profiled = asked.rule.profile, (asked.out / MICROBENCH).is_file()
+    profile_s = 0.0 if profiled else estimate.RATES[asked.device].profile_s[level]
+    _fit(asked, runs, before, profile_s)
+    kept = [each for each in runs if each["state"] in (TRAIN, DONE)]
+    graphs = [made for made in asked.rule.graphs.values() if isinstance(made, GeneratedGraph)]
+    return {
+        "out": str(asked.out),
+        "device": asked.device,
+        "machine": machine,
+        "versions": versions,
+        "servers": servers,
+        "workers": asked.workers,
+        "rule": asked.rule.path.name,
+        "minutes": asked.minutes,
+        "microbenchmarks": {"level": level, "seconds": profile_s, "done": profiled},
+        "runs": runs,
+        "seconds": profile_s + sum(each["seconds"] or 0.0 for each in runs if each["state"] == TRAIN),
+        "bytes": estimate.PROFILE_BYTES[level] + sum(each["bytes"] or 0.0 for each in kept),
+        "graph_bytes": sum(estimate.graph_bytes(made, asked.device) for made in graphs),
+        "left_out": [each["name"] for each in runs if each["state"] == LEFT_OUT],
+        "notes": list(_notes(asked, machine, runs)),
+        "afterwards": commands([each["name"] for each in kept], asked.out.resolve().name),
+    }
+
+
+def _before(
+    asked: SurveyRequest, servers: int, machine: Mapping[str, Any], versions: Mapping[str, str]
+) -> Mapping[str, Any]:
+    """What an unfinished survey in the folder says of its runs; nothing where there is none."""
+    if not (asked.out / STATE).is_file():
+        return {"runs": {}, "failed": {}}
+    same = {"rule": asked.rule.sha256, "device": asked.device, "workers": asked.workers, "versions": dict(versions)}
+    # Of several servers the others are not known before they meet.
+    same |= {"servers": [dict(machine)]} if servers == 1 else {}
+    raw = earlier(asked.out, same | {"bandwidth": asked.bandwidth})
+    return {"runs": raw["runs"], "failed": raw.get("failed", {}) | failures(asked.out)}
+
+
+def _runs(asked: SurveyRequest, cores: int, before: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """All runs of the rule with what is known of each; seconds and bytes are null of graphs that are not made up."""
+    found = []
+    for run in asked.rule.planned():
+        options, made = asked.task(run).options, asked.rule.graphs[run.graph]
+        sizes: tuple[float | None, float | None] = (None, None)
+        if isinstance(made, GeneratedGraph):
+            workers = asked.workers
+            sizes = estimate.seconds(options, made, workers, cores), estimate.nbytes(options, made, workers)
+        found.append(
+            {
+                "name": run.name,
+                "use": CALIBRATE if run.seen else JUDGE,
+                "graph": run.graph,
+                **_facts(options),
+                "workers": asked.workers,
+                "args": list(run.args),
+                "repeat": run.repeat,
+                "seconds": sizes[0],
+                "bytes": sizes[1],
+                "state": DONE if run.name in before["runs"] else FAILED if run.name in before["failed"] else TRAIN,
+            }
+        )
+    return found
+
+
+def _facts(options: Options) -> dict[str, Any]:
+    return {
+        "method": options.method,
+        "model": options.model,
+        "layers": options.layers,
+        "hidden": options.hidden,
+        "iterations": options.iterations,
+    }
+
+
+def _fit(asked: SurveyRequest, runs: Sequence[dict[str, Any]], before: Mapping[str, Any], profile_s: float) -> None:
+    """Bring expected seconds in line with those of runs that are done, and mark what would be left out."""
+    took, by_name = before["runs"], {each["name"]: each for each in runs}
+    done = [each for each in runs if each["state"] == DONE and each["seconds"]]
+    scale = sum(took[each["name"]] for each in done) / sum(each["seconds"] for each in done) if done else 1.0
+    for each in runs:
+        if each["state"] == DONE:
+            each["seconds"] = took[each["name"]]
+        elif each["seconds"] is not None:
+            each["seconds"] *= scale
+    known = [each["seconds"] for each in runs if each["seconds"] is not None]
+    unknown = sum(known) / len(known) if known else 0.0
+    planned: list[PlannedRun] = [run for run in asked.rule.planned() if by_name[run.name]["state"] != FAILED]
+    expected = {run.name: by_name[run.name]["seconds"] or unknown for run in planned}
+    chosen = fitting(planned, took, 60 * asked.minutes - profile_s, asked.rule.least_repeats, expected)
+    names = {run.name for run in chosen}
+    for run in planned:
+        if by_name[run.name]["state"] == TRAIN and run.name not in names:
+            by_name[run.name]["state"] = LEFT_OUT
+
+
+def _notes(asked: SurveyRequest, machine: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """What its owner should know before it starts."""
+    if asked.device == "cuda":
+        yield "written for GPUs and not yet run on one: seconds are assumed, and whatever fails is worth a report"
+        try:
+            gpu_of(machine["gpus"], "this machine")
+        except ScenarioError as error:
+            yield f"gcnsim calibrate will refuse the folder as it is: {error}"
+    elif machine["gpus"]:
+        yield f"this machine has {plural(len(machine['gpus']), 'GPU')}: --device cuda surveys them"
+    if any(each["seconds"] is None for each in runs):
+        yield "seconds and bytes of runs on graphs that the rule does not make up are not known, nor in the sums"
+    if asked.out.is_absolute() or os.pardir in asked.out.parts:
+        yield f"--out: records say paths as they are typed, so {asked.out} would be in them; a relative one says less"
+
+
+def preview_text(found: Mapping[str, Any]) -> str:
+    """The same in words."""
+    machine, minutes = found["machine"], f"{found['minutes']:g} minutes"
+    trained = sum(each["state"] == TRAIN for each in found["runs"])
+    *afterwards, pack = found["afterwards"]
+    lines = [
+        f"Survey into {found['out']} (--dry-run: nothing is started, nothing is written)",
+        "",
+        *aligned(list(_setting(found)), left=2),
+        "",
+        *aligned(list(_rows(found["runs"])), HEADS, left=WORDS),
+        "",
+        f"In all about {_minutes(found['seconds'])} minutes for {plural(trained, 'run')} to train, and "
+        f"{_megabytes(found['bytes'])} MB to send back",
+        f"(graphs, another {_megabytes(found['graph_bytes'])} MB, are not sent).",
+        f"Left out within {minutes}: {', '.join(found['left_out']) or 'nothing'}.",
+        "Which runs calibrate and which judge is the rule's, written before any is made; none does both.",
+        "",
+        "What the folder says of the machine:",
+        *(f"  {line}" for line in _told(machine, found["versions"])),
+        f"  not in it: {NOT_TOLD}",
+        "",
+        "What to do with it, in the folder (its README has these lines too):",
+        *(f"  {line}" for line in afterwards),
+        "To send it back, in the folder above, then in an issue of the project:",
+        f"  {pack}",
+        *(f"\nnote: {note}" for note in found["notes"]),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _setting(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    machine, profile = found["machine"], found["microbenchmarks"]
+    using = ", ".join(machine["gpus"]) if found["device"] == "cuda" else plural(machine["cores"], "core")
+    yield "device", f"{found['device']}: {using}"
+    yield "workers", f"{found['workers']} on {plural(found['servers'], 'server')}"
+    yield "rule", f"{found['rule']}, within {found['minutes']:g} minutes"
+    did = "done already" if profile["done"] else f"about {_minutes(profile['seconds'])} minutes"
+    yield "micro-benchmarks", f"{profile['level']}, {did}"
+
+
+def _rows(runs: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
+    """A line for each configuration, its repeats counted."""
+    groups: dict[str, list[Mapping[str, Any]]] = {}
+    for each in runs:
+        groups.setdefault(each["name"].rpartition("-r")[0] or each["name"], []).append(each)
+    for name, same in sorted(groups.items(), key=lambda item: (item[1][0]["use"], item[0])):
+        first = same[0]
+        going = sum(each["state"] != LEFT_OUT for each in same)
+        count = f"{len(same)}" if going == len(same) else f"{going} of {len(same)}"
+        known = first["seconds"] is not None
+        yield (
+            name, count, first["use"], first["graph"], " ".join(first["args"]),
+            f"{first['seconds']:.0f}" if known else "?", _megabytes(first["bytes"]) if known else "?",
+        )  # fmt: skip
+
+
+def _told(machine: Mapping[str, Any], versions: Mapping[str, str]) -> Iterator[str]:
+    quota = "" if machine.get("quota") is None else f" ({machine['quota']:g} by quota)"
+    yield f"{machine['cpu']}, {machine['cores']} cores{quota}, {machine['memory_bytes'] / 2**30:.0f} GiB"
+    yield f"GPUs: {', '.join(machine['gpus']) or 'none'}"
+    yield ", ".join(f"{name} {version}" for name, version in versions.items())
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds / 60:.1f}"
+
+
+def _megabytes(size: float) -> str:
+    return f"{size / 1e6:.1f}"
