@@ -164,7 +164,7 @@ def test_few_iterations_on_unequal_gpus_settle(devices: str, iterations: int) ->
 
 def test_a_run_that_does_not_settle_has_successors_for_its_last_iterations() -> None:
     """Where the network is a little slower than the GPUs, a pipeline of eight iterations takes hundreds to fill."""
-    cluster = {"gpus": 6, "bandwidth": "8.6Gbps"}
+    cluster = {"gpus": 6, "bandwidth": "13.36Gbps"}
     method = {"name": "psc-gcn", "tau": 8, "epsilon": 1.0}
     found = study(from_mapping({"schema": SCHEMA, "method": method, "cluster": cluster}, "test"))
     assert not found.settled
