@@ -35,7 +35,7 @@ def test_the_straggler_of_reddit_on_six_is_worker_four() -> None:
     assert found.busy > 0.98
     assert found.others_low is not None
     assert found.others_high is not None
-    # The busiest sender has 1.19 times the mean, as counted, so other NICs wait less than the straggler's boundary says.
+    # The busiest sender has 1.19 times the mean, as counted, so other NICs wait less.
     assert 0.6 < found.others_low <= found.others_high < 0.78
     assert found.text.startswith(
         "worker 4 has 145,864 boundary nodes, 1.63 times the mean (89,463); NIC of server 2 is"
