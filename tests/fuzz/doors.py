@@ -70,6 +70,7 @@ EXEMPT: Final[Mapping[str, str]] = {
     "gcnsim/sweeps/work.py:_worker": "what was written a line before",
     "gcnsim/sweeps/work.py:_file_hash": "bytes, whatever they are",
     "gcnsim/calibration_record/record.py:content_hash": "bytes, whatever they are",
+    "gcnsim/workload/cuts.py:_law": "ships with the package",
     "gcnsim/workload/datasets.py:_raw": "ships with the package",
     "runtime/accelerator/copies.py:Table.__init__": "memory that the parent made; all bytes are numbers",
     "runtime/data/digits.py:_images": "ships with scikit-learn",

