@@ -7,6 +7,7 @@ from pathlib import Path
 
 import torch
 
+from runtime.data import DatasetCache
 from runtime.launch import Place
 from runtime.microbench.bench import Bench, Call
 from runtime.microbench.inputs import saved_graph
@@ -86,6 +87,6 @@ def _worker(
             threads=bench.asked.threads,
             aggregator=bench.asked.aggregator,
         )
-        worker = prepare(options, ALONE, bench.device)
+        worker = prepare(options, ALONE, bench.device, DatasetCache())
     sizes = {"nodes": nodes, "entries": graph.entries, "features": features, "hidden": hidden}
     return worker, {**sizes, "classes": CLASSES, "layers": layers}

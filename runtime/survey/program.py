@@ -10,6 +10,7 @@ from typing import Any, Final
 import torch
 
 from gcnsim.runs.cluster import Cluster
+from runtime.data import DatasetCache
 from runtime.emulation import Emulation
 from runtime.launch import Place, Watch, connect
 from runtime.microbench import Measurement, MicrobenchRequest, document, measured, write
@@ -21,7 +22,7 @@ from runtime.survey.rule import BUDGETS, GeneratedGraph
 from runtime.survey.servers import Servers, carried, cluster_of, meet, transfers
 from runtime.train.agreement import agree_on
 from runtime.train.plan import naming
-from runtime.train.worker import DatasetCache, train
+from runtime.train.worker import train
 
 MEETING_S: Final = 120.0
 """How long workers wait for one another at the start."""

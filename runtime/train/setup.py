@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,7 +17,7 @@ from gcnsim.ids import AnyArray, Float32Array, frozen
 from gcnsim.partition import KWAY, Partitioning, Replicas, metis_label
 from runtime.accelerator.machine import WaitMachine
 from runtime.aggregate import matrix_kind
-from runtime.data import Dataset, Share, load_dataset, partitioning_of, share_of
+from runtime.data import Dataset, DatasetCache, Share, share_of
 from runtime.emulation import Emulation
 from runtime.exchange import Channel, Channels, Exchange, GraphBuilder, static_requests
 from runtime.launch import Place
@@ -35,9 +35,6 @@ from runtime.train.quickest import with_kernels
 from runtime.train.waiting import WaitingTrainer
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
-
-Owners: TypeAlias = Callable[[Options, Dataset], Partitioning]
-"""Makes the partition that options ask for, of their data set: `partitioning_of`, or what keeps those it made."""
 
 
 @dataclass(frozen=True)
@@ -130,24 +127,18 @@ def backend_of(options: Options) -> str:
     return "gloo" if options.backend == "auto" else options.backend
 
 
-def prepare(
-    options: Options,
-    place: Place,
-    device: torch.device,
-    dataset: Dataset | None = None,
-    owners: Owners = partitioning_of,
-) -> WorkerState:
+def prepare(options: Options, place: Place, device: torch.device, shelf: DatasetCache) -> WorkerState:
     """Everything up to the first iteration; all ranks at the same time, the process group being joined.
 
-    dataset: that of `options` where it is loaded already. owners: what makes the partition.
+    shelf: what earlier runs read and made.
     """
     channels = Channels(place.rank, place.world, options.timeout, backend_of(options))
     control = channels.open("control") if place.world > 1 else None
-    dataset = load_dataset(options) if dataset is None else dataset
+    dataset = shelf.dataset(options)
     if place.rank == 0:
         for line in (*graph_notes(dataset.graph), *dataset.notes):
             sys.stderr.write(f"note: {line}\n")
-    partitioning = _agreed(options, dataset, place, control, owners)
+    partitioning = _agreed(options, dataset, place, control, shelf)
     share = share_of(dataset, partitioning, place.rank)
     chosen = _method(options, place)
     held = _held(dataset, partitioning, share, chosen.copies)
@@ -224,12 +215,14 @@ def _emulation(machine: WaitMachine | None, channels: Channels, control: Channel
     return None if found is None else found.asdict()
 
 
-def _agreed(options: Options, dataset: Dataset, place: Place, control: Channel | None, owners: Owners) -> Partitioning:
+def _agreed(
+    options: Options, dataset: Dataset, place: Place, control: Channel | None, shelf: DatasetCache
+) -> Partitioning:
     """The partition that worker 0 made: METIS runs once, and all are sure to have the same."""
     if control is None:
-        return owners(options, dataset)
+        return shelf.owners(options, dataset)
     if options.partition is not None:
-        found = owners(options, dataset)
+        found = shelf.owners(options, dataset)
         if found.note and place.rank == 0:
             sys.stderr.write(f"note: {found.note}\n")
         return found
@@ -239,7 +232,7 @@ def _agreed(options: Options, dataset: Dataset, place: Place, control: Channel |
     error: Exception | None = None
     if place.rank == 0:
         try:
-            made = owners(options, dataset)
+            made = shelf.owners(options, dataset)
             owner = torch.from_numpy(made.owner.copy())
         except Exception as raised:
             error, failed[0] = raised, 1
@@ -247,7 +240,7 @@ def _agreed(options: Options, dataset: Dataset, place: Place, control: Channel |
     if error is not None:
         raise error
     if int(failed):
-        return owners(options, dataset)
+        return shelf.owners(options, dataset)
     control.broadcast(owner)
     if made is not None:
         return made

@@ -6,14 +6,13 @@ import json
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import torch
 
-from gcnsim.partition import NODES, Partitioning
 from gcnsim.units import format_seconds
-from runtime.data import Dataset, load_dataset, partitioning_of
+from runtime.data import DatasetCache
 from runtime.exchange import Channel
 from runtime.exchange.channels import Message
 from runtime.launch import Place, Watch, connect
@@ -28,9 +27,6 @@ from runtime.train.setup import device_of, prepare
 
 ROUNDS = 8
 """Exchanges by which a worker learns the clock of worker 0."""
-
-KEPT = 4
-"""Partitions that are kept for runs to come."""
 
 
 def work(tasks: Sequence[Task], place: Place) -> int:
@@ -56,7 +52,7 @@ def train(task: Task, place: Place, watch: Watch, datasets: DatasetCache) -> boo
     started = time.perf_counter()
     options = with_saved_kernels(replace(task.options, workers=place.world))
     device = device_of(options, place)
-    worker = prepare(options, place, device, datasets.dataset(options), datasets.owners)
+    worker = prepare(options, place, device, datasets)
     session = Session(worker, watch)
     origin = torch.tensor([time.perf_counter_ns()])
     offset = 0
@@ -90,43 +86,6 @@ def _tell(final: dict[str, Any], options: Options, out: str | None) -> None:
         text = f"{out}: {final['iterations']} iterations of {each}, {final['seconds']:.1f} s in all"
     sys.stdout.write(f"{text}\n")
     sys.stdout.flush()
-
-
-@dataclass
-class DatasetCache:
-    """The data set read last and the partitions made last, which the next runs may want again."""
-
-    asked: tuple[Any, ...] | None = None
-    held: Dataset | None = None
-    partitions: dict[tuple[Any, ...], Partitioning] = field(default_factory=dict)
-
-    def dataset(self, options: Options) -> Dataset:
-        """That of `options`."""
-        drawn = options.random_features is not None or options.random_classes is not None
-        asked = (
-            options.graph, options.dataset, options.random_features, options.random_classes, options.feature_dim,
-            options.feature_norm, options.seed if drawn else None,
-        )  # fmt: skip
-        if self.held is None or asked != self.asked:
-            self.held = None
-            self.asked, self.held = asked, load_dataset(options)
-        return self.held
-
-    def owners(self, options: Options, dataset: Dataset) -> Partitioning:
-        """Who owns the nodes of `dataset`, as `partitioning_of` says; a file of them is read each time."""
-        if options.partition is not None:
-            return partitioning_of(options, dataset)
-        balanced = b"" if options.balance == NODES else dataset.train.tobytes()
-        asked = (
-            dataset.graph.content_hash(), options.workers, options.partition_method, options.objective,
-            options.partition_seed, options.balance, balanced,
-        )  # fmt: skip
-        if asked not in self.partitions:
-            self.partitions[asked] = partitioning_of(options, dataset)
-        found = self.partitions[asked]
-        while len(self.partitions) > KEPT:
-            del self.partitions[next(iter(self.partitions))]
-        return found
 
 
 def clock_offset(

@@ -12,6 +12,7 @@ from torch import Tensor
 from gcnsim.ids import AnyArray
 from gcnsim.partition import Replicas
 from gcnsim.timeline import Direction
+from runtime.data import DatasetCache
 from runtime.exchange import BlockSums, SampledGraph
 from runtime.launch import Place, connect
 from runtime.methods.families.block_worker import BlockWorker
@@ -46,7 +47,7 @@ def ready_at(place: Place, options: Options) -> WorkerState:
     """The worker at `place`, connected and prepared."""
     if place.world > 1:
         connect(place, options.timeout, "gloo")
-    return prepare(options, place, torch.device("cpu"))
+    return prepare(options, place, torch.device("cpu"), DatasetCache())
 
 
 def trained(place: Place, options: Options) -> Told:

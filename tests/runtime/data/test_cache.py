@@ -7,10 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from runtime.data import load_dataset, partitioning_of
+from runtime.data import DatasetCache, cache, load_dataset, partitioning_of
+from runtime.data.cache import KEPT
 from runtime.options import Options
-from runtime.train import worker
-from runtime.train.worker import KEPT, DatasetCache
 from tests.runtime.conftest import Case, MakeOptions
 
 
@@ -23,44 +22,44 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Options]:
         found.append(options)
         return partitioning_of(options, dataset)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(worker, "partitioning_of", counted)
+    monkeypatch.setattr(cache, "partitioning_of", counted)
     return found
 
 
 def test_a_partition_is_made_once_for_all_runs_that_ask_for_it(options: MakeOptions, made: list[Options]) -> None:
-    cache, asked = DatasetCache(), options(workers=2)
+    held, asked = DatasetCache(), options(workers=2)
     dataset = load_dataset(asked)
-    first = cache.owners(asked, dataset)
-    again = cache.owners(replace(asked, method="pipegcn", hidden=9, iterations=3), load_dataset(asked))
+    first = held.owners(asked, dataset)
+    again = held.owners(replace(asked, method="pipegcn", hidden=9, iterations=3), load_dataset(asked))
     assert again is first
     assert len(made) == 1
     for other in ({"workers": 3}, {"partition_seed": 1}, {"partition_method": "block"}, {"partition_method": "metis"}):
-        cache.owners(replace(asked, **other), dataset)
+        held.owners(replace(asked, **other), dataset)
     assert len(made) == 5
-    assert len(cache.partitions) == KEPT
-    assert np.array_equal(cache.owners(asked, dataset).owner, first.owner)
+    assert len(held.partitions) == KEPT
+    assert np.array_equal(held.owners(asked, dataset).owner, first.owner)
     assert len(made) == 6, "the one that was made longest ago is gone"
 
 
 def test_another_graph_and_other_training_nodes_are_another_partition(
     options: MakeOptions, case: Case, made: list[Options]
 ) -> None:
-    cache, asked = DatasetCache(), options(workers=2, partition_method="metis", balance="training-nodes")
+    held, asked = DatasetCache(), options(workers=2, partition_method="metis", balance="training-nodes")
     dataset = load_dataset(asked)
-    cache.owners(asked, dataset)
-    cache.owners(asked, replace(dataset, train=~dataset.train))
-    cache.owners(replace(asked, balance="nodes"), dataset)
-    cache.owners(replace(asked, balance="nodes"), replace(dataset, train=~dataset.train))
+    held.owners(asked, dataset)
+    held.owners(asked, replace(dataset, train=~dataset.train))
+    held.owners(replace(asked, balance="nodes"), dataset)
+    held.owners(replace(asked, balance="nodes"), replace(dataset, train=~dataset.train))
     assert len(made) == 3, "who trains matters where it is balanced"
-    cache.owners(replace(asked, balance="nodes"), load_dataset(Options(dataset="digits")))
+    held.owners(replace(asked, balance="nodes"), load_dataset(Options(dataset="digits")))
     assert len(made) == 4
 
 
 def test_owners_in_a_file_are_read_each_time(options: MakeOptions, made: list[Options], tmp_path: object) -> None:
     path = f"{tmp_path}/owner.npy"
     np.save(path, np.arange(120, dtype=np.int32) % 2, allow_pickle=False)
-    cache, asked = DatasetCache(), options(workers=2, partition=path)
+    held, asked = DatasetCache(), options(workers=2, partition=path)
     dataset = load_dataset(asked)
     for _ in range(2):
-        assert cache.owners(asked, dataset).parts == 2
+        assert held.owners(asked, dataset).parts == 2
     assert len(made) == 2
