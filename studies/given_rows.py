@@ -2,7 +2,7 @@
 
 Every row of published tables that may be fitted is predicted without any fitted figure, and without what its own table
 taught: the range of an assumed figure is then that of the values fitted to all other tables (`FITTED`), a margin of
-`MARGIN` around them, and a device or host has no figure of its own that was fitted to the table's paper. Prints the
+`MARGIN` around them (its value in the middle, chosen with all rows in view, stays), and a device or host has no figure of its own that was fitted to the table's paper. Prints the
 errors and how many times lie in their range; --write stores them as `gcnsim/data/given_rows.yaml`, from which answers
 say how far off like questions were. Rows whose printed time is impossible, and ratios that are 1 by definition, are
 left out.
