@@ -1,11 +1,11 @@
 """How far off answers are for machines that nobody measured: `python -m studies.given_rows [--write]`.
 
-Every row of published tables that may be fitted is predicted without any fitted figure, and without what its own table
-taught: the range of an assumed figure is then that of the values fitted to all other tables (`FITTED`), a margin of
-`MARGIN` around them (its value in the middle, chosen with all rows in view, stays), and a device or host has no figure of its own that was fitted to the table's paper. Prints the
-errors and how many times lie in their range; --write stores them as `gcnsim/data/given_rows.yaml`, from which answers
-say how far off like questions were. Rows whose printed time is impossible, and ratios that are 1 by definition, are
-left out.
+Every row of published tables that may be fitted is predicted without any fitted figure, and without what its own
+table taught: the range of an assumed figure is then that of the values fitted to all other tables (`FITTED`), a
+margin of `MARGIN` around them (its value in the middle, chosen with all rows in view, stays), and a device or host
+has no figure of its own that was fitted to the table's paper. Prints the errors and how many times lie in their
+range; --write stores them as `gcnsim/data/given_rows.yaml`, from which answers say how far off like questions were.
+Rows whose printed time is impossible, and ratios that are 1 by definition, are left out.
 
 Beside each stands the same row calibrated: with figures fitted to the other tables of its servers (those of
 `docs/reproduce.json`, and the error that these tables leave), where there are others that are fitted.
