@@ -37,6 +37,7 @@ EXEMPT: Final[Mapping[str, str]] = {
     "gcnsim/cli/__init__.py:_reader_left": "writes to nowhere",
     "gcnsim/cli/catalog.py:_titles": "of the catalogue, which ships with the package",
     "gcnsim/cli/dashboard.py:command.ready": "opens a browser",
+    "gcnsim/evidence/like_questions.py:measured_rows": "of the package's own data",
     "gcnsim/dashboard/answers.py:Answers._leave": "of a process that this one started, by a pipe",
     "gcnsim/dashboard/jobs.py:Job._listen": "of a process that this one started, by a pipe",
     "gcnsim/dashboard/panel.py:found": "of a process that this one started, in a folder of its own",

@@ -57,7 +57,7 @@ def test_show_prints_every_name(name: str, capsys: pytest.CaptureFixture[str]) -
 def test_show_gives_figure_source_date_and_range(capsys: pytest.CaptureFixture[str]) -> None:
     text = output(capsys, "show", "t4")
     assert "320GB/s" in text
-    assert "60% (40% to 80%)" in text
+    assert "50% (17% to 85%)" in text
     assert "0.526 USD/h per GPU" in text
     assert "2019-03" in text
     figure = data(capsys, "show", "t4")["figures"]["memory_bandwidth"]

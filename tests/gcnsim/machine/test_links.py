@@ -101,7 +101,9 @@ def test_every_method_that_reduces_has_the_all_reduce_asked_for(name: str) -> No
 
 def test_sockets_matter_where_the_network_is_faster_than_a_core() -> None:
     for bandwidth, least, most in (("25Gbps", -1e-3, 1e-3), ("400Gbps", 0.01, 0.2)):
-        free, cores = (ran(bandwidth=bandwidth, sockets=each, transport="staged") for each in ("free", "cores"))
+        # The host side of a worker, which is slower than such a network too, is left out.
+        asked = {"transport": "staged", "gpus_per_server": 1, "figures": "generic-16.staging_bandwidth=100GB/s"}
+        free, cores = (ran(bandwidth=bandwidth, sockets=each, **asked) for each in ("free", "cores"))
         assert least < cores.metrics.iteration_s / free.metrics.iteration_s - 1.0 < most
     units = link_units(cores.run, 2)
     assert units["cpu0"] > 0.0
@@ -109,7 +111,8 @@ def test_sockets_matter_where_the_network_is_faster_than_a_core() -> None:
     # Each byte between workers at both of its ends, each call too.
     socket = host("generic-16").socket_bandwidth.value
     moved = sum(value for name, value in units.items() if name.endswith(".tx") or name.startswith("memory"))
-    assert units["cpu0"] + units["cpu1"] == pytest.approx(2 * moved / socket, rel=0.05)
+    on_cores = sum(value for name, value in units.items() if name.startswith("cpu"))
+    assert on_cores == pytest.approx(2 * moved / socket, rel=0.05)
 
 
 def test_sockets_and_samplers_take_cores_from_each_other() -> None:
