@@ -35,9 +35,10 @@ def with_l2_cache(
 
     Every gathered byte crosses the cache, a share 1 - h of them the memory as well:
     seconds = bytes / memory bandwidth * ((1 - h) / spmm_efficiency + 1 / cache_rate). So the share of the memory
-    bandwidth that all bytes together reach may be above 1. As it is where the cache is not known.
+    bandwidth that all bytes together reach may be above 1. As it is where the cache is not known, or
+    holds no row.
     """
-    if profile.l2_cache is None or profile.cache_rate is None:
+    if profile.l2_cache is None or profile.cache_rate is None or profile.l2_cache.value < TILE:
         return profile
     columns = float((counts.inner_nodes + counts.boundary_nodes).mean())
     if counts.batches is not None:
