@@ -84,7 +84,9 @@ def staging_of(figures: Profiles, found: Platform | None) -> LinkSpec | None:
     fitted = None if found is None else found.staging_bandwidth
     if fitted is not None:
         return LinkSpec(fitted.value)
-    staged = figures.kind == "gpu" and not figures.between.direct and found is None
+    # A calibration fits what copies between a GPU and its host take, whatever limits them.
+    measured = found is not None or figures.calibration is not None
+    staged = figures.kind == "gpu" and not figures.between.direct and not measured
     return LinkSpec(figures.host.staging_bandwidth.value) if staged else None
 
 

@@ -84,7 +84,7 @@ def used_figures(machine: Machine, *, batches: bool = False) -> dict[str, Figure
     """
     cluster, gpu, network = machine.spec, machine.device, machine.network
     found: dict[str, LinkProfile] = {each.name: each for each in (machine.copies, machine.host_memory, network)}
-    staged = machine.kind == "gpu" and not machine.between.direct
+    staged = machine.kind == "gpu" and not machine.between.direct and machine.calibration is None
     replaced = {(network.name, "bandwidth")}
     if machine.kind == "gpu":
         replaced |= {(machine.host_memory.name, field) for field in ("bandwidth", "efficiency")}

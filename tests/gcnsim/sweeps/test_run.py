@@ -57,7 +57,7 @@ def bytes_of(folder: Folder) -> str:
 def test_a_point_is_the_row_of_what_if(tmp_path: Path) -> None:
     axes = {
         "cluster.gpus": "2,6",
-        "cluster.bandwidth": "2Gbps,40Gbps",
+        "cluster.bandwidth": "2Gbps,10Gbps,40Gbps",
         "method.name": "full-graph,pipegcn,psc-gcn,bns-gcn",
         "method.tau": "0,2",
         "method.epsilon": "0.1,1",
@@ -65,7 +65,7 @@ def test_a_point_is_the_row_of_what_if(tmp_path: Path) -> None:
     found = gcnsim.sweep(axes=axes, out=tmp_path / "out", processes=2)
     answered = gcnsim.what_if(
         gpus=[2, 6],
-        bandwidth=["2Gbps", "40Gbps"],
+        bandwidth=["2Gbps", "10Gbps", "40Gbps"],
         method=axes["method.name"].split(","),
         tau=[0, 2],
         epsilon=[0.1, 1.0],
@@ -73,7 +73,7 @@ def test_a_point_is_the_row_of_what_if(tmp_path: Path) -> None:
     points = {_setting(row): row for row in found.rows()}
     drawn = {(each.cluster.gpus, each.cluster.bandwidth, each.method) for each in answered.studies.drawn}
     compared = 0
-    assert len(points) == len(answered.rows) == 28
+    assert len(points) == len(answered.rows) == 42
     for row in answered.rows:
         point = points[_setting(row)]
         simulated = any((row.gpus, row.bandwidth_bytes_per_s, row.method) == (a, b, c.name) for a, b, c in drawn)
