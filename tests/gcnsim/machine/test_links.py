@@ -102,7 +102,11 @@ def test_every_method_that_reduces_has_the_all_reduce_asked_for(name: str) -> No
 def test_sockets_matter_where_the_network_is_faster_than_a_core() -> None:
     for bandwidth, least, most in (("25Gbps", -1e-3, 1e-3), ("400Gbps", 0.01, 0.2)):
         # The host side of a worker, which is slower than such a network too, is left out.
-        asked = {"transport": "staged", "gpus_per_server": 1, "figures": "generic-16.staging_bandwidth=100GB/s"}
+        asked: dict[str, Any] = {
+            "transport": "staged",
+            "gpus_per_server": 1,
+            "figures": "generic-16.staging_bandwidth=100GB/s",
+        }
         free, cores = (ran(bandwidth=bandwidth, sockets=each, **asked) for each in ("free", "cores"))
         assert least < cores.metrics.iteration_s / free.metrics.iteration_s - 1.0 < most
     units = link_units(cores.run, 2)
