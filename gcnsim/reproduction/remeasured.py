@@ -55,16 +55,19 @@ def _row(path: str, raw: Mapping[str, Any], place: str, one: Any) -> Row:
     if not isinstance(one, dict):
         raise FileError(f"{place}: is not a row; it has a paper, a platform, a method and a metric")
     for name, known in (("paper", raw["papers"]), ("platform", raw["platforms"])):
-        if not isinstance(known, dict) or one.get(name) not in known:
+        if not isinstance(known, dict) or not isinstance(one.get(name), str) or one[name] not in known:
             raise FileError(f"{place}: {name} {shown(one.get(name))} is not one of the file's {name}s")
-    if one.get("class") not in PREDICTED:
+    if not isinstance(one.get("class"), str) or one["class"] not in PREDICTED:
         raise FileError(f"{place}: unknown class {shown(one.get('class'))}; allowed: {', '.join(PREDICTED)}")
     for name in ("dataset", "model", "method", "metric", "table"):
         if not isinstance(one.get(name), str):
             raise FileError(f"{place}: {name} is {shown(one.get(name))}; allowed: a text")
-    for name in ("layers", "hidden", "gpus", "servers"):
+    needed = ("layers", "hidden", "gpus", "servers")
+    for name in (*needed, *(each for each in ("heads", "batch_per_gpu") if each in one)):
         if wrong := Number(True, 1).wrong(one.get(name)):
             raise FileError(f"{place}: {name}: {wrong}")
+    if wrong := Number(True, 0).wrong(one.get("linear_layers", 0)):
+        raise FileError(f"{place}: linear_layers: {wrong}")
     metric = one["metric"]
     if one["class"] == "calibrate" and (
         wrong := Number(False, 0, low_open=metric not in MAY_BE_ZERO).wrong(one.get("value"))
@@ -101,14 +104,14 @@ def scenario_of(row: Row, base: Scenario) -> tuple[Scenario, System] | str:
     if said["gpus"] % said["servers"]:
         return f"{said['gpus']} GPUs are not even over {said['servers']} servers"
     method = method_of(replace(row, fields={"rate": BNS_RATE, **said}), system)
-    if method.mini_batches and "fanout" in said:
-        fanout = said["fanout"] if isinstance(said["fanout"], list) else [said["fanout"]] * said["layers"]
-        method = create_method(method.name, batch=said["batch_per_gpu"], fanout=tuple(fanout))
     per_server = 1 if row.paper in ONE_A_SERVER else said["gpus"] // said["servers"]
     cluster = replace(base.cluster, gpus=said["gpus"], gpus_per_server=per_server)
     if method.mini_batches:
         cluster = replace(cluster, implementation=LEAN, transport=DIRECT)
     try:
+        if method.mini_batches and "fanout" in said:
+            fanout = said["fanout"] if isinstance(said["fanout"], list) else [said["fanout"]] * said["layers"]
+            method = create_method(method.name, batch=said["batch_per_gpu"], fanout=tuple(fanout))
         return replace(base, workload=_workload(row, base, name, method), cluster=cluster, method=method), system
     except ScenarioError as error:
         raise FileError(f"{row.place}: {error}") from None
