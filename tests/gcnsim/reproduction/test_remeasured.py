@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from gcnsim.errors import FileError
+from gcnsim.methods import create_method
 from gcnsim.reproduction import RowScenario, asked, read_published, reproduce
 
 ROW: dict[str, Any] = {
@@ -53,7 +54,7 @@ def test_an_epoch_of_mini_batches_is_all_its_iterations(tmp_path: Path) -> None:
     rows = read_published(folder_with(tmp_path, method="dgl", batch_per_gpu=1024, fanout=5, gpus=1))
     one = asked(rows[0], rows, {})
     assert isinstance(one, RowScenario)
-    assert (one.scenario.method.batch, one.scenario.method.fanout) == (1024, (5, 5))
+    assert one.scenario.method == create_method("dgl", batch=1024, fanout=(5, 5))
     (cell,) = reproduce(rows)
     assert cell.predicted is not None
     assert cell.low is not None
