@@ -24,9 +24,10 @@ def least_wire_s(result: Result) -> Seconds:
     return float(np.max(seconds[cards], initial=0.0)) * result.machine.network.efficiency.value
 
 
-def impossible(result: Result, measured_s: Seconds) -> str | None:
-    """Why no run of this question took `measured_s` per iteration; None where one may have."""
-    return impossible_time(least_wire_s(result), measured_s, result.scenario.cluster.bandwidth)
+def impossible(result: Result, measured_s: Seconds, least: float = 1.0) -> str | None:
+    """Why no run of this question took `measured_s` per iteration; None where one may have. least: of the bytes, the
+    share that there are where the workload leaves them open."""
+    return impossible_time(least * least_wire_s(result), measured_s, result.scenario.cluster.bandwidth)
 
 
 def impossible_time(needed_s: Seconds, measured_s: Seconds, bandwidth: float) -> str | None:

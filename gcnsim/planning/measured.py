@@ -28,6 +28,7 @@ from gcnsim.planning.study_cache import StudyCache
 from gcnsim.planning.suspects import suspects
 from gcnsim.results import MEASURE_CORES, NO_RANGE, Differs, Explanation, MeasuredReport, TimeAgain
 from gcnsim.scenario import figure_text, setting_text
+from gcnsim.sources import RangeEnd, resolve_model
 from gcnsim.uncertainty import Assumption, assumptions_of
 from gcnsim.units import SECONDS, format_seconds
 
@@ -109,7 +110,7 @@ def _beside(studies: StudyCache, measured: Measurement, place: int, rows: Sequen
     enough = float(weights.sum()) > 0 and float(weights.sum() ** 2 / (weights**2).sum()) >= FEW
     agree = enough if row.ranged else None
     least, most = float(row.times.min()), float(row.times.max())
-    wrong = impossible(row.result, measured.seconds)
+    wrong = impossible(row.result, measured.seconds, _least_rows(studies, row))
     if wrong is not None:
         text = f"{setting_text(row.scenario.method)}: {measured.text} is {wrong}; check bandwidth, servers and method"
         return MeasuredReport(
@@ -128,6 +129,16 @@ def _beside(studies: StudyCache, measured: Measurement, place: int, rows: Sequen
         text="",
     )
     return replace(told, text=_text(told, least, most))
+
+
+def _least_rows(studies: StudyCache, row: Candidate) -> float:
+    """Rows that travel where the workload leaves fewest, over the likely ones; 1 where it leaves nothing open."""
+    if RangeEnd.LOW not in studies.accesses.corners:
+        return 1.0
+    features = resolve_model(row.scenario.workload, studies.accesses.declared).features
+    counts = (studies.accesses.counts(row.scenario, features, end) for end in (RangeEnd.LOW, RangeEnd.LIKELY))
+    least, likely = (float(each.rows.mean(axis=0).sum()) for each in counts)
+    return min(1.0, least / likely) if likely else 1.0
 
 
 def _differs(studies: StudyCache, measured: Measurement, row: Candidate) -> tuple[Differs, ...]:

@@ -131,7 +131,7 @@ def _new_schedule(
     if machine.calibration is not None:
         # A large graph takes a while to hash: only for a record, which knows graphs by their hash.
         device = for_graph(device, machine.calibration, accesses.graph_hash)
-    else:
+    if machine.calibration is None or machine.platform is not None:
         device, *others = (
             with_l2_cache(each, machine.platform, scenario.workload.dataset, counts) for each in (device, *devices)
         )
