@@ -21,14 +21,13 @@ SCHEDULE_ERROR: Final = 0.04
 are waits (docs/validation.md): 52 runs, those whose messages kept the cores busy left out. Later draws are judged with
 it."""
 
-
 LAW_ERROR: Final = 0.15
-"""90th percentile of the absolute errors of whole iterations on GPUs whose figures were fitted to them, those of
-attention left out (docs/reproduce.md): what laws leave out even where their figures are known."""
+"""About the 90th percentile (15.8 % of 22) of the absolute errors of whole iterations on GPUs whose figures were fitted to
+them, those of attention and of more than `FAR_GPUS` left out (docs/reproduce.md): what laws leave out even where their figures are known."""
 
 FAR_LAW_ERROR: Final = 0.4
-"""The same of attention, and of more than `FAR_GPUS` GPUs: three tables that others printed are predicted 31 to 38 %
-too fast, a fourth, of 192 GPUs, by far more."""
+"""Of attention, and of more than `FAR_GPUS` GPUs: two tables that others printed are predicted 29 and 38 %
+too fast, a third, of 192 GPUs, by far more."""
 
 FAR_GPUS: Final = 24
 """GPUs up to which laws have been seen to hold."""
