@@ -22,8 +22,9 @@ are waits (docs/validation.md): 52 runs, those whose messages kept the cores bus
 it."""
 
 LAW_ERROR: Final = 0.15
-"""About the 90th percentile (15.8 % of 22) of the absolute errors of whole iterations on GPUs whose figures were fitted to
-them, those of attention and of more than `FAR_GPUS` left out (docs/reproduce.md): what laws leave out even where their figures are known."""
+"""About the 90th percentile (15.8 % of 22) of the absolute errors of whole iterations on GPUs whose figures were fitted
+to them, those of attention and of more than `FAR_GPUS` left out (docs/reproduce.md): what laws leave out even where
+their figures are known."""
 
 FAR_LAW_ERROR: Final = 0.4
 """Of attention, and of more than `FAR_GPUS` GPUs: two tables that others printed are predicted 29 and 38 %
