@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from statistics import NormalDist
-from typing import Final
+from typing import Any, Final
+
+import numpy as np
 
 from gcnsim.boundary import AccessCounts
 from gcnsim.cluster import LinkSpec
@@ -38,7 +40,7 @@ def with_l2_cache(
     bandwidth that all bytes together reach may be above 1. As it is where the cache is not known, or
     holds no row.
     """
-    if profile.l2_cache is None or profile.cache_rate is None or profile.l2_cache.value < TILE:
+    if profile.l2_cache is None or profile.cache_rate is None or np.min(profile.l2_cache.value) < TILE:
         return profile
     columns = float((counts.inner_nodes + counts.boundary_nodes).mean())
     if counts.batches is not None:
@@ -46,7 +48,7 @@ def with_l2_cache(
     gathering = profile.spmm_efficiency if found is None else found.spmm_efficiency
     missed = 1.0 - cached_share(profile.l2_cache.value / TILE, max(columns, 1.0), degree_spread(dataset))
     share = 1.0 / (missed / gathering.value + 1.0 / profile.cache_rate.value)
-    text = f"{1 - missed:.0%} of the rows from the cache, the others at {gathering.reference}"
+    text = f"{1 - np.mean(missed):.0%} of the rows from the cache, the others at {gathering.reference}"
     return replace(profile, spmm_efficiency=Figure(share, gathering.source, text, gathering.date), spmm_curve=None)
 
 
@@ -59,12 +61,15 @@ def streaming_share(profile: DeviceProfile, found: Platform | None) -> float:
     return profile.elementwise_efficiency.value if fitted is None else fitted.value
 
 
-def cached_share(rows: float, columns: float, spread: float) -> float:
+def cached_share(rows: Any, columns: float, spread: float) -> Any:
     """Share of gathered rows that a cache of `rows` rows holds: those of the columns of highest degree.
 
     Degrees are lognormal with the spread `spread` of their log: a share c of the columns, the highest, has the share
-    Phi(spread - z) of all entries, with z the normal quantile of 1 - c.
+    Phi(spread - z) of all entries, with z the normal quantile of 1 - c. An array of sizes (an assumed size, once for
+    each draw) gives an array of shares.
     """
+    if isinstance(rows, np.ndarray):
+        return np.array([cached_share(float(one), columns, spread) for one in rows])
     if rows >= columns:
         return 1.0
     normal = NormalDist()

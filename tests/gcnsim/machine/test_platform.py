@@ -38,6 +38,8 @@ def test_a_cache_of_all_columns_holds_all_and_of_equal_columns_its_share() -> No
     assert cached_share(25.0, 100.0, 0.0) == pytest.approx(0.25)
     assert cached_share(25.0, 100.0, 1.0) > 0.5
     assert cached_share(1.0, 1e9, 1.0) < 1e-5
+    sizes = np.array([25.0, 100.0])
+    assert cached_share(sizes, 100.0, 1.0).tolist() == [cached_share(25.0, 100.0, 1.0), 1.0], "an assumed size, drawn"
 
 
 def test_a_sparse_sum_reads_from_memory_the_rows_that_the_cache_does_not_hold(

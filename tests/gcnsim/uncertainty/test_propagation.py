@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from gcnsim.boundary import AccessCounts
+from gcnsim.hardware import device as catalogued
+from gcnsim.hardware import devices
 from gcnsim.ids import FloatArray
 from gcnsim.machine import resolve_machine
 from gcnsim.planning import StudyCache
@@ -46,6 +48,7 @@ MACHINES: dict[str, dict[str, object]] = {
     "nvlink": {"gpus": 4, "gpus_per_server": 2, "bandwidth": "10Gbps", "nvlink": "300GB/s", "device": "v100-32"},
     "a switch": {"gpus": 4, "gpus_per_server": 4, "pcie_sharing": "switch", "gpus_per_switch": 2},
     "unequal": {"gpus": 4, "gpus_per_server": 2, "bandwidth": "10Gbps", "devices": "t4,a100-40"},
+    "assumed cache": {"gpus": 2, "gpus_per_server": 1, "bandwidth": "10Gbps", "device": "gh200"},
 }
 
 
@@ -89,7 +92,7 @@ def repartitioned(asked: Scenario, counts: AccessCounts) -> list[AccessCounts]:
 
 
 FAST = {("full-graph", "two servers"), ("pipegcn", "a switch"), ("bns-gcn", "nvlink"), ("psc-gcn", "unequal")}
-FAST |= {("full-graph", "direct")}
+FAST |= {("full-graph", "direct"), ("full-graph", "assumed cache")}
 
 PAIRS = [
     pytest.param(method, machine, marks=() if (method, machine) in FAST else pytest.mark.slow)
@@ -108,6 +111,14 @@ def test_all_draws_at_once_are_what_each_alone_is(method: str, machine: str) -> 
     assert found.alone.keys() == ends.keys()
     for name, pair in ends.items():
         assert found.alone[name] == pytest.approx(pair, rel=exactly), name
+
+
+@pytest.mark.parametrize("device", [name for name in devices() if catalogued(name).kind == "gpu"])
+def test_every_device_has_a_range_around_its_time(device: str) -> None:
+    asked = scenario(METHODS["full-graph"], {"gpus": 2, "gpus_per_server": 1, "bandwidth": "10Gbps", "device": device})
+    joint = factors(asked, open_source(asked), SEED).joint
+    assert np.isfinite(joint).all()
+    assert joint.min() < 1.0 < joint.max()
 
 
 def test_ends_of_other_partitions_need_no_schedule_for_each_figure(monkeypatch: pytest.MonkeyPatch) -> None:
