@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from gcnsim.errors import plural
 from gcnsim.machine import resolve_machine
 from gcnsim.scenario import Scenario
 from gcnsim.simulation.limit import SLIGHT, Limit
@@ -64,8 +65,7 @@ def why_cores_do_not_matter(scenario: Scenario) -> str | None:
     if used is None or used[0] > used[1]:
         return None
     threads = _threads(scenario)
-    draw = "one thread each draws" if threads == 1 else f"{threads} threads each draw"
-    return f"the samplers of a server use {used[0]} of its {used[1]} cores: {draw} a worker's graph"
+    return f"sampling uses {used[0]} of a server's {used[1]} cores ({plural(threads, 'thread')} per worker)"
 
 
 def sampler_decides(limit: Limit, scenario: Scenario) -> str | None:

@@ -25,7 +25,7 @@ from gcnsim.methods import COMPARED
 @click.option("--hours-per-day", type=float, help="Hours that --budget pays for on each day.  [default: 24]")
 @click.option("--max-cost", metavar="AMOUNT", help="The training costs at most this, e.g. 100USD.")
 @named("dataset", "Built-in dataset (list: gcnsim catalog list datasets).  [default: reddit]")
-@click.option("--graph", type=click.Path(), help="Real graph file instead.")
+@click.option("--graph", type=click.Path(), help="Your own graph file instead.")
 @size_options
 @option("host", _text, "a host", "Instances of the catalogue, or files (list).  [default: all that have a price]")
 @option("gpus", _whole, "a whole number", "GPUs (list).  [default: 1 up to four instances, at most 32]")

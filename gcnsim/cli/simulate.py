@@ -22,7 +22,7 @@ from gcnsim.errors import ScenarioError
 @click.option(
     "--implementation",
     shell_complete=complete,
-    help="lean, or released: with the costs of the papers' own code.  [default: the scenario's]",
+    help="lean: ideal code; released: with the overheads of the papers' code.  [default: the scenario's]",
 )
 @click.option(
     "--transport",

@@ -160,7 +160,7 @@ def size_options(command: Callable[..., None]) -> Callable[..., None]:
     known = (
         click.option("--nodes", metavar="COUNT", help="A graph by its sizes: so many nodes, 3M or 2500000."),
         click.option("--edges", metavar="COUNT", help="Its undirected edges, each counted once, e.g. 117M."),
-        click.option("--features", type=int, help="Width of the input.  [default: the data's, else 128]"),
+        click.option("--features", type=int, help="Input features per node.  [default: the data's, else 128]"),
         click.option("--classes", type=int, help="Width of the output.  [default: the data's, else 16]"),
         click.option(
             "--train", metavar="SHARE", help="Nodes that train, for mini-batches.  [default: the data's, else 65%]"
@@ -180,9 +180,9 @@ def sizes_of(question: dict[str, Any]) -> dict[str, Any]:
 @click.command("what-if", cls=WithFaults)
 @click.argument("scenario", required=False, type=click.Path())
 @click.option(
-    "--dataset", shell_complete=complete, help="Published dataset, by its partition statistics.  [default: reddit]"
+    "--dataset", shell_complete=complete, help="Built-in dataset (gcnsim catalog list datasets).  [default: reddit]"
 )
-@click.option("--graph", type=click.Path(), help="Real graph file instead: partitioned, sampled and replayed.")
+@click.option("--graph", type=click.Path(), help="Your own graph file instead: partitioned, sampled and replayed.")
 @click.option("--ids", type=click.Choice(IDS), help=f"{HELP}  [default: {IDS[0]}]")
 @size_options
 @option("gpus", _whole, "a whole number", "GPUs, one worker each (list).  [default: 6]")
@@ -197,14 +197,16 @@ def sizes_of(question: dict[str, Any]) -> dict[str, Any]:
     "NIC of a server: 15Gbps, 10GbE, a link (list).  [default: the host's, else 15Gbps]",
 )
 @option("method", _text, "a method", f"all, or methods of the catalogue (list).  [default: {','.join(COMPARED)}]")
-@option("allow", _text, "a method", "May be recommended (list).  [default: the methods named, else those compared]")
+@option(
+    "allow", _text, "a method", "Methods that may be recommended (list).  [default: those named, else those compared]"
+)
 @rule_options
 @option("tau", _whole, "a whole number of iterations", "Staleness in iterations (list).  [default: 2]")
 @option("epsilon", _text, "a share (0.1 or 10%)", "Sampling rate (list).  [default: 0.1]")
 @option("cache", _text, "a share (30% or 0.3) or bytes (2GiB)", "Layer-0 feature cache per GPU (list).  [default: 0%]")
 @option("rate", _text, "a share (0.1 or 10%)", "Share of boundary nodes drawn, bns-gcn (list).  [default: 0.1]")
 @named("cache-policy", "inclusion, degree or random.  [default: inclusion]")
-@click.option("--norms", type=click.Path(), help="Node norms of a training run, for the vr sampler.")
+@click.option("--norms", type=click.Path(), help="Node norms from a training run; variance-reduced sampling uses them.")
 @named("model", "gcn or graphsage.  [default: the dataset's, else gcn]")
 @click.option("--layers", type=int, help="Graph convolutions.  [default: the dataset's, else 4]")
 @click.option("--hidden", type=int, help="Hidden width.  [default: the dataset's, else 256]")
@@ -235,7 +237,7 @@ def sizes_of(question: dict[str, Any]) -> dict[str, Any]:
 )
 @named("fidelity", "exact, or coarse sharing of links.  [default: auto, coarse from 192 GPUs]")
 @click.option("--max-wait", metavar="TIME", help="Limit computing time, e.g. 30s; the answer gets coarser.")
-@named("implementation", "lean, or released: with the costs of the papers' own code.  [default: lean]")
+@named("implementation", "lean: ideal code; released: with the overheads of the papers' code.  [default: lean]")
 @named("transport", "Rows between GPUs: direct (NCCL), or staged through the host (gloo).  [default: direct, assumed]")
 @click.option("--inject", multiple=True, metavar="KIND:...", help="Fault, e.g. pause:worker=0,seconds=2s (repeatable).")
 @click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Override a scenario field (repeatable).")

@@ -86,7 +86,7 @@ def found(job: Job, theme: str, said: Callable[[str], str] = str) -> html.Div:
     shown: list[Any] = [html.H2(texts["heading"])] if texts["heading"] else []
     names = sorted(each.name for each in job.folder.iterdir() if each.name not in (TEXTS, FIGURES))
     links = [html.A(name, href=f"/made/{job.key}/{name}", download=name) for name in names]
-    shown.append(html.P(["Files to take home: ", *links], className="files"))
+    shown.append(html.P(["Download: ", *links], className="files"))
     for title, lines in texts.get("lists", []):
         if lines:
             shown += [html.H3(title), html.Ul([html.Li(line) for line in lines])]

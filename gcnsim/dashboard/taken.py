@@ -191,7 +191,7 @@ def validate(options: Options, folder: Path, say: Say) -> Told:
 FRONT: Final = (
     ("recommended", "recommended", False),
     ("on the front", "compute", False),
-    ("cannot be told apart from it", "other", False),
+    ("no clear difference from it", "other", False),
 )
 TORNADO: Final = (("knob", "compute", False), ("assumption", "assumption", False))
 JUDGED: Final = (("within its interval", "compute", False), ("outside its interval", "exposed", False))

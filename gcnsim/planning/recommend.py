@@ -24,7 +24,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from gcnsim.errors import ScenarioError, plural
-from gcnsim.ids import Seconds
+from gcnsim.ids import BoolArray, Seconds
 from gcnsim.methods import COMPARED, Method, create_method, method_type
 from gcnsim.planning.candidate import Candidate
 from gcnsim.planning.study_cache import StudyCache, canonical
@@ -111,8 +111,7 @@ class Rule:
     def text(self) -> str:
         """The rule as a sentence."""
         methods = ", ".join(self.methods)
-        why = "as asked" if self.named else "the methods compared by default"
-        return f"only {methods} may be recommended ({why}), with {self.limits}"
+        return f"{methods}, with {self.limits} (change: --allow, --min-sampling-rate, --max-staleness)"
 
 
 def rate_of(method: Method) -> float:
@@ -223,14 +222,19 @@ def _by_promise(settings: Sequence[Scenario], known: Mapping[Scenario, Seconds])
 class Choice:
     """The setting chosen on one machine.
 
-    pool: what it was chosen from, the settings that fit where any does. share: of the joint draws of the assumptions in
-    which it is the fastest of them, or within NEAR of the fastest. why: in words.
+    pool: what it was chosen from, the settings that fit where any does. wins: bool[draws], the joint draws of the
+    assumptions in which it is the fastest of them, or within NEAR of the fastest. why: in words.
     """
 
     estimate: Candidate
     pool: tuple[Candidate, ...]
-    share: float
+    wins: BoolArray
     why: str
+
+    @property
+    def share(self) -> float:
+        """The share of the draws that it wins."""
+        return float(self.wins.mean())
 
 
 def choose(pool: Sequence[Candidate], asked: Sequence[Scenario], rule: Rule) -> Choice:
@@ -243,12 +247,12 @@ def choose(pool: Sequence[Candidate], asked: Sequence[Scenario], rule: Rule) -> 
     possible = held or list(pool)
     fastest = min(possible, key=lambda each: each.epoch_s)
     chosen = mildest(possible, set(asked), lambda each: each.scenario, lambda each: each.epoch_s)
-    share = float(np.all([chosen.epochs_over(each) <= 1 + NEAR for each in possible], axis=0).mean())
+    wins = np.all([chosen.epochs_over(each) <= 1 + NEAR for each in possible], axis=0)
     fit = "" if len(possible) == len(pool) else " that fit"
     why = _why(chosen, fastest, f"{plural(len(possible), 'simulated setting')}{fit}", rule)
     if not held:
         why = f"none of {plural(len(pool), 'simulated setting')} fits the GPUs' memory; {why}"
-    return Choice(chosen, tuple(possible), share, why)
+    return Choice(chosen, tuple(possible), wins, why)
 
 
 def mildest(
@@ -269,8 +273,8 @@ def _why(chosen: Candidate, fastest: Candidate, many: str, rule: Rule) -> str:
     other = setting_text(fastest.scenario.method)
     milder = _milder(chosen.scenario.method, fastest.scenario.method)
     lost = chosen.epoch_s / fastest.epoch_s - 1
-    near = "as fast as" if lost <= SAME else f"within {100 * lost:.1f} % of"
-    return f"{near} {other}, the fastest of {many}, {milder}"
+    near = "as fast as" if lost <= SAME else f"{100 * lost:.1f} % slower than"
+    return f"{near} {other}, the fastest of {many}, but {milder}"
 
 
 def _milder(method: Method, other: Method) -> str:
@@ -278,5 +282,5 @@ def _milder(method: Method, other: Method) -> str:
     if rate_of(method) > rate_of(other):
         return "with less sampling"
     if method.tau < other.tau:
-        return "with fresher values"
+        return "with less stale values"
     return "with a smaller cache"

@@ -40,7 +40,7 @@ COPY_LINKS: Final = ("pcie3-x16", "pcie4-x16", "pcie5-x16")
 FASTER: Final = 1.2
 """Memory bandwidth of the next device over that of this one, at least."""
 
-EVEN: Final = "even parts"
+EVEN: Final = "perfectly even"
 
 SLIGHT: Final = 0.05
 """What can be told apart neither at the stated values nor by so much in the draws has no effect."""
@@ -106,7 +106,7 @@ def next_steps(
         low, high = min(low, gain), max(high, gain)
         if abs(gain) < PRECISION and max(-low, high) < SLIGHT:
             ends = f"{_saved(low)} to {_saved(high)}"
-            idle.append(NoEffect(move.knob, f"{move.start} -> {move.end} cannot be told apart ({ends})"))
+            idle.append(NoEffect(move.knob, f"{move.start} -> {move.end} makes no clear difference ({ends})"))
             continue
         below = rule.too_approximate(move.scenario) is not None
         epoch_s = None if epochs == 1 else seconds * result.per_epoch
@@ -189,7 +189,7 @@ def _moves(scenario: Scenario, rule: Rule) -> Iterator[Move]:
     yield from _of_network(scenario, scenario.cluster)
     yield from _of_servers(scenario, scenario.cluster)
     if scenario.cluster.gpus > 1 and scenario.workload.trace is None:
-        yield Move("partition", "as cut", EVEN, scenario, even=True)
+        yield Move("partition", "as it is", EVEN, scenario, even=True)
 
 
 def _as_asked(method: Method, rule: Rule) -> list[Method]:

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from gcnsim.ids import BoolArray
 from gcnsim.planning.candidate import Candidate, Estimate
 from gcnsim.planning.certainty import Difference
 from gcnsim.planning.recommend import NEAR, Choice
@@ -30,7 +31,7 @@ def network_text(found: Sequence[Candidate]) -> str:
             way = "less" if gain > 0 else "more"
             told.append(f"{high} instead of {low} takes {100 * abs(gain):.0f} % {way} time ({times})")
         else:
-            less = "changes less than 1 %" if apart is None else "brings nothing that can be told apart"
+            less = "changes less than 1 %" if apart is None else "makes no clear difference"
             told.append(f"{high} instead of {low} {less} ({times})")
     settings = {setting_text(each.scenario.method) for each in found}
     own = next(iter(settings)) if len(settings) == 1 else "the best setting of each"
@@ -68,10 +69,9 @@ def confidence_text(choice: Choice, rivals: Sequence[Candidate] = ()) -> str:
     if not choice.estimate.ranged:
         return f"not known: {NO_RANGE}; {MEASURE_CORES}"
     text = (
-        f"the fastest of {len(choice.pool)} settings, or within 3 % of it, in {100 * choice.share:.0f} % of what the "
-        "assumptions allow"
+        f"{_in_draws(choice.wins)} of the assumptions, the fastest of {len(choice.pool)} settings or within 3 % of it"
         if len(choice.pool) > 1
-        else "no other setting that may be recommended was simulated"
+        else "no other allowed setting was simulated"
     )
     unknown = "" if all(each.ranged for each in rivals) else f"; against {NO_RANGE} it is not known"
     rivals = [each for each in rivals if each.ranged]
@@ -79,5 +79,13 @@ def confidence_text(choice: Choice, rivals: Sequence[Candidate] = ()) -> str:
         return text + unknown
     faster = np.all([choice.estimate.epochs_over(each) <= 1 + NEAR for each in rivals], axis=0)
     others = "the other machine's best" if len(rivals) == 1 else "the best of every other machine"
-    against = f"as fast as {others}, or within 3 % of it, in {100 * float(faster.mean()):.0f} %"
-    return f"on its machine {text}; {against}{unknown}"
+    return f"{text}; {_in_draws(faster)} as fast as {others} or within 3 % of it{unknown}"
+
+
+def _in_draws(wins: BoolArray) -> str:
+    """How often it holds.
+
+    >>> _in_draws(np.array([True, True, True, False]))
+    '75 %: in 3 of 4 draws'
+    """
+    return f"{100 * float(wins.mean()):.0f} %: in {int(wins.sum())} of {wins.size} draws"

@@ -33,7 +33,7 @@ def render_recommended(advice: Advice, width: int | None = None) -> str:
     lines += ["", *_front(advice)]
     lines += ["", *moved] if (moved := _tornado(advice)) else []
     if advice.other_rules:
-        lines += ["", "By another rule of what may be recommended (same machine)", *_other_rules(advice)]
+        lines += ["", "With other limits (same machine)", *_other_rules(advice)]
     if advice.provenance.warnings:
         lines += ["", "Warnings", *(line for each in advice.provenance.warnings for line in _wrapped(each, width))]
     return "\n".join(lines) + "\n"
@@ -75,7 +75,7 @@ def reasons(advice: Advice) -> list[tuple[str, str]]:
         told.append(("runner-up", f"{second.point.name}: {second.why}"))
     # Where nothing meets the goal the verdict names the machines.
     machines = "" if missed is not None else f"; on {advice.search.space}"
-    told += [("considered", f"{advice.search.text}{machines}"), ("rule", f"{advice.rule.text}; {TIES}")]
+    told += [("considered", f"{advice.search.text}{machines}"), ("allowed", f"{advice.rule.text}; {TIES}")]
     if not all(each.same for each in advice.confirmed):
         told.append(("checked", advice.confirmation))
     if advice.choice.row.price is not None:
@@ -107,7 +107,7 @@ def _front(advice: Advice) -> list[str]:
     times, _ = _thousand(advice)
     rows = [_point(each, times, each.name == advice.choice.name, _uncertain(advice)) for each in shown]
     rest = [f"  ({more} more: --csv, --json)"] if more > 0 else []
-    title = f"Time against cost of {advice.compared} (= cannot be told apart from what beats it)"
+    title = f"Time against cost of {advice.compared} (= no clear difference from a better one)"
     sides = [True, True, True, False, True, False, True, False, True]
     return [title, *aligned(rows, _heads(advice), left=sides, gap=1), *rest]
 

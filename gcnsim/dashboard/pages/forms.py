@@ -155,7 +155,7 @@ FORMS: Final = (
         "Sweep",
         "The points of a sweep, the first by a column, and what a filter leaves of them"
         " (cluster.bandwidth >= 10Gbps; method.tau <= 1).",
-        "Files to take home",
+        "Download",
         "sweep",
         (
             Field("folder", "Folder of gcnsim sweep below --files"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from gcnsim.errors import ScenarioError, nearest
@@ -64,10 +64,10 @@ MEANINGS: dict[str, Meaning] = {
         "speed\nup",
     ),
     "shares": Meaning(
-        "compute|\nexposed %",
+        "compute|\nwaiting %",
         "Per cent of the iteration in which the slowest worker's GPU computes, and in which it waits for communication "
         "that nothing hides; the rest is sampling, optimizer and other.",
-        "comp|\nexp %",
+        "comp|\nwait %",
     ),
     "limited_by": Meaning("limited by", "The resource without which the iteration would be shortest."),
     "memory_bytes": Meaning(
@@ -91,7 +91,7 @@ MEANINGS: dict[str, Meaning] = {
     "vs_recommended": Meaning(
         "against\nrecommended",
         "How much longer (+) or shorter (-) than the recommended setting, 90 % of the paired difference; `=` where "
-        "the two cannot be told apart.",
+        "there is no clear difference.",
     ),
     "compute_s": Meaning("compute\n{unit}", "Time the GPU spends on aggregation, layer updates and loss, both ways."),
     "exposed_comm_s": Meaning(
@@ -242,10 +242,17 @@ def columns_of(
     units = dict.fromkeys(MEANINGS, time.unit) | {key: scale.unit for key, scale in scales.items()}
     units |= dict.fromkeys(COSTS, next((row.currency for row in rows if row.currency), "USD"))
     shared = set() if keys else set(shared_knobs(rows))
-    return [
+    columns = [
         Column(key, _head(key, brief).format(unit=units[key]), _column(rows, key, time, scales, gap, shared))
         for key in names
     ]
+    return [_brief_limits(column) if brief and column.key == "limited_by" else column for column in columns]
+
+
+def _brief_limits(column: Column) -> Column:
+    """The limits in fewer words: `GPU compute, worker 4`; `GPU compute` where it is that of all workers."""
+    short = [cell.removesuffix(" of all workers").replace(" of worker", ", worker") for cell in column.cells]
+    return replace(column, cells=tuple(short))
 
 
 def _without_ranges(rows: Sequence[Row]) -> bool:

@@ -25,7 +25,7 @@ PRECISION = 0.01
 """Changes smaller than this share are below what a simulation of a few iterations can tell."""
 MOST_EXCLUDED = 4
 """Excluded settings that are named; more are counted."""
-APART = "cannot be told apart"
+APART = "no clear difference"
 
 
 class StepText(NamedTuple):
@@ -98,10 +98,10 @@ def verdict_of(answer: WhatIf) -> str:
 def reasons_of(answer: WhatIf) -> list[tuple[str, str]]:
     """What the verdict rests on: why, how sure, what limits it, which settings could be recommended at all."""
     best = answer.recommendation
-    told = [("why", best.why), ("how sure", best.confidence.text)]
+    told = [("why", best.why), ("confidence", best.confidence.text)]
     told += [("limited by", limit_text(best.row)), ("so", best.note or "")]
     told += [("straggler", straggler_of(answer)), ("faults", fault_free_of(answer))]
-    told += [("cost", cost_of(answer)), ("rule", best.rule.text)]
+    told += [("cost", cost_of(answer)), ("allowed", best.rule.text)]
     out = [f"{each.what}: {each.why}" for each in best.excluded[:MOST_EXCLUDED]]
     if len(best.excluded) > MOST_EXCLUDED:
         out.append(f"{len(best.excluded) - MOST_EXCLUDED} more (--json names them)")

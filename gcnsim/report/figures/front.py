@@ -81,7 +81,7 @@ def front_figure(data: Front, theme: Theme = LIGHT) -> Figure:
     kinds = (
         ("on the front", [each for each in steps if not each.chosen], theme.compute, "circle"),
         (
-            "cannot be told apart from it",
+            "no clear difference from it",
             [each for each in data.options if not (each.on_front or each.chosen)],
             theme.other,
             "diamond",

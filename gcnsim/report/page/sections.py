@@ -164,7 +164,7 @@ def write_advice(path: str | Path, advice: Advice) -> None:
     left = f" {data.unpriced} without a price are left out." if data.unpriced else ""
     caption = (
         "Time against cost of the options that nothing beats, with their 90 % intervals; the star is the recommended"
-        f" one, diamonds cannot be told apart from what beats them.{left}"
+        f" one, diamonds show no clear difference from a better one.{left}"
     )
     parts.append(Section("Time against cost", front_figure(data) if data.options else None, caption, (), sheet))
     if tornado.swings:

@@ -37,7 +37,7 @@ def test_where_the_sampler_decides_more_threads_or_the_gpu_help_and_cores_do_not
     text = sampler_decides(now.limit, asked)
     assert text is not None
     assert text.startswith("at the stated values the host's CPU sampler decides")
-    assert "use 2 of its 16 cores" in text
+    assert "sampling uses 2 of a server's 16 cores" in text
     assert iteration_s(more_cores(asked)) == now.metrics.iteration_s
     assert iteration_s(more_sampler_threads(asked)) < 0.3 * now.metrics.iteration_s
     on_gpu = study(gpu_sampler(asked))
@@ -125,9 +125,12 @@ def test_a_method_without_this_sampler_refuses_it() -> None:
 
 @pytest.mark.parametrize(
     ("threads", "words"),
-    [(1, "use 2 of its 16 cores: one thread each draws"), (4, "use 8 of its 16 cores: 4 threads each draw")],
+    [
+        (1, "uses 2 of a server's 16 cores (1 thread per worker)"),
+        (4, "uses 8 of a server's 16 cores (4 threads per worker)"),
+    ],
 )
 def test_the_threads_that_draw_are_counted(threads: int, words: str) -> None:
     text = why_cores_do_not_matter(scenario(sampler_threads=threads))
     assert text is not None
-    assert text.endswith(f"{words} a worker's graph")
+    assert text.endswith(words)

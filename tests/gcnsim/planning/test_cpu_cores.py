@@ -49,7 +49,7 @@ def test_the_text_has_no_range_and_says_so(answer: gcnsim.Answer) -> None:
     assert not RANGE.search(text)
     assert "cannot be told apart" not in text
     assert f"(no 90 % range: {NO_RANGE})" in text
-    assert f"how sure not known: {NO_RANGE}; {MEASURE_CORES}" in text
+    assert f"confidence not known: {NO_RANGE}; {MEASURE_CORES}" in text
     assert not RANGE.search(repr(answer))
 
 

@@ -25,21 +25,22 @@ class Drawn:
 
 def choice(times: list[float], pool: int) -> Choice:
     own = Drawn(np.array(times))
-    return Choice(own, (own,) * pool, 0.94, "why")  # type: ignore[arg-type]
+    wins = np.array([True, True, True, False])
+    return Choice(own, (own,) * pool, wins, "why")  # type: ignore[arg-type]
 
 
 def test_of_one_machine_its_settings_are_compared() -> None:
     assert confidence_text(choice([1.0], 5)) == (
-        "the fastest of 5 settings, or within 3 % of it, in 94 % of what the assumptions allow"
+        "75 %: in 3 of 4 draws of the assumptions, the fastest of 5 settings or within 3 % of it"
     )
-    assert confidence_text(choice([1.0], 1)) == "no other setting that may be recommended was simulated"
+    assert confidence_text(choice([1.0], 1)) == "no other allowed setting was simulated"
 
 
 def test_of_several_machines_they_are_compared_under_the_same_draws() -> None:
     own, slow, even = (choice(times, 1) for times in ([1.0, 2.0, 3.0, 4.0], [2.0, 3.0, 4.0, 3.0], [1.0, 1.0, 4.0, 5.0]))
     text = confidence_text(own, [slow.estimate])
-    assert text.startswith("on its machine no other setting")
-    assert text.endswith("; as fast as the other machine's best, or within 3 % of it, in 75 %")
+    assert text.startswith("no other allowed setting")
+    assert text.endswith("; 75 %: in 3 of 4 draws as fast as the other machine's best or within 3 % of it")
     assert confidence_text(own, [slow.estimate, even.estimate]).endswith(
-        "the best of every other machine, or within 3 % of it, in 50 %"
+        "50 %: in 2 of 4 draws as fast as the best of every other machine or within 3 % of it"
     )

@@ -39,7 +39,7 @@ def test_a_rare_long_text_is_cut_before_a_column_goes(answered: dict[str, Any]) 
     layout = _layout(answered, 105)
     assert layout.left_out == ()
     cells = {column.key: column.cells for column in layout.columns}
-    assert "drawing and loading of w.." in cells["limited_by"]
+    assert "drawing and loading, wor.." in cells["limited_by"]
     assert "sample boundary-edges,.." in cells["knobs"][3]
 
 

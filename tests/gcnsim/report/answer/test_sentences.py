@@ -12,7 +12,7 @@ from tests.gcnsim.results.made import answer_of
 def test_steps_say_what_the_change_brings(payload: dict[str, Any]) -> None:
     steps = sentences.steps_of(answer_of(payload))
     assert [step.change for step in steps] == [
-        "cannot be told apart (1.0 % longer to 2.0 % shorter)",
+        "no clear difference (1.0 % longer to 2.0 % shorter)",
         "11 % shorter (8.0 to 16 %)",
         "7.5 % longer (5.0 to 10 %)",
     ]
@@ -24,9 +24,9 @@ def test_steps_say_what_the_change_brings(payload: dict[str, Any]) -> None:
 
 def test_what_is_not_told_apart_says_what_it_may_bring(answered: dict[str, Any]) -> None:
     step = replace(answer_of(answered).next_steps[0], gain=0.23, gain_low=0.0, gain_high=0.384)
-    assert sentences.change_of(step) == "cannot be told apart (the same to 38 % shorter)"
-    assert sentences.change_of(replace(step, gain_low=-0.02)) == "cannot be told apart (2.0 % longer to 38 % shorter)"
-    assert sentences.change_of(replace(step, gain_low=-0.002, gain_high=0.009)) == "cannot be told apart"
+    assert sentences.change_of(step) == "no clear difference (the same to 38 % shorter)"
+    assert sentences.change_of(replace(step, gain_low=-0.02)) == "no clear difference (2.0 % longer to 38 % shorter)"
+    assert sentences.change_of(replace(step, gain_low=-0.002, gain_high=0.009)) == "no clear difference"
 
 
 def test_the_label_is_that_of_the_certainty(answered: dict[str, Any]) -> None:

@@ -91,15 +91,15 @@ def test_everything_that_was_answered_is_printed(answered: dict[str, Any]) -> No
     text = " ".join(render_table(answer_of(answered), 200, color=False).split())
     said = (
         answered["recommendation"]["verdict"],
-        "how sure fastest in 94 % of what the assumptions allow",
+        "confidence 94 %: in 60 of 64 draws",
         "limited by GPU compute of worker 4: 22 % shorter without it, 90 % without all of its kind",
         "so a faster network changes nothing",
         "worker 4 has 149,552 boundary nodes (mean 91,725); an even partition: 200 ms",
-        "rule methods that were asked for",
+        "allowed methods that were asked for",
         "bns-gcn, rate 0.04: below the least rate 0.1",
         "2 more (--json names them)",
         "cheapest psc-gcn, tau 1, eps 0.1, cache 30% on 4 x t4 at 15Gbps: 250 ms",
-        "bandwidth 15Gbps -> 30Gbps 418 ms, cannot be told apart",
+        "bandwidth 15Gbps -> 30Gbps 418 ms, no clear difference",
         "epsilon 0.1 -> 0.05 371 ms, 11 % shorter (8.0 to 16 %)",
         "tau 2 -> 1 450 ms, 7.5 % longer (5.0 to 10 %)",
         "No effect rate psc-gcn draws edges, not nodes",
