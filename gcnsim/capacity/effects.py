@@ -10,6 +10,7 @@ from gcnsim.capacity.goal import time_text
 from gcnsim.capacity.machines import instance_name
 from gcnsim.capacity.search import Option, Search, Setting, simulate
 from gcnsim.planning import StudyCache
+from gcnsim.planning.measure_first import how_to_measure, span_of
 from gcnsim.planning.recommend import rate_of
 from gcnsim.results import MEASURE_CORES, NO_RANGE, AssumptionEffect, KnobEffect
 from gcnsim.scenario import Scenario, setting_text
@@ -87,7 +88,8 @@ def decides_text(chosen: Option, knobs: Sequence[KnobEffect], assumptions: Seque
         low, high = sorted((one.iteration_s_low, one.iteration_s_high))
         work = chosen.work.compared
         ends = f"{one.name}: {time_text(low * work)} to {time_text(high * work)}"
-        spans.append((span_of(one), f"an assumption that nobody has measured ({ends}): calibrate first"))
+        how = how_to_measure(chosen.scenario, one.name)
+        spans.append((span_of(one), f"an assumption that nobody has measured ({ends}): {how}"))
     if knobs and time_text(knobs[0].seconds_low) != time_text(knobs[0].seconds_high):
         first = knobs[0]
         ends = f"{time_text(first.seconds_low)} to {time_text(first.seconds_high)}"
@@ -97,8 +99,3 @@ def decides_text(chosen: Option, knobs: Sequence[KnobEffect], assumptions: Seque
     spans.sort(key=lambda each: -each[0])
     more, *less = [text for _, text in spans]
     return f"the answer depends mostly on {more}{''.join(f'; less on {each}' for each in less)}"
-
-
-def span_of(effect: AssumptionEffect) -> float:
-    """How far an assumption moves the time, in logarithms."""
-    return abs(log(effect.iteration_s_high / effect.iteration_s_low))

@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import inf, isfinite
 
-from gcnsim.capacity.effects import span_of
 from gcnsim.capacity.goal import Goal, percent, time_text
 from gcnsim.capacity.points import name_of
 from gcnsim.capacity.search import Option, excess_of
 from gcnsim.errors import plural
 from gcnsim.hardware import PriceBook
 from gcnsim.planning import Rule, StudyCache, rent_of
+from gcnsim.planning.measure_first import how_to_measure, span_of
 from gcnsim.planning.steps import Move, pointless, possible_moves, useless
 from gcnsim.results import AssumptionEffect, Change, Missed, OtherRule
-from gcnsim.uncertainty import PARTITION, WORKLOAD
 
 
 def missed(
@@ -118,16 +117,10 @@ def _measured(closest: Option, goal: Goal, assumptions: Sequence[AssumptionEffec
     low, high = sorted((one.iteration_s_low, one.iteration_s_high))
     work = closest.work.compared
     ends = f"{time_text(low * work)} to {time_text(high * work)}"
-    return [f"{_how(one.name)} first: {one.name} alone decides whether the target is met ({ends})"]
+    how = how_to_measure(closest.scenario, one.name)
+    return [f"measuring {one.name}, which alone decides whether the target is met ({ends}): {how}"]
 
 
 def _excesses(closest: Option, goal: Goal, effect: AssumptionEffect) -> list[float]:
     ends = (effect.iteration_s_low, effect.iteration_s_high)
     return [float(goal.excess(seconds, closest.work)) for seconds in ends]
-
-
-def _how(name: str) -> str:
-    """How an assumption is put to the test."""
-    if name in (PARTITION, WORKLOAD):
-        return "partition your own graph (--graph)"
-    return "calibrate (gcnsim calibrate)"

@@ -9,6 +9,7 @@ import numpy as np
 from gcnsim.machine import resolve_machine
 from gcnsim.planning.assumptions import figure_words
 from gcnsim.planning.candidate import Candidate, central
+from gcnsim.planning.measure_first import measure_first
 from gcnsim.planning.other_paths import seconds_on
 from gcnsim.planning.study_cache import StudyCache, canonical
 from gcnsim.results import NO_RANGE, AssumptionEffect, Certainty
@@ -74,7 +75,9 @@ def certainty(studies: StudyCache, chosen: Candidate) -> Certainty:
     method = METHOD + (SIMULATED.format(settings=" and of ".join(simulated)) if simulated else "") + ESTIMATED
     if not chosen.ranged:
         method = ALONE
-    return Certainty(label == LABELS[2], label, DRAWS, simulated, method, tuple(tornado(studies, chosen)))
+    effects = tuple(tornado(studies, chosen))
+    first = measure_first(chosen.scenario, effects) if chosen.ranged else ""
+    return Certainty(label == LABELS[2], label, DRAWS, simulated, method, effects, first or None)
 
 
 def _machine(scenario: Scenario) -> str:

@@ -218,10 +218,10 @@ def _pairs(pairs: Sequence[tuple[str, str]], width: int) -> list[str]:
     room = max(len(name) for name, _ in pairs) + 2
     lines = []
     for name, text in pairs:
-        first, *more = textwrap.wrap(plain(text), max(20, width - room - 2)) or [""]
+        first, *more = textwrap.wrap(plain(text), max(20, width - room - 2), break_on_hyphens=False) or [""]
         lines += [f"  {name:<{room}}{first}", *(f"  {'':<{room}}{line}" for line in more)]
     return lines
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    return textwrap.wrap(plain(text), width - 2, initial_indent="  ", subsequent_indent="  ")
+    return textwrap.wrap(plain(text), width - 2, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)

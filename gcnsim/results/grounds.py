@@ -120,7 +120,7 @@ class AssumptionEffect:
 class Certainty:
     """How sure an answer is. draws: of the assumptions, jointly; simulated: the settings of which they were simulated,
     the recommended one first, none where they are estimated of all; method: what is done with them; assumptions: those
-    that matter most first.
+    that matter most first; measure_first: the figure to measure first, and how.
     """
 
     calibrated: bool
@@ -129,3 +129,4 @@ class Certainty:
     simulated: tuple[str, ...]
     method: str
     assumptions: tuple[AssumptionEffect, ...]
+    measure_first: str | None = field(default=None, metadata=ONLY_IF_SAID)

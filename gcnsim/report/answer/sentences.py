@@ -102,6 +102,7 @@ def reasons_of(answer: WhatIf) -> list[tuple[str, str]]:
     told += [("limited by", limit_text(best.row)), ("so", best.note or "")]
     told += [("straggler", straggler_of(answer)), ("faults", fault_free_of(answer))]
     told += [("cost", cost_of(answer)), ("allowed", best.rule.text)]
+    told += [("measure first", answer.certainty.measure_first or "")]
     out = [f"{each.what}: {each.why}" for each in best.excluded[:MOST_EXCLUDED]]
     if len(best.excluded) > MOST_EXCLUDED:
         out.append(f"{len(best.excluded) - MOST_EXCLUDED} more (--json names them)")

@@ -123,7 +123,7 @@ def test_where_nothing_meets_a_target_it_says_what_would_raise_the_chance(
     enough = [each for each in changes if each["meets"]]
     assert enough
     assert all(f"{each['knob']} {each['start']} -> {each['end']}" in told["missed"]["raised"] for each in enough)
-    assert "calibrate (gcnsim calibrate) first: a10g.spmm_efficiency alone decides" in told["missed"]["raised"]
+    assert "measuring a10g.spmm_efficiency, which alone decides" in told["missed"]["raised"]
 
 
 def test_a_target_far_below_all_has_no_chance(capsys: pytest.CaptureFixture[str]) -> None:
