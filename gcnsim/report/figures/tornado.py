@@ -159,7 +159,7 @@ def tornado_lines(tornado: Tornado, width: int) -> list[str]:
     room = max(NARROWEST, width - max(map(len, _lines(columns))) - 2)
     lines = _lines(columns | {"time": [_bar(each, tornado.center_s, ends, room) for each in swings]})
     still = f"less than 0.1 % each: {', '.join(tornado.still)}"
-    return lines + (wrap(still, width - 2) if tornado.still else [])
+    return lines + (wrap(still, width - 2, break_on_hyphens=False) if tornado.still else [])
 
 
 def _lines(columns: Mapping[str, Sequence[str]]) -> list[str]:
