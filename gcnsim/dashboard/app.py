@@ -126,6 +126,7 @@ def _moves(app: Dash, behind: Behind) -> None:
     """What changes on the What-if page when somebody moves something."""
     fields = (*what_if.SLIDERS, "dataset", "device", "methods", "beside", "graph", "figure")
     told = [Output("picture", "figure"), Output("rows", "children"), Output("headline", "children")]
+    told += [Output("machine", "children")]
     told += [Output("command", "children"), Output("query", "data"), Output("alert", "children")]
     told += [Output("caption", "children"), Output("legend", "children"), Output("picture", "style")]
     told += [*(Output(f"{name}-shown", "children") for name in what_if.SLIDERS)]
@@ -143,13 +144,14 @@ def _moves(app: Dash, behind: Behind) -> None:
             raise PreventUpdate from None
         except GcnsimError as error:
             wrong = parts.alert(behind.files.shown(str(error)))
-            return [no_update] * 5 + [wrong] + [no_update] * (len(told) - 6)
+            return [no_update] * 6 + [wrong] + [no_update] * (len(told) - 7)
         rows = sorted(rows, key=lambda row: row.epoch_s)
         figure, legend = what_if.picture(question, rows, along, "dark" if theme == "dark" else "light")
         return [
             figure,
             parts.table(rows, "Rows of the setting, the fastest first; the range is 90 % of the assumptions' draws"),
             what_if.headline(question, rows),
+            what_if.machine(rows),
             question.command(),
             question.address(),
             None,

@@ -107,18 +107,24 @@ def _what_if(options: Mapping[str, Any], folder: Path, say: Say) -> None:
     answer.to_html(folder / "answer.html", progress=say)
     answer.to_timeline(folder / "timeline.json")
     told = answer.told
-    steps = [f"{each.knob}: {each.before} to {each.after}: {each.iteration}, {each.change}" for each in _steps(told)]
-    texts = {
-        "heading": sentences.verdict_of(told),
-        "lists": [["Why", list(sentences.reasons_of(told))], ["The next step of each knob", steps]],
+    steps = [
+        f"{step.knob} {step.before} -> {step.after}: {step.iteration}, {step.change}"
+        for step in sentences.steps_of(told)
+    ]
+    sources = [(source.name, "; ".join(source.clauses)) for source in sentences.sources_of(told)]
+    lists = {
+        "Why": _pairs(sentences.reasons_of(told)),
+        "Next steps": steps,
+        "No effect": _pairs(sentences.no_effect_of(told)),
+        "Warnings": list(told.provenance.warnings),
+        "Provenance": _pairs(sources),
     }
-    _put(folder, TEXTS, texts)
+    _put(folder, TEXTS, {"heading": sentences.verdict_of(told), "lists": list(lists.items())})
 
 
-def _steps(told: Any) -> list[Any]:
-    from gcnsim.report.answer import sentences
-
-    return list(sentences.steps_of(told))
+def _pairs(pairs: Sequence[tuple[str, str]]) -> list[str]:
+    """Names with their texts, a line each."""
+    return [f"{name}: {text}" if name else text for name, text in pairs]
 
 
 def _of_page(kind: str) -> Callable[[Mapping[str, Any], Path, Say], None]:

@@ -13,12 +13,16 @@ from gcnsim.dashboard import parts
 from gcnsim.dashboard.answers import Answers, Turn
 from gcnsim.dashboard.files import Files
 from gcnsim.dashboard.state import FIGURES, STOPS, Question, moved, stops
+from gcnsim.errors import plural
+from gcnsim.hardware import device, devices
 from gcnsim.methods import has_knob, methods
+from gcnsim.report.answer.sentences import UNCALIBRATED
 from gcnsim.report.figures.breakdown import breakdown_drawing, rows_data
 from gcnsim.report.figures.curves import AXES, curve_data, curve_drawing, curve_of_rows, styled
 from gcnsim.report.palette import THEMES
 from gcnsim.results import Row
-from gcnsim.units import format_seconds
+from gcnsim.scenario import ClusterSpec
+from gcnsim.units import format_seconds, range_text
 
 LABELS: Final = {
     "bandwidth": "Bandwidth of a server's network card",
@@ -87,6 +91,7 @@ def layout(question: Question, datasets: Sequence[str], devices: Sequence[str], 
                         [
                             html.Div(id="alert", **parts.aria(live="polite")),
                             html.H1(id="headline"),
+                            html.P(id="machine", className="note"),
                             figures,
                             html.Div(id="legend"),
                             parts.graph("picture"),
@@ -99,7 +104,7 @@ def layout(question: Question, datasets: Sequence[str], devices: Sequence[str], 
             ),
             html.Section([html.H2("Results"), html.Div(id="rows")]),
             parts.command_line(),
-            parts.job_panel("The whole answer", "Why, the next step of each knob, and files to take home."),
+            parts.job_panel("The whole answer", "Why, the next step of each knob, and files to download."),
         ]
     )
 
@@ -166,9 +171,8 @@ def headline(question: Question, rows: Sequence[Row]) -> str:
     """The answer in a sentence."""
     asked = question.bandwidth * 1e9 / 8
     best = min((row for row in rows if isclose(row.bandwidth_bytes_per_s, asked)), key=_time)
-    said = (
-        f"{best.method} is the fastest at {question.bandwidth:g} Gbps: {format_seconds(best.iteration_s)} an iteration"
-    )
+    time = f"{format_seconds(best.iteration_s)}{range_text(best.iteration_s_low, best.iteration_s_high)} per iteration"
+    said = f"{best.method} is the fastest at {question.bandwidth:g} Gbps: {time}"
     if best.speedup_vs_full_graph is not None and best.speedup_vs_full_graph > 1.005:
         said += f", {best.speedup_vs_full_graph:.2g} times as fast as full-graph training"
     if question.beside is None or question.beside == question.bandwidth:
@@ -179,6 +183,16 @@ def headline(question: Question, rows: Sequence[Row]) -> str:
     return f"{said}. At {question.beside:g} Gbps {other.method} takes {format_seconds(other.iteration_s)}: " + (
         f"{gain:.3g} times as fast." if gain >= 1 else f"{1 / gain:.3g} times as long."
     )
+
+
+def machine(rows: Sequence[Row]) -> list[Any]:
+    """What the rows are of, and how far they are to be trusted: the page's questions name no calibration."""
+    row = rows[0]
+    title = device(row.device).title.removeprefix("NVIDIA ") if row.device in devices() else row.device
+    each = row.gpus_per_server or ClusterSpec().gpus_per_server
+    servers = plural(-(-row.gpus // each), "server") if isinstance(each, int) else "servers"
+    text = f"{row.dataset}, {row.gpus} x {title} in {servers}: computed from data sheets and assumptions"
+    return [html.Strong(UNCALIBRATED, className="badge"), text]
 
 
 def _time(row: Row) -> float:

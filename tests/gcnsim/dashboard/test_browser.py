@@ -33,7 +33,7 @@ def test_a_slider_moves_the_number_to_the_command_lines(looking: Looking) -> Non
     after = looking.headline(before)
     told = command_line(*looking.page.inner_text("#command").split()[2:])
     best = min(told["results"], key=lambda row: row["epoch_s"])
-    assert f"{1000 * best['iteration_s']:.0f} ms an iteration" in after
+    assert f"{1000 * best['iteration_s']:.0f} ms (" in after
     assert looking.page.evaluate("location.search") == "?bandwidth=25"
     looking.page.reload()
     looking.page.wait_for_selector("#picture .main-svg")
@@ -46,6 +46,8 @@ def test_the_whole_answer_is_taken_home(looking: Looking) -> None:
     looking.headline()
     looking.page.click("#job-start")
     looking.page.wait_for_selector("#job-result .files a")
+    shown = looking.page.inner_text("#job-result")
+    assert [part for part in ("confidence: ", "No effect", "like questions: ") if part not in shown] == []
     with looking.page.expect_download() as download:
         looking.page.click("text=answer.json")
     taken = json.loads(download.value.path().read_text(encoding="utf-8"))

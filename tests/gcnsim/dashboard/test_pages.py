@@ -59,7 +59,8 @@ def test_the_sentence_answers_whether_25_gbps_is_worth_it(answers: Answers, tmp_
     fastest = [min(r.iteration_s for r in rows if r.bandwidth_bytes_per_s == each * 1e9 / 8) for each in (15, 25)]
     told = what_if.headline(question, sorted(rows, key=lambda row: row.epoch_s))
     (best,) = (row.method for row in rows if row.iteration_s == fastest[0])
-    assert told.startswith(f"{best} is the fastest at 15 Gbps: {1000 * fastest[0]:.0f} ms an iteration")
+    assert told.startswith(f"{best} is the fastest at 15 Gbps: {1000 * fastest[0]:.0f} ms (")
+    assert what_if.machine(rows)[1].startswith("reddit, 6 x T4 in 3 servers")
     assert told.endswith(f"{fastest[0] / fastest[1]:.3g} times as fast.")
 
 
