@@ -49,6 +49,7 @@ def build_cluster(
     if staging is not None:
         links += [Link(f"staging{rank}", "memory", f"out{rank}", f"in{rank}", staging) for rank in range(gpus)]
     last = len(links)
+    joined_all = has.nvlink is not None and not has.nvlink_gpus
     if has.host_memory is not None:
         links += [Link(f"dram{each}", "memory", f"reads{each}", f"writes{each}", has.host_memory) for each in servers]
     return Cluster(
@@ -58,11 +59,12 @@ def build_cluster(
         tuple(range(first, last)),
         tuple(range(last, len(links))),
         has.direct or has.gpudirect,
-        has.direct or has.nvlink is not None,
+        has.direct or joined_all,
         has.gpudirect,
         has.allreduce,
         has.sockets,
-        has.peer_to_peer or has.nvlink is not None,
+        has.peer_to_peer or joined_all,
+        0 if has.nvlink is None else has.nvlink_gpus,
     )
 
 
@@ -97,15 +99,17 @@ def _devices(server_of: tuple[Server, ...], pcie: Sequence[LinkSpec], has: Paths
     links: list[Link] = []
     uplinks: dict[str, LinkSpec] = {}
     for rank, server in enumerate(server_of):
+        place_in_server = rank - server_of.index(server)
         if has.nvlink is not None:
             arrive = LinkSpec(has.nvlink.capacity)
+            bridge = f".{place_in_server // has.nvlink_gpus}" if has.nvlink_gpus else ""
             links += [
-                Link(f"nvlink{rank}.tx", "nvlink", f"gpu{rank}", f"nvlinks{server}", has.nvlink),
-                Link(f"nvlink{rank}.rx", "nvlink", f"nvlinks{server}", f"gpu{rank}", arrive),
+                Link(f"nvlink{rank}.tx", "nvlink", f"gpu{rank}", f"nvlinks{server}{bridge}", has.nvlink),
+                Link(f"nvlink{rank}.rx", "nvlink", f"nvlinks{server}{bridge}", f"gpu{rank}", arrive),
             ]
         root = f"host{server}"
         if has.gpus_per_switch:
-            place = (rank - server_of.index(server)) // has.gpus_per_switch
+            place = place_in_server // has.gpus_per_switch
             root = f"pcie-switch{server}.{place}"
             if root not in uplinks:
                 uplinks[root] = LinkSpec(pcie[rank].capacity)

@@ -60,7 +60,8 @@ class Sockets:
 class Paths:
     """What a cluster has besides its GPUs' own links to the host and its NICs; the default is nothing.
 
-    nvlink: a GPU's links to the others of its server, all together; None: it has none. gpus_per_switch: so many GPUs
+    nvlink: a GPU's links to the others of its server, all together; None: it has none. nvlink_gpus: so many GPUs of a
+    server in turn are joined by them; 0: all. gpus_per_switch: so many GPUs
     of a server share one uplink of a PCIe switch; 0: each has its own. servers_per_rack: so many servers, the last rack
     perhaps fewer, share uplinks that are slower by `oversubscription` than their NICs together; 0: one switch for all.
     host_memory: what copies and network traffic of a server move through its memory together; None: no limit of its
@@ -71,6 +72,7 @@ class Paths:
     """
 
     nvlink: LinkSpec | None = None
+    nvlink_gpus: int = 0
     gpus_per_switch: int = 0
     servers_per_rack: int = 0
     oversubscription: float = 1.0

@@ -32,7 +32,7 @@ class Cluster:
     whether bytes pass from GPU to GPU without whole copies in host memory, between servers and within one. beside: the
     direct path between servers passes host memory by. allreduce: the order in which gradients are summed. sockets: what
     messages between hosts take of the cores of their servers; None: nothing. peers: direct copies within a server pass
-    host memory by.
+    host memory by. bridged: so many GPUs of a server in turn are joined by NVLink; 0: all, or none.
     """
 
     server_of: tuple[Server, ...]
@@ -46,6 +46,7 @@ class Cluster:
     allreduce: str = RING
     sockets: Sockets | None = None
     peers: bool = True
+    bridged: int = 0
 
     @property
     def gpus(self) -> int:
@@ -56,6 +57,12 @@ class Cluster:
     def servers(self) -> int:
         """Number of servers."""
         return max(self.server_of) + 1
+
+    @cached_property
+    def _bridge(self) -> tuple[int, ...]:
+        """By rank, which NVLink bridge of its server joins it."""
+        first = {server: rank for rank, server in reversed(list(enumerate(self.server_of)))}
+        return tuple((rank - first[server]) // self.bridged for rank, server in enumerate(self.server_of))
 
     @cached_property
     def topology(self) -> nx.DiGraph[str]:
@@ -149,6 +156,8 @@ class Cluster:
         """Route from GPU to GPU on which bytes pass on as they come; None where they are copied to the host first."""
         ends = self.server_of[source], self.server_of[target]
         if ends[0] == ends[1]:
+            if self.bridged and self._bridge[source] == self._bridge[target]:
+                return self.route(f"gpu{source}", f"gpu{target}")
             if not self.direct_server:
                 return None
             if not self.peers:

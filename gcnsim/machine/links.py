@@ -36,6 +36,7 @@ def paths_of(figures: Profiles) -> Paths:
     spec, between, on_cores = figures.spec, figures.between, figures.kind == "cpu"
     found = Paths(
         nvlink=None if between.nvlink is None else offered(figures.nvlink),
+        nvlink_gpus=spec.nvlink_gpus or 0,
         gpus_per_switch=(spec.gpus_per_switch or GPUS_PER_SWITCH) if spec.pcie_sharing == "switch" else 0,
         servers_per_rack=spec.servers_per_rack or 0,
         oversubscription=spec.oversubscription,

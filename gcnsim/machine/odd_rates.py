@@ -58,9 +58,10 @@ def _nvlink(machine: Machine) -> str | None:
     text, known = _gigabytes(given), {name: rate.value for name, rate in rates.items() if rate is not None}
     without = [name for name in rates if name not in known]
     if without:
-        if any(is_file(name) or name not in devices() for name in without):
+        if machine.spec.nvlink_gpus or any(is_file(name) or name not in devices() for name in without):
             return None
-        return f"cluster.nvlink: {text}, but the catalogue knows no NVLink of {', '.join(without)}"
+        names = ", ".join(without)
+        return f"cluster.nvlink: {text}, but the catalogue knows no NVLink of {names} (bridges: cluster.nvlink_gpus=2)"
     name = min(known, key=lambda each: known[each])
     has = known[name]
     if given <= SLACK * has:

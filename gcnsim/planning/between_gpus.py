@@ -19,7 +19,9 @@ def heading_words(asked: Sequence[Scenario]) -> str | None:
     parts = []
     if len({each.nvlink and each.nvlink.value for each in found}) == 1 and found[0].nvlink is not None:
         assumed = NVLINK_THERE in found[0].open
-        parts.append(f"NVLink {found[0].nvlink.value / 1e9:g} GB/s{ASSUMED if assumed else ''}")
+        sizes = {each.cluster.nvlink_gpus for each in asked}
+        joined = f" within {sizes.pop()} GPUs" if len(sizes) == 1 and None not in sizes else ""
+        parts.append(f"NVLink {found[0].nvlink.value / 1e9:g} GB/s{joined}{ASSUMED if assumed else ''}")
     transports = {(each.transport, TRANSPORT in each.open) for each in found}
     if len(transports) == 1:
         (name, assumed), *_ = transports
@@ -44,7 +46,9 @@ def basis_words(scenario: Scenario) -> str | None:
         return f"{how}; within a server {inside}"
     rate = f"{between.nvlink.value / 1e9:g} GB/s per direction of one GPU"
     if between.nvlink.source == "given":
-        return f"{how}; NVLink, {rate}, as asked"
+        size = scenario.cluster.nvlink_gpus
+        joined = "" if size is None else f", within {size} GPUs each, PCIe between others"
+        return f"{how}; NVLink, {rate}, as asked{joined}"
     name = "NVLink" if between.generation is None else f"NVLink {between.generation}"
     whose = machine.host.name if machine.host.device is not None else f"{machine.device.name} as a module (assumed)"
     return f"{how}; {name} of {whose}, {rate} ({between.nvlink.reference}, {between.nvlink.date})"

@@ -41,9 +41,9 @@ DEFAULT_DATASET: Final = "reddit"
 SOURCES: Final = ("dataset", "graph", "trace", "profile", "nodes")
 """Fields of `workload` of which one is given: where the accesses come from."""
 TOPOLOGY: Final = (
-    "devices", "nvlink", "transport", "gpudirect", "transfers", "pcie_sharing", "gpus_per_switch", "servers_per_rack",
-    "oversubscription", "host_memory", "payload", "allreduce", "sockets", "rate_beside_copies", "sampler_device",
-    "sampler_threads", "features", "implementation", "aggregator", "threads", "figures",
+    "devices", "nvlink", "nvlink_gpus", "transport", "gpudirect", "transfers", "pcie_sharing", "gpus_per_switch",
+    "servers_per_rack", "oversubscription", "host_memory", "payload", "allreduce", "sockets", "rate_beside_copies",
+    "sampler_device", "sampler_threads", "features", "implementation", "aggregator", "threads", "figures",
 )  # fmt: skip
 """Fields of a cluster that a scenario without them answers as it did before there were any."""
 CPU: Final = "cpu"
@@ -96,6 +96,12 @@ class ClusterSpec:
         Measure(BANDWIDTH, 125.0, 1.25e13, or_none=True),
         "of a GPU to the others of its server, per direction; null: the host's, of a host that is no instance the "
         "device's",
+        None,
+        optional=True,
+    )
+    nvlink_gpus: int | None = entry(
+        Number(True, 2, 1024),
+        "GPUs that one NVLink bridge joins, 2 for pairs; null: all of a server",
         None,
         optional=True,
     )
@@ -190,6 +196,8 @@ class ClusterSpec:
             )
         if self.gpus_per_switch is not None and self.pcie_sharing != "switch":
             raise ScenarioError(f"cluster.gpus_per_switch: {self.gpus_per_switch} needs cluster.pcie_sharing: switch")
+        if self.nvlink_gpus is not None and not self.nvlink:
+            raise ScenarioError(f"cluster.nvlink_gpus: {self.nvlink_gpus} needs cluster.nvlink, the bridges' rate")
         if self.sampler_device == GPU and self.sampler_threads not in (None, 1):
             raise ScenarioError(
                 f"cluster.sampler_threads: {self.sampler_threads} needs cluster.sampler_device: {CPU}; it is {GPU}"

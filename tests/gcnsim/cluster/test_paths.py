@@ -54,6 +54,17 @@ def test_gpus_under_a_switch_share_its_uplink_and_reach_each_other_below_it() ->
     assert len({link.name for link in found.links}) == len(found.links)
 
 
+def test_a_bridge_joins_pairs_and_others_pass_pcie() -> None:
+    direct = cluster(Paths(nvlink=NVLINK, nvlink_gpus=2, direct=True))
+    assert names(direct, direct.direct(0, 1)) == ["nvlink0.tx", "nvlink1.rx"]
+    assert names(direct, direct.direct(4, 5)) == ["nvlink4.tx", "nvlink5.rx"]
+    assert names(direct, direct.direct(1, 2)) == ["pcie1.up", "pcie2.down"]
+    staged = cluster(Paths(nvlink=NVLINK, nvlink_gpus=2))
+    assert names(staged, staged.direct(2, 3)) == ["nvlink2.tx", "nvlink3.rx"]
+    assert staged.direct(0, 2) is None
+    assert staged.direct(0, 4) is None
+
+
 def test_racks_share_an_oversubscribed_uplink() -> None:
     found = cluster(Paths(servers_per_rack=2, oversubscription=4.0), gpus=6, per_server=1)
     assert names(found, found.between(0, 1)) == ["nic0.tx", "nic1.rx"]

@@ -211,6 +211,8 @@ def test_gpus_of_unequal_servers_have_the_links_of_their_device() -> None:
         ({"oversubscription": 4}, "cluster.oversubscription: 4 needs cluster.servers_per_rack"),
         ({"servers_per_rack": 2, "oversubscription": 0.5}, "cluster.oversubscription: 0.5 is not allowed"),
         ({"gpus_per_switch": 4}, "cluster.gpus_per_switch: 4 needs cluster.pcie_sharing: switch"),
+        ({"nvlink_gpus": 2}, "cluster.nvlink_gpus: 2 needs cluster.nvlink"),
+        ({"nvlink": "50GB/s", "nvlink_gpus": 1}, "cluster.nvlink_gpus: 1 is not allowed"),
         ({"transport": "rdma"}, "cluster.transport: unknown transport 'rdma'"),
         ({"devices": "t4,t4,t4"}, "cluster.devices: 3 devices for 2 servers"),
         ({"devices": "t4,rxt-4090"}, "cluster.devices: unknown device 'rxt-4090'"),
