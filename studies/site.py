@@ -1,4 +1,4 @@
-"""What MkDocs does besides to make a site of the documents as they are: links out of docs/, schemas, what is checked.
+"""What MkDocs adds to make a site of the documents: links out of docs/, schemas, the help of commands, a check.
 
 `make docs` calls MkDocs with this file as its hook. README.md is the first page. Whatever else of the repository a page
 links to becomes a page too (`repository/`), code as a listing; documents that the navigation does not name stand at
@@ -15,6 +15,8 @@ from posixpath import normpath, relpath
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
+from studies.command_help import with_help
+
 ROOT: Final = Path(__file__).resolve().parents[1]
 _FENCE: Final = re.compile(r"^(```+)(\w+)[^\n]*$", re.MULTILINE)
 _LINK: Final = re.compile(r"(\]\(\s*<?)([^)\s>]+)(>?(?:\s+\"[^\"]*\")?\s*\))")
@@ -22,6 +24,8 @@ _CODE: Final = re.compile(r"(^```.*?^```|`[^`\n]*`)", re.DOTALL | re.MULTILINE)
 _ITEM: Final = re.compile(r"^(?![ \t]*(?:[-*+]|\d+\.) )(?!\s*$)(.*)\n(?=(?:[-*+]|\d+\.) )", re.MULTILINE)
 _LANGUAGES: Final = {".py": "python", ".yaml": "yaml", ".json": "json", ".toml": "toml", ".txt": "text", "": "text"}
 _SCHEMAS: Final = "gcnsim/data"
+COMMANDS: Final = "docs/cli.md"
+"""The page that gets the help of every command."""
 
 
 def anchor(heading: str, separator: str = "-") -> str:
@@ -127,7 +131,7 @@ def schemas() -> str:
         table = ["| key | required | type | what it is |", "|---|---|---|---|", *rows]
         whole = f'??? note "{path.name}"\n\n    ```json\n{_indented(path.read_text(encoding="utf-8"))}\n    ```'
         heading = str(schema.get("title", path.name.removesuffix(".schema.json")))
-        pieces.append("\n\n".join([f"## {heading}", _says(schema), "\n".join(table), whole]))
+        pieces.append("\n\n".join([f"### {heading}", _says(schema), "\n".join(table), whole]))
     return "\n\n".join(pieces) + "\n"
 
 
@@ -222,7 +226,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     if not name.endswith(".md"):
         page.meta["search"] = {"exclude": True}
         return markdown
-    return rewritten(markdown, name).replace("<!-- schemas -->", schemas())
+    text = rewritten(markdown, name).replace("<!-- schemas -->", schemas())
+    return with_help(text) if name == COMMANDS else text
 
 
 def on_post_build(config: Any) -> None:

@@ -124,68 +124,6 @@ def _cross_edges() -> str:
     return table(("dataset", "low", "likely", "high", "source"), rows)
 
 
-def _shares() -> str:
-    from gcnsim.boundary import shipped_parts, shipped_profile
-    from gcnsim.graph.generate import surrogate_facts, surrogates
-
-    shipped = {name: shipped_parts(name) for name in surrogates() if shipped_parts(name)}
-    every = sorted({parts for known in shipped.values() for parts in known})
-    rows = []
-    for name, known in shipped.items():
-        facts = surrogate_facts(name)
-        low, high = facts.cross_edges.low, facts.cross_edges.high
-        cells = []
-        for parts in every:
-            shown = ""
-            if parts in known:
-                share = shipped_profile(name, parts).cross_edges_mean * facts.model.nodes / (2 * facts.model.edges)
-                text = f"{share:.3f}"
-                shown = f"**{text}**" if low <= float(text) <= high else text
-            cells.append(shown)
-        rows.append((f"`{name}`", f"{low:.3f} to {high:.3f}", *cells))
-    return table(("dataset", "range", *(f"{parts} parts" for parts in every)), rows)
-
-
-def _assumed() -> str:
-    from gcnsim.graph.generate import surrogate_facts, surrogates
-
-    return table(
-        ("surrogate", "assumed"), [(f"`{facts.name}`", facts.assumed) for facts in map(surrogate_facts, surrogates())]
-    )
-
-
-def _profiles() -> str:
-    from gcnsim.boundary import shipped_parts
-    from gcnsim.workload import datasets
-
-    head = ("dataset", "parts", "boundary", "of the largest", "cross edges of a boundary node", "boundary", "largest")
-    rows = [
-        _profile(name, shipped_parts(name), place) for name in datasets() for place in range(len(shipped_parts(name)))
-    ]
-    return table((*head, "cross entries", "rows"), rows)
-
-
-def _profile(name: str, known: Sequence[int], place: int) -> tuple[str, ...]:
-    """A shipped profile, and what its neighbours say in its place."""
-    from gcnsim.boundary import StoredProfile, expected_access, profile_without, shipped_profile
-    from gcnsim.caching import CacheSize
-
-    def figures(profile: StoredProfile) -> list[float]:
-        boundary = profile.boundary_nodes
-        drawn = expected_access(
-            profile, sampler="vr", epsilon=0.1, cache=CacheSize(), policy="inclusion", feature_width=1
-        )
-        return [boundary.mean(), boundary.max(), profile.boundary_entries.mean(), drawn.rows.sum()]
-
-    own = shipped_profile(name, known[place])
-    found = figures(own)
-    facts = (f"`{name}`", str(known[place]), f"{found[0]:,.0f}", f"{found[1]:,.0f}", f"{own.cross_edges_mean:.1f}")
-    blind = profile_without(name, known[place])
-    if blind is None:
-        return (*facts, "", "", "", "")
-    return (*facts, *(f"{guess / true - 1.0:+.1%}" for guess, true in zip(figures(blind), found, strict=True)))
-
-
 def _partition_spread() -> str:
     from gcnsim.io.yaml_files import read_yaml
     from gcnsim.partition import partition_spread
@@ -279,9 +217,6 @@ TABLES: dict[str, Callable[[], str]] = {
     "surrogates": _surrogates,
     "surrogates' checks": _checks,
     "surrogates' cross edges": _cross_edges,
-    "surrogates' shares": _shares,
-    "surrogates' assumptions": _assumed,
-    "profiles": _profiles,
     "partition spread": _partition_spread,
     "validity": _validity,
     "runs on GPUs": _gpus,

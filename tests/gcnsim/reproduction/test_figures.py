@@ -1,7 +1,8 @@
-"""How well rows that may be fitted are met, and that what misses is what docs/reproduce.md says."""
+"""How well rows that may be fitted are met, and that what misses is what docs/reproduce.csv says."""
 
 from __future__ import annotations
 
+import csv
 from collections import Counter
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from gcnsim.reproduction import Cell, read_published, reproduce
 from gcnsim.reproduction.table_cells import TOLERANCE
 
 MEDIAN = 0.08
+PAPERS = ("bns_gcn", "pagraph", "pipegcn", "psc_gcn", "sancus")
 
 MISSED = {
     ("bns_gcn", "table6", "compute_s"): 1,
@@ -32,27 +34,35 @@ def judged() -> list[Cell]:
     return [cell for cell in cells if cell.error is not None]
 
 
+@pytest.fixture(scope="module")
+def printed(judged: list[Cell]) -> list[Cell]:
+    """Those of the five papers that platforms are fitted to."""
+    return [cell for cell in judged if cell.paper in PAPERS]
+
+
 @pytest.mark.slow
-def test_half_of_what_may_be_compared_is_within_8_percent(judged: list[Cell]) -> None:
-    assert len(judged) == 67
-    assert np.median([abs(cell.error or 0.0) for cell in judged]) <= MEDIAN
-    held = [abs(cell.error or 0.0) for cell in judged if not cell.fitted]
+def test_half_of_what_may_be_compared_is_within_8_percent(printed: list[Cell]) -> None:
+    assert len(printed) == 67
+    assert np.median([abs(cell.error or 0.0) for cell in printed]) <= MEDIAN
+    held = [abs(cell.error or 0.0) for cell in printed if not cell.fitted]
     assert len(held) == 18
     assert np.median(held) <= 0.15
 
 
 @pytest.mark.slow
-def test_nothing_else_is_further_off_than_a_quarter(judged: list[Cell]) -> None:
-    off = [(cell.paper, cell.table, cell.metric) for cell in judged if abs(cell.error or 0.0) > TOLERANCE]
+def test_nothing_else_is_further_off_than_a_quarter(printed: list[Cell]) -> None:
+    off = [(cell.paper, cell.table, cell.metric) for cell in printed if abs(cell.error or 0.0) > TOLERANCE]
     assert Counter(off) == MISSED
 
 
 @pytest.mark.slow
 def test_the_document_holds_these_errors(judged: list[Cell]) -> None:
-    text = (Path(__file__).resolve().parents[3] / "docs" / "reproduce.md").read_text(encoding="utf-8")
-    lines = [line for line in text.splitlines() if line.startswith("| ") and line.endswith(" % |") and " to " in line]
-    told = [float(line.split("|")[-2].strip().removesuffix(" %")) for line in lines]
-    assert told == pytest.approx([100.0 * (cell.error or 0.0) for cell in judged], abs=0.11)
+    with (Path(__file__).resolve().parents[3] / "docs" / "reproduce.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    known = Counter((row["paper"], row["metric"], float(row["error_percent"])) for row in rows)
+    found = Counter((cell.paper, cell.metric, round(100.0 * (cell.error or 0.0), 1)) for cell in judged)
+    assert found - known == Counter()
+    assert len(rows) >= len(judged) >= 81
 
 
 def test_figures_lie_within_physical_bounds() -> None:

@@ -222,11 +222,7 @@ def test_help_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
     assert "python -m runtime.profile --quick" in capsys.readouterr().out
 
 
-def test_docs_show_the_help_and_name_every_kernel(capsys: pytest.CaptureFixture[str]) -> None:
-    main(["--help"])
-    words = capsys.readouterr().out.split()
-    shown = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8").split("Usage: runtime.profile", 1)[1].split("```")[0]
-    assert ["Usage:", "runtime.profile", *shown.split()] == words
+def test_docs_name_every_kernel() -> None:
     text = (ROOT / "docs" / "calibration.md").read_text(encoding="utf-8")
     told = {name for row in re.findall(r"^\| (`.+?`) \|", text, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)}
     assert set(KERNELS) <= told

@@ -21,7 +21,7 @@ from runtime.record import hardware, versions
 from runtime.survey import SurveyRequest, read_rule
 from runtime.survey.folder import Folder
 from runtime.survey.preview import preview
-from tests.runtime.shell import ROOT, TORCHRUN, Shell
+from tests.runtime.shell import TORCHRUN, Shell
 
 SURVEY = [sys.executable, "-m", "runtime.survey"]
 RULES = Path(__file__).parents[1] / "survey"
@@ -219,11 +219,8 @@ def test_a_run_that_training_would_refuse_is_refused_before_anything_starts(
     assert not (tmp_path / "s").exists()
 
 
-def test_help_has_examples_and_the_documents_have_the_help() -> None:
+def test_help_has_examples_and_every_option() -> None:
     shown = command.get_help(click.Context(command, info_name="runtime.survey", max_content_width=110))
     assert "Examples:\n    python -m runtime.survey --dry-run\n    python -m runtime.survey --workers 2" in shown
-    text = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
     options = re.findall(r"^  (--?[a-z-]+)", shown, re.MULTILINE)
     assert len(options) == 9
-    section = text.partition("## python -m runtime.survey")[2]
-    assert [option for option in options if option not in section] == []
