@@ -67,29 +67,36 @@ HELP: Final[Mapping[str, str]] = {
     "quiet": "Show no progress line.",
 }
 
-_KNOBS: Final[Mapping[str, tuple[Knob, ...]]] = {
+KNOBS: Final[Mapping[str, tuple[Knob, ...]]] = {
     name: tuple(dict.fromkeys(knob for method in METHODS.values() for knob in method.knobs() if knob.name == name))
     for name in dict.fromkeys(knob.name for method in METHODS.values() for knob in method.knobs())
 }
 """By name, since methods may have different ranges and defaults of one."""
 
 
-def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """`command` with an option for each field of `Options`, and one for each knob of any method."""
-    for name, knobs in reversed(list(_KNOBS.items())):
+def with_options(
+    command: Callable[..., Any], help_of: Mapping[str, str] = HELP, *, lists: bool = False
+) -> Callable[..., Any]:
+    """`command` with an option for each field of `Options` that has help, and one for each knob of any method.
+
+    lists: knobs are taken as text, several values of each.
+    """
+    for name, knobs in reversed(list(KNOBS.items())):
         names = [flag(name), *(["--p"] if name == "rate" else [])]
         text = "  ".join(_explained(knob) for knob in knobs)
-        kind: Any = str if read_as_text(knobs[0]) else {"int": int, "real": float}.get(knobs[0].kind, str)
+        kind: Any = str if lists or read_as_text(knobs[0]) else {"int": int, "real": float}.get(knobs[0].kind, str)
         command = click.option(*names, name, type=kind, help=text)(command)
     defaults = Options.__dataclass_fields__
-    for name in reversed(list(HELP)):
+    for name in reversed(list(help_of)):
         default = defaults[name].default
         if name in SWITCHES:
             off = f"/--no-{name.replace('_', '-')}" if default else ""
-            command = click.option(f"{flag(name)}{off}", name, is_flag=True, default=default, help=HELP[name])(command)
+            command = click.option(f"{flag(name)}{off}", name, is_flag=True, default=default, help=help_of[name])(
+                command
+            )
             continue
         kind = type(default) if default is not None else _TYPES.get(name, str)
-        command = click.option(flag(name), name, type=kind, default=default, show_default=True, help=HELP[name])(
+        command = click.option(flag(name), name, type=kind, default=default, show_default=True, help=help_of[name])(
             command
         )
     return command
@@ -121,7 +128,7 @@ def options_of(given: Mapping[str, Any]) -> Options:
     """The options that arguments say. Raises ScenarioError for a value or a knob that is not allowed."""
     method = method_type(given["method"])
     fields = {name: given[name] for name in HELP} | {"method": method.name}
-    asked = {name: given[name] for name in _KNOBS if given[name] is not None}
+    asked = {name: given[name] for name in KNOBS if given[name] is not None}
     options = Options(**fields, knobs=method.settled(asked))
     method_of(options.method, options.knobs).refuse(options)
     return options
