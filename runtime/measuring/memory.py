@@ -16,12 +16,21 @@ from gcnsim.graph import Graph
 from gcnsim.ids import Rank
 from gcnsim.partition import Partitioning
 from gcnsim.resources import usable_resources
+from runtime.options import Options
 
 ENTRY_BYTES: Final = 110
-"""Of a part's entries: its rows, both matrices with their transposes, and what graphs are drawn from."""
+"""Of an entry of a part: its rows and both matrices with their transposes."""
+
+DRAWN_BYTES: Final = 100
+"""Of an entry besides, where graphs are drawn from them: chances, weights, and the graphs themselves."""
+
+ATTENTION_BYTES: Final = 56
+"""Of an entry besides, for each layer and head of attention."""
 
 COPIES: Final = 3
-"""Of a layer's rows that are held at once: kept for the backward pass, their gradients, what a kernel makes."""
+"""Of a layer's rows that are held at once: kept for the backward pass, their gradients, what a kernel makes.
+
+These numbers are rounded from the memory that parts of graphs of 12,000 to 326,000 nodes took: 0.9 to 1.5 of it."""
 
 _MEMORY: Final = Path("/proc/meminfo")
 _ASKED: Final = re.compile(r"Tried to allocate ([0-9.]+) (bytes|KiB|MiB|GiB)")
@@ -46,17 +55,24 @@ def sizes_of(graph: Graph, partitioning: Partitioning, rank: Rank) -> PartSizes:
     return PartSizes(int(np.count_nonzero(own)), int(np.count_nonzero(reached & ~own)), int(columns.size))
 
 
-def needed_bytes(sizes: PartSizes, widths: tuple[int, ...], itemsize: int, slots: int, stored: int) -> int:
+def needed_bytes(sizes: PartSizes, options: Options, widths: tuple[int, ...], stored: int) -> int:
     """About what one part needs while it trains.
 
-    widths: of the rows before the first layer and after each. slots: ages of boundary rows that are held at once.
-    stored: nodes of other parts whose features it holds.
+    widths: of the rows before the first and after each layer. stored: nodes of other parts whose features it holds.
     """
-    features = (sizes.inner + stored) * widths[0] * (4 + itemsize)
-    rows = COPIES * sizes.inner * sum(widths) * itemsize
-    # Rows and gradients, each where it is sent from and where it is received.
-    boundary = 4 * slots * sizes.boundary * sum(widths[:-1]) * itemsize
-    return features + rows + boundary + ENTRY_BYTES * sizes.entries
+    itemsize = 8 if options.dtype == "float64" else 4
+    knobs = options.knobs
+    features = (sizes.inner * COPIES + stored) * widths[0] * itemsize + sizes.inner * widths[0] * 4
+    rows = COPIES * sizes.inner * sum(widths[1:]) * itemsize
+    # Rows and gradients, each where it is sent from and where it is received, for each age.
+    ages = max(int(str(knobs.get("tau", 1))), 1)
+    boundary = 4 * ages * sizes.boundary * sum(widths[:-1]) * itemsize
+    each = ENTRY_BYTES
+    if float(str(knobs.get("epsilon", 1.0))) < 1.0:
+        each += DRAWN_BYTES
+    if options.model == "gat":
+        each += ATTENTION_BYTES * options.heads * options.layers
+    return features + rows + boundary + each * sizes.entries
 
 
 def free_bytes() -> int | None:

@@ -120,7 +120,7 @@ class PartRun:
             self._t += 1
             if measured:
                 self._measured.append(t)
-                self.record.counts.append(_counts(drawn))
+                self.record.counts.append(iteration_counts(drawn))
         self.worker.method.drain()
         if measured:
             self.record.seconds += found
@@ -155,8 +155,8 @@ class PartRun:
         return None if held is None else sum(each for name, each in held.items() if name != "evaluation")
 
 
-def _counts(drawn: SampledGraph | LoadedBatch) -> tuple[int, ...]:
-    """By COUNTS."""
+def iteration_counts(drawn: SampledGraph | LoadedBatch) -> tuple[int, ...]:
+    """What an iteration read, by COUNTS."""
     if isinstance(drawn, SampledGraph):
         sent = 0 if drawn.requests is None else drawn.requests.rows
         return drawn.rows, drawn.hits, sent, sum(drawn.edges)

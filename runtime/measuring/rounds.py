@@ -104,8 +104,12 @@ def measured(asked: MeasureRequest, tell: Tell) -> MeasuredWorkload:
         left = (end - time.perf_counter()) / (len(asked.settings) - number)
         options = _with_kernels(options, dataset, partitioning)
         found.append(_Setting(options, device, shelf, tell).measured(left))
-    widths = (dataset.features.width, *[shared.hidden] * (shared.layers - 1), dataset.classes)
-    return MeasuredWorkload(dataset, partitioning, widths, torch.get_num_threads(), tuple(found))
+    return MeasuredWorkload(dataset, partitioning, widths_of(shared, dataset), torch.get_num_threads(), tuple(found))
+
+
+def widths_of(options: Options, dataset: Dataset) -> tuple[int, ...]:
+    """Of the rows before the first and after each layer."""
+    return dataset.features.width, *[options.hidden] * (options.layers - 1), dataset.classes
 
 
 def relative_error(rounds: Sequence[float]) -> float:
@@ -272,10 +276,8 @@ class _Setting:
         dataset = self._shelf.dataset(options)
         sizes = sizes_of(dataset.graph, self._shelf.owners(options, dataset), rank)
         everywhere = isinstance(self._method, MiniBatch) and self._method.everywhere
-        widths = (dataset.features.width, *[options.hidden] * (options.layers - 1), dataset.classes)
-        slots = max(int(str(options.knobs.get("tau", 1))), 1)
         stored = dataset.graph.nodes - sizes.inner if everywhere else 0
-        return needed_bytes(sizes, widths, DTYPES[options.dtype].itemsize, slots, stored)
+        return needed_bytes(sizes, options, widths_of(options, dataset), stored)
 
     def _say(self, text: str) -> None:
         errors = [relative_error(part.rounds) for part in self._parts if part.skipped is None]
