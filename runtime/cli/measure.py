@@ -15,7 +15,7 @@ from gcnsim.errors import GcnsimError, ScenarioError
 from gcnsim.terminal.live import LiveLine
 from runtime.cli.out_file import out_file
 from runtime.launch import check_libraries
-from runtime.measuring.request import HELP_OF, MeasureRequest, settings_of
+from runtime.measuring.request import HELP_OF, KNOBS, MeasureRequest, settings_of
 from runtime.train.arguments import with_options
 
 PROGRAM: Final = "runtime.measure"
@@ -23,7 +23,7 @@ DEFAULT: Final = "measured.parquet"
 
 
 def _with_options(command: Any) -> Any:
-    return with_options(command, HELP_OF, lists=True)
+    return with_options(command, HELP_OF, KNOBS, lists=True)
 
 
 @click.command(PROGRAM, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
@@ -86,10 +86,12 @@ def _measure(given: dict[str, Any]) -> int:
     if not head["parts"]:
         first = head["skipped"][0]
         raise ScenarioError(f"no part could be measured; part {first['part']}: {first['reason']}")
-    write(out, head, found.settings)
     shown = json.dumps({**head, "out": out}, allow_nan=False) if given["json"] else text(head, found.settings, out)
-    sys.stdout.write(f"{shown}\n")
-    sys.stdout.flush()
+    try:
+        sys.stdout.write(f"{shown}\n")
+        sys.stdout.flush()
+    finally:
+        write(out, head, found.settings)
     return 0
 
 

@@ -122,6 +122,8 @@ class PartRun:
                 self._measured.append(t)
                 self.record.counts.append(iteration_counts(drawn))
         self.worker.method.drain()
+        if self.worker.device.type == "cuda":
+            torch.cuda.synchronize(self.worker.device)
         if measured:
             self.record.seconds += found
             self.record.rounds.append(float(np.mean(found)))

@@ -13,7 +13,7 @@ from gcnsim.knobs import Knob
 from runtime.methods import METHODS, method_of, method_type
 from runtime.methods.method import Method, read_as_text
 from runtime.options import RULES, Options, flag
-from runtime.train.arguments import HELP, KNOBS
+from runtime.train.arguments import HELP, knobs_of
 
 SECONDS: Final = Number(False, 0, 86_400, low_open=True)
 AIM: Final = 0.02
@@ -37,6 +37,10 @@ HELP_OF: Final[Mapping[str, str]] = {name: HELP[name] for name in _TAKEN} | {
     "json": "Print what was measured of each part as one JSON object.",
 }
 """The options of training that a measurement takes, each with its help."""
+
+
+KNOBS: Final = knobs_of(method for method in METHODS.values() if method.alone)
+"""Those of all methods that can be measured, by name."""
 
 
 @dataclass(frozen=True, slots=True)

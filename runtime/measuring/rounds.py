@@ -39,7 +39,7 @@ FEWEST_ROUNDS: Final = 2
 SETTLED_ROUNDS: Final = 4
 """Rounds before a mean may count as known: few may agree by chance."""
 
-ROUNDS: Final = 8
+ROUNDS: Final = 12
 """Into which the time is divided."""
 
 LONGEST: Final = 50
@@ -144,6 +144,7 @@ class _Setting:
         self._parts = tuple(PartRecord(rank) for rank in range(options.workers))
         self._runs: dict[int, PartRun] = {}
         self._setup_s = 0.0
+        self._needs: dict[int, int] = {}
         self._stay = device.type == "cpu" and self._fits()
 
     def measured(self, seconds: float) -> SettingRecord:
@@ -272,6 +273,11 @@ class _Setting:
         return free is None or sum(self._needed(part.rank) for part in self._parts) <= free
 
     def _needed(self, rank: int) -> int:
+        if rank not in self._needs:
+            self._needs[rank] = self._foretold(rank)
+        return self._needs[rank]
+
+    def _foretold(self, rank: int) -> int:
         options = self._options
         dataset = self._shelf.dataset(options)
         sizes = sizes_of(dataset.graph, self._shelf.owners(options, dataset), rank)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,6 +21,7 @@ from runtime.measuring.document import FORMAT, KEY
 from runtime.measuring.part import COUNTS
 from runtime.measuring.rounds import FEWEST_ROUNDS, relative_error
 from tests.runtime.conftest import Case
+from tests.runtime.shell import ROOT
 
 WRONG = {
     "seconds": ("--seconds 0", "--seconds: 0 is not allowed; a number above 0 and at most 86400"),
@@ -158,6 +160,22 @@ def test_what_is_wrong_is_one_line(name: str, capsys: pytest.CaptureFixture[str]
     assert err.startswith(f"runtime.measure: {message}") or message in err
     assert err.count("\n") == 1
     assert not list(Path().iterdir())
+
+
+def test_docs_show_the_help_and_name_all_that_the_file_holds(
+    measure: Measure, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--help"]) == 0
+    words = capsys.readouterr().out.split()
+    shown = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8").split("Usage: runtime.measure", 1)[1].split("```")[0]
+    assert ["Usage:", "runtime.measure", *shown.split()] == words
+    section = (ROOT / "docs" / "files.md").read_text(encoding="utf-8").split(f"## Measured compute: `{FORMAT}`", 1)[1]
+    told = set(re.findall(r"`(\w+)`", section.split("\n## ", 1)[0]))
+    head, rows = measure()
+    assert {*head, *rows, *rows["kind"], *COUNTS} <= told
+    for name in ("graph", "partition", "model", "training", "device"):
+        assert set(head[name]) <= told
+    assert {*head["settings"][0], *head["parts"][0]} <= told
 
 
 def test_a_file_is_never_written_over_unasked(capsys: pytest.CaptureFixture[str]) -> None:
