@@ -169,7 +169,8 @@ class _Setting:
             if over or (rounds >= SETTLED_ROUNDS and all_known(self._parts)):
                 break
         for rank in list(self._runs):
-            self._leave(rank)
+            self._runs.pop(rank).close()
+        self._free()
         return SettingRecord(self._options, self._parts, time.perf_counter() - start)
 
     def _rehearsed(self, part: PartRecord, seconds: float) -> float:

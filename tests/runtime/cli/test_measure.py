@@ -12,14 +12,16 @@ from typing import Any, NoReturn
 
 import numpy as np
 import pytest
+import torch
 
 from gcnsim.graph import load_graph
 from gcnsim.io.parquet import read_parquet_table
 from gcnsim.timeline import KINDS
 from runtime.cli.measure import main
 from runtime.measuring.document import FORMAT, KEY
-from runtime.measuring.part import COUNTS
-from runtime.measuring.rounds import FEWEST_ROUNDS, relative_error
+from runtime.measuring.part import COUNTS, PartRun
+from runtime.measuring.rounds import FEWEST_ROUNDS, LEAST_WARMUP, relative_error
+from runtime.train.loop import DivergedError
 from tests.runtime.conftest import Case
 from tests.runtime.shell import ROOT
 
@@ -223,6 +225,78 @@ def test_where_no_part_fits_there_is_no_file(
     err = capsys.readouterr().err
     assert err.splitlines()[-1].startswith("runtime.measure: no part could be measured; part 0: does not fit into mem")
     assert not list(Path().iterdir())
+
+
+def test_a_gpu_without_room_leaves_a_part_out(
+    measure: Measure, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual, turns = PartRun.train, iter(range(100))
+
+    def full(run: PartRun, iterations: int, *, measured: bool) -> list[float]:
+        if run.record.rank == 1 and next(turns) > LEAST_WARMUP + 2:
+            raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 3.00 GiB. GPU 0 has ...")
+        return usual(run, iterations, measured=measured)
+
+    monkeypatch.setattr(PartRun, "train", full)
+    monkeypatch.setattr("torch.cuda.mem_get_info", lambda _: (2 << 30, 16 << 30))
+    monkeypatch.setattr("torch.cuda.memory_reserved", lambda _: 1 << 30)
+    monkeypatch.setattr("torch.cuda.max_memory_allocated", lambda _: 1 << 30)
+    head, rows = measure()
+    assert head["skipped"] == [
+        {
+            "setting": 0, "part": 1, "reason": "does not fit into the memory of the GPU",
+            "needed_bytes": 4 << 30, "free_bytes": 3 << 30,
+        }
+    ]  # fmt: skip
+    assert set(rows["part"]) == {0}
+    assert "part 1 left out: does not fit into the memory of the GPU (4.00 GiB needed, 3.00 GiB free)" in (
+        capsys.readouterr().out
+    )
+
+
+def test_a_part_whose_loss_is_no_number_is_left_out(measure: Measure, monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = PartRun.train
+
+    def diverging(run: PartRun, iterations: int, *, measured: bool) -> list[float]:
+        if run.record.rank == 0:
+            raise DivergedError("iteration 3: the loss is nan")
+        return usual(run, iterations, measured=measured)
+
+    monkeypatch.setattr(PartRun, "train", diverging)
+    head, _ = measure()
+    assert head["skipped"] == [{"setting": 0, "part": 0, "reason": "iteration 3: the loss is nan"}]
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("method", ["full-graph", "psc-gcn", "pagraph"])
+def test_parts_are_measured_on_a_gpu(measure: Measure, method: str) -> None:
+    head, rows = measure(f"--device cuda --method {method}", seconds=2.0)
+    assert head["device"]["kind"] == "cuda"
+    assert all(part["peak_bytes"] > 0 for part in head["parts"])
+    assert {"aggregate", "update", "loss", "step"} <= set(rows["kind"])
+
+
+def test_a_partition_of_a_file_is_taken(measure: Measure, case: Case, tmp_path: Path) -> None:
+    owners = case.owners(3, seed=7).owner
+    np.save(tmp_path / "owners.npy", owners)
+    head, _ = measure(f"--parts 3 --partition {tmp_path / 'owners.npy'}")
+    assert head["partition"]["algorithm"] == "file"
+    assert [part["inner"] for part in head["parts"]] == np.bincount(owners).tolist()
+
+
+def test_a_terminal_shows_which_part_has_its_turn(
+    case: Case, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    monkeypatch.setattr("gcnsim.terminal.live.LiveLine.show", lambda _, text: told.append(text))
+    assert main(["--graph", str(case.path), "--out", "told.parquet", "--seconds", "0.2"]) == 0
+    assert told[:3] == ["starting", "reading the graph", "partitioning the graph"]
+    assert "full-graph, warm-up, part 2 of 2" in told
+    assert any(re.fullmatch(r"full-graph, round 3, part 1 of 2, means known to [0-9.]+ %", text) for text in told)
+    count = len(told)
+    assert main(["--graph", str(case.path), "--out", "quiet.parquet", "--seconds", "0.1", "--quiet"]) == 0
+    assert len(told) == count
+    assert capsys.readouterr().err == ""
 
 
 def test_json_has_the_same_as_the_file(measure: Measure, capsys: pytest.CaptureFixture[str]) -> None:
