@@ -292,7 +292,10 @@ def test_a_terminal_shows_which_part_has_its_turn(
     assert main(["--graph", str(case.path), "--out", "told.parquet", "--seconds", "0.2"]) == 0
     assert told[:3] == ["starting", "reading the graph", "partitioning the graph"]
     assert "full-graph, warm-up, part 2 of 2" in told
-    assert any(re.fullmatch(r"full-graph, round 3, part 1 of 2, means known to [0-9.]+ %", text) for text in told)
+    turn = re.compile(r"full-graph, round (\d+), part ([12]) of 2(?:, means known to [0-9.]+ %)?")
+    turns = [found for text in told[5:] if (found := turn.fullmatch(text))]
+    assert [(found[1], found[2]) for found in turns[:4]] == [("1", "1"), ("1", "2"), ("2", "1"), ("2", "2")]
+    assert len(turns) == len(told[5:])
     count = len(told)
     assert main(["--graph", str(case.path), "--out", "quiet.parquet", "--seconds", "0.1", "--quiet"]) == 0
     assert len(told) == count
