@@ -45,6 +45,9 @@ ROUNDS: Final = 12
 LONGEST: Final = 50
 """Iterations of one turn."""
 
+FEWEST_AT_ONCE: Final = 3
+"""Iterations of a turn for which a part is prepared anew."""
+
 WARMUP: Final = 5
 """Iterations of a part's first turn, none of them measured; fewer where they take long."""
 
@@ -91,13 +94,13 @@ def measured(asked: MeasureRequest, tell: Tell) -> MeasuredWorkload:
     """
     shared = asked.shared
     device = device_of(shared, ALONE)
-    if device.type == "cpu":
-        keep_heap()
     shelf = DatasetCache()
     tell("reading the graph")
     dataset = shelf.dataset(shared)
     tell("partitioning the graph")
     partitioning = shelf.owners(shared, dataset)
+    if device.type == "cpu":
+        keep_heap()
     end = time.perf_counter() + asked.seconds
     found = []
     for number, options in enumerate(asked.settings):
@@ -193,8 +196,9 @@ class _Setting:
 
         each: seconds of an iteration of all parts together.
         """
-        fits = seconds / ROUNDS - (0.0 if self._stay else self._setup_s)
-        count = min(max(int(fits / each) - 1, 1), LONGEST) if each else 1
+        rounds, least = (ROUNDS, 1) if self._stay else (SETTLED_ROUNDS, FEWEST_AT_ONCE)
+        fits = seconds / rounds - (0.0 if self._stay else self._setup_s)
+        count = min(max(int(fits / each) - 1, least), LONGEST) if each else least
         period = self._method.period
         return count - count % period if count >= period else count
 
@@ -208,14 +212,11 @@ class _Setting:
 
     def _attempt(self, part: PartRecord, work: Callable[[PartRun], list[float]], *, stay: bool) -> list[float] | None:
         """What `work` gives of the part in memory; None where it does not fit, or its loss is no number any more."""
-        skipped = None
+        skipped = None if part.rank in self._runs else self._too_large(part.rank)
+        found: list[float] = []
         try:
-            if part.rank not in self._runs:
-                part.skipped = self._too_large(part.rank)
-                if part.skipped is not None:
-                    return None
-                self._runs[part.rank] = PartRun(part, self._options, self._device, self._shelf, self._mail)
-            found = work(self._runs[part.rank])
+            if skipped is None:
+                found = work(self._run(part))
         except DivergedError as error:
             skipped = Skipped(str(error))
         except (MemoryError, RuntimeError) as error:
@@ -229,6 +230,11 @@ class _Setting:
         if not stay:
             self._leave(part.rank)
         return found
+
+    def _run(self, part: PartRecord) -> PartRun:
+        if part.rank not in self._runs:
+            self._runs[part.rank] = PartRun(part, self._options, self._device, self._shelf, self._mail)
+        return self._runs[part.rank]
 
     def _too_large(self, rank: int) -> Skipped | None:
         """Whether the part will need more than is free, on a CPU."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import re
@@ -215,6 +216,19 @@ def test_a_part_that_does_not_fit_is_left_out_and_says_by_how_much(
     assert [part["part"] for part in head["parts"]] == [0, 2]
     assert set(rows["part"]) == {0, 2}
     assert "  part 1 left out: does not fit into memory (4.88 KiB needed, 1000 B free)\n" in capsys.readouterr().out
+
+
+def test_nothing_stays_of_a_part_for_which_memory_runs_out_later(
+    measure: Measure, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Both fit, but not at once; from the second round on only the smaller one does.
+    free = itertools.chain([1000] * 5, itertools.repeat(550))
+    monkeypatch.setattr("runtime.measuring.rounds._Setting._needed", lambda self, rank: (600, 500)[rank])
+    monkeypatch.setattr("runtime.measuring.rounds.free_bytes", lambda: next(free))
+    head, rows = measure("--method bns-gcn", seconds=0.01)
+    assert [(part["part"], part["free_bytes"]) for part in head["skipped"]] == [(0, 550)]
+    assert [part["part"] for part in head["parts"]] == [1]
+    assert set(rows["part"]) == {1}
 
 
 def test_where_no_part_fits_there_is_no_file(
