@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import re
 import signal
 import sys
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
 import click
 
-from gcnsim.errors import FileError, GcnsimError, ScenarioError
-from gcnsim.io.atomic import probe, writable
+from gcnsim.errors import GcnsimError, ScenarioError
 from gcnsim.terminal.live import LiveLine
+from runtime.cli.out_file import out_file
 from runtime.launch import check_libraries
 from runtime.microbench import (
     FULL,
@@ -32,7 +30,6 @@ from runtime.microbench import (
     table,
     write,
 )
-from runtime.record.fresh import free_path
 
 PROGRAM: Final = "runtime.profile"
 DEFAULT: Final = "profile.json"
@@ -93,7 +90,7 @@ def _microbench(given: dict[str, Any], budget: Budget | None) -> int:
     asked = MicrobenchRequest(
         budget, given["device"], given["threads"], workers, not given["no_network"], given["aggregator"]
     )
-    out = _out(given["out"], overwrite=given["overwrite"])
+    out = out_file(DEFAULT, given["out"], overwrite=given["overwrite"])
     start = time.perf_counter()
     line, count = LiveLine(sys.stderr), itertools.count(1)
 
@@ -112,20 +109,6 @@ def _microbench(given: dict[str, Any], budget: Budget | None) -> int:
     finally:
         write(out, results)
     return 0
-
-
-def _out(asked: str | None, *, overwrite: bool) -> str:
-    """The file to write, which can be written and holds nothing, unless it may be replaced. Raises FileError."""
-    default = Path(DEFAULT) if overwrite else free_path(Path(DEFAULT), os.path.lexists)
-    path = str(default) if asked is None else asked
-    try:
-        if writable(path):
-            probe(path)
-    except FileError as error:
-        raise FileError(f"--out: {error}") from None
-    if not overwrite and os.path.isfile(path) and os.path.getsize(path):
-        raise FileError(f"--out: {path}: is there already; allowed: another file, or --overwrite to replace it")
-    return path
 
 
 def _numbers(text: str) -> tuple[int, ...]:

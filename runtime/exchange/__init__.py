@@ -11,6 +11,7 @@ from runtime.exchange.graphs import GraphBuilder, Weights
 from runtime.exchange.neighbours import Dropping, Step, StepBoundaries
 from runtime.exchange.requests import ask, fetch_rows, swap_norms
 from runtime.exchange.sampled_graph import CachedRows, Requests, SampledGraph, static_requests
+from runtime.exchange.stand_in import Mail, StandIns
 from runtime.exchange.stopwatch import Stopwatch
 
 __all__ = [
@@ -31,10 +32,12 @@ __all__ = [
     "GraphBuilder",
     "Grid",
     "LoadedBatch",
+    "Mail",
     "PeerError",
     "Requests",
     "SampledGraph",
     "SendAll",
+    "StandIns",
     "Step",
     "StepBoundaries",
     "Stopwatch",

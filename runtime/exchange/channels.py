@@ -92,6 +92,10 @@ class Channel:
         for message in () if alike else posted.messages:
             done(message)
 
+    def serving(self, kind: OpKind) -> Channel:
+        """This channel where it is used for ops of `kind`; only those tell uses apart that answer by themselves."""
+        return self
+
     def all_reduce(self, tensor: Tensor) -> Any:
         """Start summing `tensor` over all workers in place; `wait` waits for it."""
         try:
@@ -181,6 +185,7 @@ class TimedChannel(Channel):
     t: Iteration
     kind: OpKind
     since: list[int]
+    inner: Channel
 
     @classmethod
     def over(cls, channel: Channel, recorder: Recorder, stream: str, t: Iteration, kind: OpKind) -> TimedChannel:
@@ -196,14 +201,14 @@ class TimedChannel(Channel):
             t,
             kind,
             since,
-            wire=channel.wire,
+            channel.serving(kind),
         )
 
     def exchange(self, messages: Sequence[Message], done: Callable[[Message], None] = lambda _: None) -> None:
         """See `Channel`."""
         self.close()
         start = self.recorder.mark()
-        super().exchange(messages, done)
+        self.inner.exchange(messages, done)
         self.since[0] = self.recorder.mark()
         self.recorder.add(OpKind.WAIT, self.stream, self.t, start, self.since[0])
 
@@ -236,6 +241,10 @@ class Channels:
                     dist.all_reduce(torch.zeros(1, device="cuda"), group=group)
             self._open[name] = Channel(name, group, self.rank, self._timeout_s, wire=self._wire)
         return self._open[name]
+
+    def control(self) -> Channel | None:
+        """A channel for small things on the host; None for a single worker."""
+        return self.open("control") if self.world > 1 else None
 
     def close(self) -> None:
         """Leave all channels; nothing is under way, on any worker."""

@@ -25,12 +25,13 @@ class Method(ABC):
     """Base of all methods. name: as it is typed; its fields, in order, are its knobs.
 
     waits: whether waits may stand for what its workers compute (`runtime.accelerator`). one_server: whether its workers
-    share a graph in the memory of one server.
+    share a graph in the memory of one server. alone: whether a part can be measured by itself (`runtime.measure`).
     """
 
     name: ClassVar[str]
     waits: ClassVar[bool] = False
     one_server: ClassVar[bool] = False
+    alone: ClassVar[bool] = True
 
     @classmethod
     def knobs(cls) -> tuple[Knob, ...]:
@@ -54,6 +55,16 @@ class Method(ABC):
     def copies(self) -> int:
         """Workers that hold and train the same rows."""
         return 1
+
+    @property
+    def period(self) -> int:
+        """Iterations after which its work repeats."""
+        return 1
+
+    @property
+    def asks_once(self) -> bool:
+        """Whether workers tell one another before the first iteration which rows they want in all."""
+        return False
 
     def refuse(self, options: Options) -> None:  # noqa: B027 - most methods refuse nothing
         """Raise ScenarioError for options of the run that make no sense with these knobs."""

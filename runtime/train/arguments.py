@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 import click
 
 from gcnsim.knobs import Knob
 from runtime.methods import METHODS, method_of, method_type
-from runtime.methods.method import read_as_text
+from runtime.methods.method import Method, read_as_text
 from runtime.options import Options, flag
 
 SWITCHES: Final = frozenset({"bias", "preaggregate", "record", "overwrite", "json", "json_log", "quiet"})
@@ -67,29 +67,46 @@ HELP: Final[Mapping[str, str]] = {
     "quiet": "Show no progress line.",
 }
 
-_KNOBS: Final[Mapping[str, tuple[Knob, ...]]] = {
-    name: tuple(dict.fromkeys(knob for method in METHODS.values() for knob in method.knobs() if knob.name == name))
-    for name in dict.fromkeys(knob.name for method in METHODS.values() for knob in method.knobs())
-}
-"""By name, since methods may have different ranges and defaults of one."""
+
+def knobs_of(methods: Iterable[type[Method]]) -> Mapping[str, tuple[Knob, ...]]:
+    """The knobs of `methods` by name: methods may have different ranges and defaults of one."""
+    found: dict[str, dict[Knob, None]] = {}
+    for method in methods:
+        for knob in method.knobs():
+            found.setdefault(knob.name, {})[knob] = None
+    return {name: tuple(knobs) for name, knobs in found.items()}
 
 
-def with_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """`command` with an option for each field of `Options`, and one for each knob of any method."""
-    for name, knobs in reversed(list(_KNOBS.items())):
+_KNOBS: Final = knobs_of(METHODS.values())
+
+
+def with_options(
+    command: Callable[..., Any],
+    help_of: Mapping[str, str] = HELP,
+    knobs_by_name: Mapping[str, tuple[Knob, ...]] = _KNOBS,
+    *,
+    lists: bool = False,
+) -> Callable[..., Any]:
+    """`command` with an option for each field of `Options` that has help, and one for each knob.
+
+    lists: knobs are taken as text, several values of each.
+    """
+    for name, knobs in reversed(list(knobs_by_name.items())):
         names = [flag(name), *(["--p"] if name == "rate" else [])]
         text = "  ".join(_explained(knob) for knob in knobs)
-        kind: Any = str if read_as_text(knobs[0]) else {"int": int, "real": float}.get(knobs[0].kind, str)
+        kind: Any = str if lists or read_as_text(knobs[0]) else {"int": int, "real": float}.get(knobs[0].kind, str)
         command = click.option(*names, name, type=kind, help=text)(command)
     defaults = Options.__dataclass_fields__
-    for name in reversed(list(HELP)):
+    for name in reversed(list(help_of)):
         default = defaults[name].default
         if name in SWITCHES:
             off = f"/--no-{name.replace('_', '-')}" if default else ""
-            command = click.option(f"{flag(name)}{off}", name, is_flag=True, default=default, help=HELP[name])(command)
+            command = click.option(f"{flag(name)}{off}", name, is_flag=True, default=default, help=help_of[name])(
+                command
+            )
             continue
         kind = type(default) if default is not None else _TYPES.get(name, str)
-        command = click.option(flag(name), name, type=kind, default=default, show_default=True, help=HELP[name])(
+        command = click.option(flag(name), name, type=kind, default=default, show_default=True, help=help_of[name])(
             command
         )
     return command

@@ -127,28 +127,29 @@ def backend_of(options: Options) -> str:
     return "gloo" if options.backend == "auto" else options.backend
 
 
-def prepare(options: Options, place: Place, device: torch.device, shelf: DatasetCache) -> WorkerState:
+def prepare(
+    options: Options, place: Place, device: torch.device, shelf: DatasetCache, alone: Channels | None = None
+) -> WorkerState:
     """Everything up to the first iteration; all ranks at the same time, the process group being joined.
 
-    shelf: what earlier runs read and made.
+    shelf: what earlier runs read and made. alone: channels that answer by themselves, for a rank without others.
     """
-    channels = Channels(place.rank, place.world, options.timeout, backend_of(options))
-    control = channels.open("control") if place.world > 1 else None
+    channels = alone or Channels(place.rank, place.world, options.timeout, backend_of(options))
+    control = channels.control()
     dataset = shelf.dataset(options)
-    if place.rank == 0:
-        for line in (*graph_notes(dataset.graph), *dataset.notes):
-            sys.stderr.write(f"note: {line}\n")
+    if place.rank == 0 and alone is None:
+        _tell_notes(dataset)
     partitioning = _agreed(options, dataset, place, control, shelf)
     share = share_of(dataset, partitioning, place.rank)
     chosen = _method(options, place)
     held = _held(dataset, partitioning, share, chosen.copies)
     dtype = DTYPES[options.dtype]
-    options = with_kernels(options, share.part, _weights_of(options), dtype, control)
+    options = with_kernels(options, share.part, weights_of(options), dtype, control)
     machine = WaitMachine.here(place)
     recorder = _recorder(options, place, device, machine)
     network = Network(options, dataset.features.width, dataset.classes).to(device, dtype)
     _first_weights(options, network, place)
-    weights = _weights_of(options)
+    weights = weights_of(options)
     builder = GraphBuilder(share.part, weights, matrix_kind(options.aggregator), dtype, device)
     whole = builder.whole().with_requests(static_requests(share.send_sets, device))
     x = torch.from_numpy(held.features.copy()).to(device, dtype)
@@ -159,8 +160,7 @@ def prepare(options: Options, place: Place, device: torch.device, shelf: Dataset
     kind = dtype if dataset.multilabel else torch.int64
     evaluator = _evaluator(context, control, kind) if machine is None else None
     channel = channels.open("reduce", bulk=True) if place.world > 1 else None
-    targets = _targets(context, kind)
-    given = options, network, method, x, targets, channel, control, recorder, held.part.rank
+    given = options, network, method, x, _targets(context, kind), channel, control, recorder, held.part.rank
     if machine is not None:
         trainer: Trainer = WaitingTrainer(*given, machine=machine, context=context)
     else:
@@ -187,6 +187,11 @@ def prepare(options: Options, place: Place, device: torch.device, shelf: Dataset
         classes=dataset.classes,
         emulation=_emulation(machine, channels, control),
     )
+
+
+def _tell_notes(dataset: Dataset) -> None:
+    for line in (*graph_notes(dataset.graph), *dataset.notes):
+        sys.stderr.write(f"note: {line}\n")
 
 
 def _recorder(options: Options, place: Place, device: torch.device, machine: WaitMachine | None) -> Recorder:
@@ -259,7 +264,8 @@ def _first_weights(options: Options, network: Network, place: Place) -> None:
         save_weights(options.save_init, network)
 
 
-def _weights_of(options: Options) -> str:
+def weights_of(options: Options) -> str:
+    """What entries weigh, as of `GraphBuilder`."""
     if options.model == "graphsage":
         return "mean" if options.sage_mean == "neighbours" else "mean-with-self"
     # What drawn graphs train is a mean, so the whole graph, which evaluation reads, is one too.

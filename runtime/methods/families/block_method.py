@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from gcnsim.errors import ScenarioError
 from runtime.methods.method import Method
@@ -12,6 +13,8 @@ from runtime.options import Options
 @dataclass(frozen=True)
 class BlockMethod(Method):
     """Base of the methods whose workers broadcast blocks."""
+
+    alone: ClassVar[bool] = False
 
     def refuse(self, options: Options) -> None:
         """Attention and pooling, which no block has by itself; masks of receivers, through which no sum goes back."""

@@ -33,6 +33,16 @@ class PscGcn(Method):
     estimator: str = knob(ESTIMATOR)
     cold_start: str = knob(COLD_START)
 
+    @property
+    def period(self) -> int:
+        """Probabilities are made anew every `refresh` iterations."""
+        return 1 if self.asks_once else self.refresh
+
+    @property
+    def asks_once(self) -> bool:
+        """Where no edge is left out, the graph is always the same."""
+        return self.epsilon >= 1.0
+
     def refuse(self, options: Options) -> None:
         """A cache of rows that never travel; estimators of sums where no layer has any."""
         usual = ESTIMATOR.default

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from runtime.cli import emulate, microbench, survey, train
+from runtime.cli import emulate, measure, microbench, survey, train
 from runtime.launch import libraries
 
 LINE = "training needs torch and safetensors; pip install 'gcnsim[runtime]'"
@@ -25,6 +25,7 @@ def _refused(name: str) -> ModuleSpec | None:
         (train.main, []),
         (survey.main, []),
         (microbench.main, ["--quick"]),
+        (measure.main, []),
         (emulate.main, ["--hosts", "2", "--bandwidth", "1Gbps"]),
     ],
 )

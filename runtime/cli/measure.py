@@ -1,0 +1,105 @@
+"""`python -m runtime.measure`: measure the parts of a workload one by one, alone on one device, into a file."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import Sequence
+from types import FrameType
+from typing import Any, Final
+
+import click
+
+from gcnsim.errors import GcnsimError, ScenarioError
+from gcnsim.terminal.live import LiveLine
+from runtime.cli.out_file import out_file
+from runtime.launch import check_libraries
+from runtime.measuring.request import HELP_OF, KNOBS, MeasureRequest, settings_of
+from runtime.train.arguments import with_options
+
+PROGRAM: Final = "runtime.measure"
+DEFAULT: Final = "measured.parquet"
+
+
+def _with_options(command: Any) -> Any:
+    return with_options(command, HELP_OF, KNOBS, lists=True)
+
+
+@click.command(PROGRAM, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.option("--parts", "--workers", "workers", type=int, default=2, show_default=True, help="Parts of the graph.")
+@click.option(
+    "--seconds", type=float, default=60.0, show_default=True, help="Stop after so long, all settings together."
+)
+@_with_options
+@click.pass_context
+def command(context: click.Context, /, **given: Any) -> None:
+    """Measure each part of a workload alone on one device, by the code that trains it: nothing else should run.
+
+    Methods and knobs take several values, separated by commas: each combination is measured. The parts take turns
+    until the mean of each is known to 2 %, or the time is over. What other workers would send is there at once.
+
+    \b
+    Examples:
+      python -m runtime.measure
+      python -m runtime.measure --graph graph.npz --parts 6 --method psc-gcn,pipegcn --epsilon 0.1,0.3
+    """
+    context.obj = given
+
+
+def main(argv: Sequence[str]) -> int:
+    """Parse `argv`, measure, write; the exit code, 2 for a user's error."""
+    signal.signal(signal.SIGTERM, _leave)
+    try:
+        with command.make_context(PROGRAM, list(argv)) as context:
+            command.invoke(context)
+            given = context.obj
+        return _measure(given)
+    except click.exceptions.Exit as ended:
+        return ended.exit_code
+    except click.ClickException as error:
+        return _failed(" ".join(error.format_message().split()) + f" (see python -m {PROGRAM} --help)", 2)
+    except GcnsimError as error:
+        return _failed(str(error), 2)
+    except KeyboardInterrupt:
+        return _failed("stopped by SIGINT", 128 + signal.SIGINT)
+
+
+def _measure(given: dict[str, Any]) -> int:
+    check_libraries()
+    asked = MeasureRequest(settings_of(given), given["seconds"])
+    out = out_file(DEFAULT, given["out"], overwrite=given["overwrite"])
+    line = None if given["quiet"] else LiveLine(sys.stderr)
+    if line is not None:
+        line.show("starting")
+    from runtime.measuring.document import about, text, write
+    from runtime.measuring.rounds import measured
+
+    try:
+        found = measured(asked, (lambda _: None) if line is None else line.show)
+    finally:
+        if line is not None:
+            line.clear()
+    for note in found.notes:
+        sys.stderr.write(f"note: {note}\n")
+    head = about(found)
+    if not head["parts"]:
+        first = head["skipped"][0]
+        raise ScenarioError(f"no part could be measured; part {first['part']}: {first['reason']}")
+    shown = json.dumps({**head, "out": out}, allow_nan=False) if given["json"] else text(head, found.settings, out)
+    try:
+        sys.stdout.write(f"{shown}\n")
+        sys.stdout.flush()
+    finally:
+        write(out, head, found.settings)
+    return 0
+
+
+def _failed(line: str, code: int) -> int:
+    sys.stderr.write(f"{PROGRAM}: {line}\n")
+    return code
+
+
+def _leave(signum: int, frame: FrameType | None) -> None:
+    """End by way of every `finally`."""
+    raise SystemExit(128 + signum)

@@ -1,0 +1,172 @@
+"""Channels of a worker without any others: what it asks of them is answered at once, so that its part runs by itself.
+
+All parts take turns in one process. Lists of numbers (rows that are wanted, ids that were drawn) are those that the
+other part sent last when it was its turn; before its first turn it wants nothing. Norms likewise. Rows and gradients
+are this worker's own, over and over: of the right shape, and numbers like any others. Sums over workers are its own.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+import torch
+from torch import Tensor
+
+from gcnsim.ids import Rank
+from gcnsim.timeline import OpKind
+from runtime.exchange.channels import Channel, Channels, Message, Posted
+
+KEPT: Final = 8
+"""Lists that are kept of a part, and handed out in turn."""
+
+_Key: TypeAlias = tuple[str, str, Rank, Rank]
+"""A channel, what it serves, who sends, who receives."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A list of numbers as it travels: first how many, then which."""
+
+    head: Tensor
+    numbers: Tensor
+
+
+class Mail:
+    """What the parts of one setting sent one another in their last turns."""
+
+    def __init__(self) -> None:
+        """Nothing yet."""
+        self.lists: dict[_Key, deque[Listed]] = {}
+        self.values: dict[_Key, Tensor] = {}
+
+    def put(self, key: _Key, listed: Listed) -> None:
+        """Keep a list in the place of the oldest."""
+        self.lists.setdefault(key, deque(maxlen=KEPT)).append(listed)
+
+    def taken(self, key: _Key, turn: int) -> Listed | None:
+        """The list for the receiver's exchange number `turn`; None where none was sent yet."""
+        found = self.lists.get(key)
+        return None if not found else found[turn % len(found)]
+
+
+class _Done:
+    """A sum over workers that is there."""
+
+    def wait(self) -> None:
+        """At once."""
+
+
+@dataclass
+class _Turn:
+    """Where a channel stands in its exchanges of lists. heads: sent, where the lists themselves come next."""
+
+    number: int = 0
+    heads: dict[Rank, Tensor] | None = None
+    taken: dict[Rank, Listed | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StandIn(Channel):
+    """One kind of traffic with nobody at the other ends. serves: what it is used for, in a word."""
+
+    world: int
+    mail: Mail
+    serves: str = ""
+    turn: _Turn = field(default_factory=_Turn)
+    others: dict[OpKind, StandIn] = field(default_factory=dict)
+
+    def serving(self, kind: OpKind) -> StandIn:
+        """See `Channel`: lists for ops of one kind answer those of the same."""
+        if kind not in self.others:
+            self.others[kind] = StandIn(
+                self.name, None, self.rank, self.timeout_s, world=self.world, mail=self.mail, serves=str(kind)
+            )
+        return self.others[kind]
+
+    def post(self, messages: Sequence[Message]) -> Posted:
+        """Fill what is to be received."""
+        sent = {message.peer: message.tensor for message in messages if message.outgoing}
+        coming = {message.peer: message.tensor for message in messages if not message.outgoing}
+        if any(not tensor.is_floating_point() for tensor in (*sent.values(), *coming.values())):
+            self._listed(sent, coming)
+        else:
+            self._filled(sent, coming)
+        return Posted([message for message in messages if message.tensor.numel()], [])
+
+    def all_reduce(self, tensor: Tensor) -> Any:
+        """`tensor` as it is."""
+        return _Done()
+
+    def gather(self, tensor: Tensor) -> list[Tensor]:
+        """This worker's `tensor` for each."""
+        return [tensor.clone() for _ in range(self.world)]
+
+    def broadcast(self, tensor: Tensor, source: Rank = 0) -> None:
+        """`tensor` as it is."""
+
+    def _listed(self, sent: dict[Rank, Tensor], coming: dict[Rank, Tensor]) -> None:
+        """Numbers travel in twos: how many, to and from everybody, then which."""
+        turn = self.turn
+        if turn.heads is None:
+            turn.heads = {peer: tensor.clone() for peer, tensor in sent.items()}
+            turn.taken = {peer: self.mail.taken(self._key(peer, self.rank), turn.number) for peer in coming}
+            for peer, tensor in coming.items():
+                listed = turn.taken[peer]
+                tensor.copy_(torch.zeros_like(tensor) if listed is None else listed.head)
+            return
+        for peer, tensor in sent.items():
+            self.mail.put(self._key(self.rank, peer), Listed(turn.heads[peer], tensor.clone()))
+        for peer, tensor in coming.items():
+            listed = turn.taken[peer]
+            if listed is not None:
+                tensor.copy_(listed.numbers)
+        turn.heads, turn.number = None, turn.number + 1
+
+    def _filled(self, sent: dict[Rank, Tensor], coming: dict[Rank, Tensor]) -> None:
+        for peer, tensor in coming.items():
+            given = self.mail.values.get(self._key(peer, self.rank)) if tensor.dim() == 1 else None
+            if given is not None and given.shape == tensor.shape:
+                tensor.copy_(given)
+            else:
+                fill(tensor, sent.get(peer))
+        for peer, tensor in sent.items():
+            if tensor.dim() == 1:
+                self.mail.values[self._key(self.rank, peer)] = tensor.clone()
+
+    def _key(self, sender: Rank, receiver: Rank) -> _Key:
+        return self.name, self.serves, sender, receiver
+
+
+class StandIns(Channels):
+    """The channels of a worker whose part is measured by itself. mail: of all parts."""
+
+    def __init__(self, rank: Rank, world: int, backend: str, mail: Mail) -> None:
+        """backend: which buffers rows go through, as of a run with others."""
+        super().__init__(rank, world, 0.0, backend)
+        self._mail = mail
+
+    def open(self, name: str, *, bulk: bool = False) -> Channel:
+        """See `Channels`."""
+        if name not in self._open:
+            self._open[name] = StandIn(name, None, self.rank, 0.0, world=self.world, mail=self._mail)
+        return self._open[name]
+
+    def control(self) -> Channel | None:
+        """None: there is nobody to agree with."""
+        return None
+
+
+def fill(target: Tensor, rows: Tensor | None) -> None:
+    """Fill `target` with `rows`, over and over; with zeros where there are none."""
+    count = 0 if rows is None else min(rows.shape[0], target.shape[0])
+    if rows is None or not count:
+        target.zero_()
+        return
+    target[:count] = rows[:count]
+    while count < target.shape[0]:
+        more = min(count, target.shape[0] - count)
+        target[count : count + more] = target[:more]
+        count += more

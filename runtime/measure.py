@@ -1,0 +1,12 @@
+"""The door of `python -m runtime.measure`."""
+
+from __future__ import annotations
+
+import sys
+
+from gcnsim.terminal.screen import screened
+from runtime.cli.measure import main
+
+if __name__ == "__main__":
+    with screened():
+        sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,192 @@
+"""The file of a measurement (`gcnsim.measured_compute/1`), and what is said of it to people."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from gcnsim.ids import AnyArray
+from gcnsim.io.atomic import atomic_write
+from gcnsim.terminal.tables import aligned
+from gcnsim.timeline import KINDS, Direction
+from gcnsim.units import format_bytes, format_fraction, format_seconds
+from runtime.measuring.part import PartRecord
+from runtime.measuring.request import AIM
+from runtime.measuring.rounds import MeasuredWorkload, SettingRecord, relative_error
+from runtime.options import Options
+from runtime.record import hardware, versions
+
+FORMAT: Final = "gcnsim.measured_compute/1"
+KEY: Final = "gcnsim"
+"""Of the file's metadata, under which one JSON object says what was measured."""
+
+MODEL: Final = (
+    "model", "layers", "hidden", "heads", "dropout", "dropout_order", "norm", "bias", "sage_aggregator", "sage_mean",
+    "preaggregate",
+)  # fmt: skip
+TRAINING: Final = (
+    "dtype", "aggregator", "overlap", "backend", "optimizer", "lr", "weight_decay", "seed", "feature_dim",
+    "feature_norm",
+)  # fmt: skip
+
+_KINDS: Final = tuple(str(kind) for kind in KINDS)
+_DIRECTIONS: Final = {Direction.NONE: "", Direction.FORWARD: "forward", Direction.BACKWARD: "backward"}
+
+
+def about(found: MeasuredWorkload) -> dict[str, Any]:
+    """What was measured, on what, and how well: all but the ops."""
+    options = found.settings[0].options
+    plain, graph, partitioning = options.asdict(), found.dataset.graph, found.partitioning
+    sizes = {"nodes": graph.nodes, "edges": graph.entries, "features": found.widths[0], "classes": found.widths[-1]}
+    numbered = list(enumerate(found.settings))
+    return {
+        "format": FORMAT,
+        "graph": {"name": partitioning.graph_name, **sizes, "hash": partitioning.graph_hash},
+        "partition": {
+            "parts": partitioning.parts,
+            "algorithm": partitioning.method,
+            "hash": partitioning.owner_hash,
+        },
+        "model": {name: plain[name] for name in MODEL} | {"widths": list(found.widths)},
+        "training": {name: plain[name] for name in TRAINING},
+        "device": _device(options, found.threads),
+        "versions": versions(),
+        "settings": [
+            {"setting": number, "method": each.options.method, "knobs": each.options.asdict()["knobs"]}
+            for number, each in numbered
+        ],
+        "parts": [
+            {"setting": number, **_part(part)}
+            for number, each in numbered
+            for part in each.parts
+            if part.skipped is None
+        ],
+        "skipped": [
+            {"setting": number, **_skipped(part)}
+            for number, each in numbered
+            for part in each.parts
+            if part.skipped is not None
+        ],
+    }
+
+
+def write(path: str | Path, head: Mapping[str, Any], settings: Sequence[SettingRecord]) -> None:
+    """Write what is `about` the measurement and its ops, a row for each key of each iteration. Raises FileError."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns = _columns(settings)
+    kinds = pa.DictionaryArray.from_arrays(pa.array(columns.pop("kind").astype(np.int32)), pa.array(_KINDS))
+    ways = pa.DictionaryArray.from_arrays(
+        pa.array(columns.pop("direction").astype(np.int32)), pa.array([_DIRECTIONS[each] for each in Direction])
+    )
+    table = pa.table(
+        {
+            **{name: columns[name] for name in ("setting", "part", "iteration")},
+            "kind": kinds.cast(pa.string()),
+            "layer": columns["layer"],
+            "direction": ways.cast(pa.string()),
+            "seconds": columns["seconds"],
+        }
+    ).replace_schema_metadata({KEY: json.dumps(head, allow_nan=False)})
+    with atomic_write(path) as file:
+        pq.write_table(table, file, compression="zstd", write_page_checksum=True)
+
+
+def text(head: Mapping[str, Any], settings: Sequence[SettingRecord], path: str) -> str:
+    """The table of a measurement, without a newline at its end."""
+    lines = []
+    for number, each in enumerate(settings):
+        lines += [_title(head["settings"][number], each), ""]
+        rows = [
+            (
+                str(part["part"]),
+                f"{part['inner']:,}",
+                f"{part['boundary']:,}",
+                str(part["iterations"]),
+                format_seconds(part["mean_seconds"]),
+                format_fraction(part["relative_error"]),
+                "-" if part["peak_bytes"] is None else format_bytes(part["peak_bytes"]),
+            )
+            for part in head["parts"]
+            if part["setting"] == number
+        ]
+        heads = ("part", "nodes", "boundary", "iterations", "mean", "+-", "memory")
+        lines += [*aligned(rows, heads, left=0, indent=2), ""]
+        lines += [_missing(part) for part in head["skipped"] if part["setting"] == number]
+    return "\n".join([*lines, f"Written to {path}"])
+
+
+def _title(setting: Mapping[str, Any], record: SettingRecord) -> str:
+    knobs = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in setting["knobs"].items())
+    what = f"{setting['method']} ({knobs})" if knobs else setting["method"]
+    aim = format_fraction(AIM)
+    reached = f"each mean known to {aim}" if record.known else f"not each mean known to {aim}: the time was over"
+    return f"{what} in {format_seconds(record.seconds)}: {reached}"
+
+
+def _missing(part: Mapping[str, Any]) -> str:
+    needed, free = part.get("needed_bytes"), part.get("free_bytes")
+    sizes = [f"{format_bytes(value)} {what}" for value, what in ((needed, "needed"), (free, "free")) if value]
+    return f"  part {part['part']} left out: {part['reason']}" + (f" ({', '.join(sizes)})" if sizes else "")
+
+
+def _device(options: Options, threads: int) -> dict[str, Any]:
+    machine = hardware(options.device == "cuda")
+    if options.device == "cpu":
+        return {
+            "kind": "cpu",
+            "name": machine["cpu"],
+            "memory_bytes": machine["memory_bytes"],
+            "threads": threads,
+            "cores": machine["cores"],
+        }
+    import torch
+
+    memory = int(torch.cuda.get_device_properties(0).total_memory)
+    return {
+        "kind": "cuda",
+        "name": machine["gpus"][0],
+        "memory_bytes": memory,
+        "threads": threads,
+        "host": machine["cpu"],
+    }
+
+
+def _part(part: PartRecord) -> dict[str, Any]:
+    return {
+        "part": part.rank,
+        "inner": part.inner,
+        "boundary": part.boundary,
+        "iterations": part.iterations,
+        "warmup": part.warmup,
+        "mean_seconds": part.mean_seconds,
+        "relative_error": relative_error(part.rounds),
+        "peak_bytes": part.peak_bytes,
+        "drawn": dict(part.drawn),
+    }
+
+
+def _skipped(part: PartRecord) -> dict[str, Any]:
+    assert part.skipped is not None
+    sizes = {"needed_bytes": part.skipped.needed_bytes, "free_bytes": part.skipped.free_bytes}
+    return {"part": part.rank, "reason": part.skipped.reason} | {k: v for k, v in sizes.items() if v is not None}
+
+
+def _columns(settings: Sequence[SettingRecord]) -> dict[str, AnyArray]:
+    found: dict[str, list[AnyArray]] = {name: [] for name in (*_TYPES, "kind", "direction")}
+    for number, each in enumerate(settings):
+        for part in each.parts:
+            for ops in part.ops:
+                found["setting"].append(np.full(ops.seconds.size, number))
+                found["part"].append(np.full(ops.seconds.size, part.rank))
+                for name in ("iteration", "kind", "layer", "direction", "seconds"):
+                    found[name].append(getattr(ops, name))
+    return {name: np.concatenate(pieces).astype(_TYPES.get(name, "int32")) for name, pieces in found.items()}
+
+
+_TYPES: Final = {"setting": "int32", "part": "int32", "iteration": "int32", "layer": "int32", "seconds": "float64"}

@@ -1,0 +1,92 @@
+"""Whether a part fits into memory: what it will need, by its sizes, and what is free here.
+
+On a GPU torch says when it does not; on a CPU the system would end the process, so the need is estimated beforehand.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from gcnsim.graph import Graph
+from gcnsim.ids import Rank
+from gcnsim.partition import Partitioning
+from gcnsim.resources import usable_resources
+from runtime.options import Options
+
+ENTRY_BYTES: Final = 110
+"""Of an entry of a part: its rows and both matrices with their transposes."""
+
+DRAWN_BYTES: Final = 100
+"""Of an entry besides, where graphs are drawn from them: chances, weights, and the graphs themselves."""
+
+ATTENTION_BYTES: Final = 56
+"""Of an entry besides, for each layer and head of attention."""
+
+COPIES: Final = 3
+"""Of a layer's rows that are held at once: kept for the backward pass, their gradients, what a kernel makes.
+
+These numbers are rounded from the memory that parts of graphs of 12,000 to 326,000 nodes took: 0.9 to 1.5 of it."""
+
+_MEMORY: Final = Path("/proc/meminfo")
+_ASKED: Final = re.compile(r"Tried to allocate ([0-9.]+) (bytes|KiB|MiB|GiB)")
+_UNITS: Final = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+
+
+@dataclass(frozen=True, slots=True)
+class PartSizes:
+    """Inner nodes, boundary nodes and entries of a part."""
+
+    inner: int
+    boundary: int
+    entries: int
+
+
+def sizes_of(graph: Graph, partitioning: Partitioning, rank: Rank) -> PartSizes:
+    """Those of part `rank`, counted without building it."""
+    own = partitioning.owner == rank
+    columns = graph.indices[np.repeat(own, graph.degrees)]
+    reached = np.zeros(graph.nodes, np.bool_)
+    reached[columns] = True
+    return PartSizes(int(np.count_nonzero(own)), int(np.count_nonzero(reached & ~own)), int(columns.size))
+
+
+def needed_bytes(sizes: PartSizes, options: Options, widths: tuple[int, ...], stored: int) -> int:
+    """About what one part needs while it trains.
+
+    widths: of the rows before the first and after each layer. stored: nodes of other parts whose features it holds.
+    """
+    itemsize = 8 if options.dtype == "float64" else 4
+    knobs = options.knobs
+    features = (sizes.inner * COPIES + stored) * widths[0] * itemsize + sizes.inner * widths[0] * 4
+    rows = COPIES * sizes.inner * sum(widths[1:]) * itemsize
+    # Rows and gradients, each where it is sent from and where it is received, for each age.
+    ages = max(int(str(knobs.get("tau", 1))), 1)
+    boundary = 4 * ages * sizes.boundary * sum(widths[:-1]) * itemsize
+    each = ENTRY_BYTES
+    if float(str(knobs.get("epsilon", 1.0))) < 1.0:
+        each += DRAWN_BYTES
+    if options.model == "gat":
+        each += ATTENTION_BYTES * options.heads * options.layers
+    return features + rows + boundary + each * sizes.entries
+
+
+def free_bytes() -> int | None:
+    """Memory that this process can still take; None where the system does not say."""
+    limit = usable_resources().memory_bytes
+    try:
+        lines = _MEMORY.read_text(encoding="ascii").splitlines()
+    except OSError:
+        return limit
+    free = next((1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")), None)
+    return min((each for each in (limit, free) if each is not None), default=None)
+
+
+def asked_bytes(error: str) -> int:
+    """What torch tried to allocate when a GPU had no more, by its message; 0 where it does not say."""
+    found = _ASKED.search(error)
+    return 0 if found is None else round(float(found[1]) * _UNITS[found[2]])

@@ -1,0 +1,186 @@
+"""One part: the worker that trains it, alone, and what is kept of its iterations."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import numpy as np
+import torch
+
+from gcnsim.ids import FloatArray, IntArray, Iteration, Rank
+from gcnsim.timeline import KIND_CODE, OpKind, Timeline
+from runtime.data import DatasetCache
+from runtime.exchange import LoadedBatch, Mail, SampledGraph, StandIns
+from runtime.launch import Place
+from runtime.options import Options
+from runtime.train.memory_usage import MemoryUsage
+from runtime.train.reduce import LocalSums
+from runtime.train.setup import WorkerState, backend_of, prepare
+
+ANSWERED: Final = (OpKind.WIRE, OpKind.WAIT, OpKind.ALLREDUCE)
+"""What is answered at once here, so that its time says nothing."""
+
+COUNTS: Final = ("rows", "hits", "sent", "edges")
+
+_COUNTED: Final = 1
+"""The iteration in which what the backward pass keeps is counted: the second."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ops:
+    """Seconds of ops, summed by iteration, kind, layer and direction; columns of equal length."""
+
+    iteration: IntArray
+    kind: IntArray
+    layer: IntArray
+    direction: IntArray
+    seconds: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """Why a part could not be measured, with what it needs and what is free, in bytes, where that is the reason."""
+
+    reason: str
+    needed_bytes: int | None = None
+    free_bytes: int | None = None
+
+
+@dataclass
+class PartRecord:
+    """What is known of one part. rounds: mean seconds of an iteration in each; warmup: iterations left out."""
+
+    rank: Rank
+    rounds: list[float] = field(default_factory=list)
+    ops: list[Ops] = field(default_factory=list)
+    counts: list[tuple[int, ...]] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    warmup: int = 0
+    peak_bytes: int | None = None
+    inner: int = 0
+    boundary: int = 0
+    skipped: Skipped | None = None
+
+    @property
+    def iterations(self) -> int:
+        """Measured ones."""
+        return len(self.seconds)
+
+    @property
+    def mean_seconds(self) -> float:
+        """Of a measured iteration."""
+        return float(np.mean(self.seconds))
+
+    @property
+    def drawn(self) -> Mapping[str, float]:
+        """Mean counts of a measured iteration, by COUNTS."""
+        return dict(zip(COUNTS, np.mean(self.counts, axis=0).tolist(), strict=True))
+
+    def forget(self) -> None:
+        """As before its first turn."""
+        for kept in (self.rounds, self.ops, self.counts, self.seconds):
+            kept.clear()
+        self.warmup = 0
+
+
+class PartRun:
+    """A part in memory, between its first iteration and `close`."""
+
+    def __init__(
+        self, record: PartRecord, options: Options, device: torch.device, shelf: DatasetCache, mail: Mail
+    ) -> None:
+        """Everything that comes before the first iteration."""
+        self.record = record
+        if device.type == "cuda":
+            torch.cuda.reset_peak_memory_stats(device)
+        place = Place(record.rank, options.workers, 0, options.workers, launched=True)
+        channels = StandIns(record.rank, options.workers, backend_of(options), mail)
+        self.worker: WorkerState = prepare(options, place, device, shelf, channels)
+        self._t: Iteration = 0
+        self._measured: list[Iteration] = []
+        self._origin = time.perf_counter_ns()
+        self._memory = MemoryUsage(replace(options, warmup=_COUNTED + 1), 0)
+        part = self.worker.share.part
+        record.inner, record.boundary = part.inner_nodes, part.boundary_nodes
+
+    def train(self, iterations: int, *, measured: bool) -> list[float]:
+        """Go on by so many; their seconds. measured: whether they are kept. Nothing is under way afterwards."""
+        found = []
+        for _ in range(iterations):
+            t = self._t
+            start = time.perf_counter()
+            with nullcontext() if measured else self._memory.of(t, self.worker):
+                _, drawn = self.worker.trainer.iteration(t, LocalSums())
+            found.append(time.perf_counter() - start)
+            self.worker.recorder.end_iteration()
+            self._t += 1
+            if measured:
+                self._measured.append(t)
+                self.record.counts.append(iteration_counts(drawn))
+        self.worker.method.drain()
+        if self.worker.device.type == "cuda":
+            torch.cuda.synchronize(self.worker.device)
+        if measured:
+            self.record.seconds += found
+            self.record.rounds.append(float(np.mean(found)))
+        else:
+            self.record.warmup += iterations
+        return found
+
+    def close(self) -> None:
+        """Keep what was recorded, and leave."""
+        worker = self.worker
+        worker.method.drain()
+        before = self.record.iterations - len(self._measured)
+        if self._measured:
+            self.record.ops.append(_ops(worker.recorder.timeline(self._origin), self._measured, before))
+        self.record.peak_bytes = self._peak()
+        self.abandon()
+
+    def abandon(self) -> None:
+        """Leave, and keep nothing."""
+        self.worker.method.close()
+        self.worker.trainer.close()
+
+    def _peak(self) -> int | None:
+        """Bytes of this part's tensors: on a GPU the most at any instant, on a CPU all that are held in an iteration.
+
+        None where another library holds the matrices.
+        """
+        if self.worker.device.type == "cuda":
+            return max(self.record.peak_bytes or 0, int(torch.cuda.max_memory_allocated(self.worker.device)))
+        held = self._memory.report(self.worker)
+        return None if held is None else sum(each for name, each in held.items() if name != "evaluation")
+
+
+def iteration_counts(drawn: SampledGraph | LoadedBatch) -> tuple[int, ...]:
+    """What an iteration read, by COUNTS."""
+    if isinstance(drawn, SampledGraph):
+        sent = 0 if drawn.requests is None else drawn.requests.rows
+        return drawn.rows, drawn.hits, sent, sum(drawn.edges)
+    return drawn.rows, drawn.hits, 0, sum(places.size for places in drawn.graph.drawn.places)
+
+
+def _ops(timeline: Timeline, measured: list[Iteration], before: int) -> Ops:
+    """Those of the `measured` iterations, numbered from `before` on."""
+    wanted: Any = np.isin(timeline.iteration, measured)
+    for kind in ANSWERED:
+        wanted &= timeline.kind != KIND_CODE[kind]
+    at = np.flatnonzero(wanted)
+    keys = np.stack(
+        [
+            before + np.searchsorted(measured, timeline.iteration[at]),
+            timeline.kind[at].astype(np.int64),
+            timeline.layer[at].astype(np.int64),
+            timeline.direction[at].astype(np.int64),
+        ],
+        axis=1,
+    )
+    unique, group = np.unique(keys, axis=0, return_inverse=True)
+    seconds = np.bincount(group.ravel(), (timeline.end_ps[at] - timeline.start_ps[at]) * 1e-12, len(unique))
+    iteration, kind, layer, direction = unique.T
+    return Ops(iteration, kind, layer, direction, seconds.astype(np.float64))

@@ -1,0 +1,299 @@
+"""The rounds of a measurement: part after part, again and again, until each mean is known or the time is over.
+
+Parts take turns so that a machine that grows slower or quicker does so for all. Whenever its turn begins, a part trains
+an iteration that is left out: the caches hold another part's rows.
+"""
+
+from __future__ import annotations
+
+import gc
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import torch
+
+from gcnsim.graph import graph_notes
+from gcnsim.partition import Partitioning, part_of
+from runtime.data import Dataset, DatasetCache
+from runtime.exchange import Mail
+from runtime.launch import Place, keep_heap
+from runtime.measuring.memory import asked_bytes, free_bytes, needed_bytes, sizes_of
+from runtime.measuring.part import PartRecord, PartRun, Skipped
+from runtime.measuring.request import AIM, MeasureRequest
+from runtime.methods import method_of
+from runtime.methods.batches.method import MiniBatch
+from runtime.options import Options
+from runtime.train.loop import DivergedError
+from runtime.train.quickest import with_kernels
+from runtime.train.setup import DTYPES, device_of, weights_of
+
+ALONE: Final = Place(0, 1, 0, 1, launched=True)
+
+FEWEST_ROUNDS: Final = 2
+"""Taken even where the time is over: of fewer nothing could be said of the mean's error."""
+
+SETTLED_ROUNDS: Final = 4
+"""Rounds before a mean may count as known: few may agree by chance."""
+
+ROUNDS: Final = 12
+"""Into which the time is divided."""
+
+LONGEST: Final = 50
+"""Iterations of one turn."""
+
+FEWEST_AT_ONCE: Final = 3
+"""Iterations of a turn for which a part is prepared anew."""
+
+WARMUP: Final = 5
+"""Iterations of a part's first turn, none of them measured; fewer where they take long."""
+
+LEAST_WARMUP: Final = 2
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class SettingRecord:
+    """One setting, measured. seconds: how long it took."""
+
+    options: Options
+    parts: tuple[PartRecord, ...]
+    seconds: float
+
+    @property
+    def known(self) -> bool:
+        """Whether each part's mean is known as closely as was aimed at."""
+        return all_known(self.parts)
+
+
+@dataclass(frozen=True)
+class MeasuredWorkload:
+    """All settings of a request. widths: of the rows before the first and after each layer."""
+
+    dataset: Dataset
+    partitioning: Partitioning
+    widths: tuple[int, ...]
+    threads: int
+    settings: tuple[SettingRecord, ...]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a user must know of how the data were read."""
+        partition = (self.partitioning.note,) if self.partitioning.note else ()
+        return (*graph_notes(self.dataset.graph), *self.dataset.notes, *partition)
+
+
+def measured(asked: MeasureRequest, tell: Tell) -> MeasuredWorkload:
+    """Measure all settings, one after the other, in equal shares of the time that is left.
+
+    Raises GcnsimError for data that cannot be read, or a device that is not here.
+    """
+    shared = asked.shared
+    device = device_of(shared, ALONE)
+    shelf = DatasetCache()
+    tell("reading the graph")
+    dataset = shelf.dataset(shared)
+    tell("partitioning the graph")
+    partitioning = shelf.owners(shared, dataset)
+    if device.type == "cpu":
+        keep_heap()
+    end = time.perf_counter() + asked.seconds
+    found = []
+    for number, options in enumerate(asked.settings):
+        left = (end - time.perf_counter()) / (len(asked.settings) - number)
+        options = _with_kernels(options, dataset, partitioning)
+        found.append(_Setting(options, device, shelf, tell).measured(left))
+    return MeasuredWorkload(dataset, partitioning, widths_of(shared, dataset), torch.get_num_threads(), tuple(found))
+
+
+def widths_of(options: Options, dataset: Dataset) -> tuple[int, ...]:
+    """Of the rows before the first and after each layer."""
+    return dataset.features.width, *[options.hidden] * (options.layers - 1), dataset.classes
+
+
+def relative_error(rounds: Sequence[float]) -> float:
+    """Half of the 90 % interval of the mean over the mean of independent `rounds`, by Student's t; of one infinite."""
+    from scipy.special import stdtrit
+
+    count = len(rounds)
+    if count < FEWEST_ROUNDS:
+        return math.inf
+    return float(stdtrit(count - 1, 0.95) * np.std(rounds, ddof=1) / math.sqrt(count) / np.mean(rounds))
+
+
+def all_known(parts: Sequence[PartRecord]) -> bool:
+    """Whether the mean of each part that can be measured is known to AIM."""
+    return all(relative_error(part.rounds) <= AIM for part in parts if part.skipped is None)
+
+
+def _with_kernels(options: Options, dataset: Dataset, partitioning: Partitioning) -> Options:
+    if options.aggregator != "auto":
+        return options
+    part = part_of(dataset.graph, partitioning, 0)
+    return with_kernels(options, part, weights_of(options), DTYPES[options.dtype], None)
+
+
+class _Setting:
+    """One setting: its parts, in memory as long as their turn lasts, or all the time where all of them fit."""
+
+    def __init__(self, options: Options, device: torch.device, shelf: DatasetCache, tell: Tell) -> None:
+        self._options, self._device, self._shelf, self._tell = options, device, shelf, tell
+        self._method = method_of(options.method, options.knobs)
+        self._mail = Mail()
+        self._parts = tuple(PartRecord(rank) for rank in range(options.workers))
+        self._runs: dict[int, PartRun] = {}
+        self._setup_s = 0.0
+        self._needs: dict[int, int] = {}
+        self._stay = device.type == "cpu" and self._fits()
+
+    def measured(self, seconds: float) -> SettingRecord:
+        """Measure for about so many seconds; at least a few iterations of each part."""
+        start = time.perf_counter()
+        if self._method.asks_once:
+            for part in self._parts:
+                self._attempt(part, lambda run: run.train(1, measured=False), stay=False)
+        each = sum(self._rehearsed(part, seconds / ROUNDS / len(self._parts)) for part in self._parts)
+        count = self._iterations(each, seconds - (time.perf_counter() - start))
+        # Graphs that are drawn already were asked for before all parts had their first turn.
+        lead = 1 + int(str(self._options.knobs.get("tau", 0)))
+        rounds = 0
+        while any(part.skipped is None for part in self._parts):
+            begun = time.perf_counter()
+            for part in self._parts:
+                self._say(f"round {rounds + 1}, part {part.rank + 1} of {len(self._parts)}")
+                self._turn(part, lead, count)
+            lead, rounds = 1, rounds + 1
+            now = time.perf_counter()
+            over = rounds >= FEWEST_ROUNDS and now - start + (now - begun) > seconds
+            if over or (rounds >= SETTLED_ROUNDS and all_known(self._parts)):
+                break
+        for rank in list(self._runs):
+            self._runs.pop(rank).close()
+        self._free()
+        return SettingRecord(self._options, self._parts, time.perf_counter() - start)
+
+    def _rehearsed(self, part: PartRecord, seconds: float) -> float:
+        """The first turn of a part, of which nothing is kept; seconds of one iteration, 0 where it does not fit."""
+        self._say(f"warm-up, part {part.rank + 1} of {len(self._parts)}")
+        start = time.perf_counter()
+        found: list[float] = []
+        while len(found) < WARMUP and (len(found) < LEAST_WARMUP or time.perf_counter() - start < seconds):
+            taken = self._attempt(part, lambda run: run.train(1, measured=False), stay=True)
+            if taken is None:
+                return 0.0
+            found += taken
+        if not self._stay:
+            self._leave(part.rank)
+        self._setup_s += time.perf_counter() - start - sum(found)
+        return min(found[1:])
+
+    def _iterations(self, each: float, seconds: float) -> int:
+        """Of one turn: so many that the time is enough for several rounds, and whole periods where it is.
+
+        each: seconds of an iteration of all parts together.
+        """
+        rounds, least = (ROUNDS, 1) if self._stay else (SETTLED_ROUNDS, FEWEST_AT_ONCE)
+        fits = seconds / rounds - (0.0 if self._stay else self._setup_s)
+        count = min(max(int(fits / each) - 1, least), LONGEST) if each else least
+        period = self._method.period
+        return count - count % period if count >= period else count
+
+    def _turn(self, part: PartRecord, lead: int, iterations: int) -> None:
+        def train(run: PartRun) -> list[float]:
+            run.train(max(lead, 0 if self._stay else LEAST_WARMUP), measured=False)
+            return run.train(iterations, measured=True)
+
+        if part.skipped is None:
+            self._attempt(part, train, stay=self._stay)
+
+    def _attempt(self, part: PartRecord, work: Callable[[PartRun], list[float]], *, stay: bool) -> list[float] | None:
+        """What `work` gives of the part in memory; None where it does not fit, or its loss is no number any more."""
+        skipped = None if part.rank in self._runs else self._too_large(part.rank)
+        found: list[float] = []
+        try:
+            if skipped is None:
+                found = work(self._run(part))
+        except DivergedError as error:
+            skipped = Skipped(str(error))
+        except (MemoryError, RuntimeError) as error:
+            skipped = self._full(error)
+            if skipped is None:
+                raise
+        # Here nothing of the error holds any tensor.
+        if skipped is not None:
+            self._drop(part, skipped)
+            return None
+        if not stay:
+            self._leave(part.rank)
+        return found
+
+    def _run(self, part: PartRecord) -> PartRun:
+        if part.rank not in self._runs:
+            self._runs[part.rank] = PartRun(part, self._options, self._device, self._shelf, self._mail)
+        return self._runs[part.rank]
+
+    def _too_large(self, rank: int) -> Skipped | None:
+        """Whether the part will need more than is free, on a CPU."""
+        free = free_bytes()
+        if self._device.type != "cpu" or free is None:
+            return None
+        needed = self._needed(rank)
+        return Skipped("does not fit into memory", needed, free) if needed > free else None
+
+    def _full(self, error: Exception) -> Skipped | None:
+        """Of an error that says that there is no more memory; None of others."""
+        if isinstance(error, torch.cuda.OutOfMemoryError):
+            free, _ = torch.cuda.mem_get_info(self._device)
+            needed = int(torch.cuda.max_memory_allocated(self._device)) + asked_bytes(str(error))
+            free += int(torch.cuda.memory_reserved(self._device))
+            return Skipped("does not fit into the memory of the GPU", needed, free)
+        if isinstance(error, MemoryError) or "can't allocate memory" in str(error):
+            return Skipped("does not fit into memory", None, free_bytes())
+        return None
+
+    def _drop(self, part: PartRecord, skipped: Skipped) -> None:
+        """Forget what was measured of a part that cannot be measured after all."""
+        run = self._runs.pop(part.rank, None)
+        if run is not None:
+            run.abandon()
+        part.forget()
+        part.skipped = skipped
+        del run
+        self._free()
+
+    def _leave(self, rank: int) -> None:
+        self._runs.pop(rank).close()
+        self._free()
+
+    def _free(self) -> None:
+        gc.collect()
+        if self._device.type == "cuda":
+            torch.cuda.empty_cache()
+
+    def _fits(self) -> bool:
+        """Whether all parts fit into memory at once."""
+        free = free_bytes()
+        return free is None or sum(self._needed(part.rank) for part in self._parts) <= free
+
+    def _needed(self, rank: int) -> int:
+        if rank not in self._needs:
+            self._needs[rank] = self._foretold(rank)
+        return self._needs[rank]
+
+    def _foretold(self, rank: int) -> int:
+        options = self._options
+        dataset = self._shelf.dataset(options)
+        sizes = sizes_of(dataset.graph, self._shelf.owners(options, dataset), rank)
+        everywhere = isinstance(self._method, MiniBatch) and self._method.everywhere
+        stored = dataset.graph.nodes - sizes.inner if everywhere else 0
+        return needed_bytes(sizes, options, widths_of(options, dataset), stored)
+
+    def _say(self, text: str) -> None:
+        errors = [relative_error(part.rounds) for part in self._parts if part.skipped is None]
+        known = max(errors, default=math.inf)
+        means = f", means known to {100 * known:.1f} %" if math.isfinite(known) else ""
+        self._tell(f"{self._options.method}, {text}{means}")

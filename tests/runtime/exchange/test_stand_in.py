@@ -1,0 +1,95 @@
+"""Channels that answer by themselves: shapes, numbers of other parts, and own rows over and over."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from gcnsim.timeline import OpKind
+from runtime.exchange import Mail, StandIns
+from runtime.exchange.channels import Channel, Message
+from runtime.exchange.stand_in import KEPT, fill
+
+
+def asked(channel: Channel, numbers: list[int]) -> list[int]:
+    """Tell the other one `numbers`, and hear its own."""
+    peer = 1 - channel.rank
+    count = torch.zeros(1, dtype=torch.int32)
+    channel.exchange(
+        [Message(peer, count, False), Message(peer, torch.tensor([len(numbers)], dtype=torch.int32), True)]
+    )
+    heard = torch.empty(int(count), dtype=torch.int32)
+    channel.exchange([Message(peer, heard, False), Message(peer, torch.tensor(numbers, dtype=torch.int32), True)])
+    return [int(number) for number in heard]
+
+
+def both(mail: Mail) -> tuple[Channel, Channel]:
+    first, second = (StandIns(rank, 2, "gloo", mail).open("ids") for rank in range(2))
+    return first, second
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2, 5, 9])
+def test_what_comes_is_filled_with_own_rows_over_and_over(rows: int) -> None:
+    target = torch.full((rows, 2), torch.nan)
+    fill(target, torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    assert target.tolist() == [[1.0, 2.0] if row % 2 == 0 else [3.0, 4.0] for row in range(rows)]
+    for nothing in (None, torch.empty(0, 2)):
+        fill(target, nothing)
+        assert target.tolist() == [[0.0, 0.0]] * rows
+
+
+def test_lists_are_those_that_the_other_part_sent_in_its_last_turn() -> None:
+    mail = Mail()
+    first, second = both(mail)
+    assert asked(first, [4, 5, 6]) == []
+    assert asked(second, [7]) == [4, 5, 6]
+    assert asked(first, [1]) == [7]
+    # A part that was prepared anew hears the same.
+    again, _ = both(mail)
+    assert asked(again, []) == [7]
+
+
+def test_several_lists_are_handed_out_in_turn_the_latest_ones() -> None:
+    first, second = both(Mail())
+    for number in range(KEPT + 2):
+        asked(first, [number])
+    assert [asked(second, []) for _ in range(KEPT + 1)] == [[2 + k % KEPT] for k in range(KEPT + 1)]
+
+
+def test_lists_that_serve_other_ops_are_kept_apart() -> None:
+    first, second = both(Mail())
+    asked(first.serving(OpKind.INDEX), [1, 2])
+    asked(first.serving(OpKind.CACHE_REFRESH), [3])
+    assert asked(second.serving(OpKind.CACHE_REFRESH), []) == [3]
+    assert asked(second.serving(OpKind.INDEX), []) == [1, 2]
+    assert first.serving(OpKind.INDEX) is first.serving(OpKind.INDEX)
+
+
+def test_values_of_one_number_a_row_are_the_other_parts_where_it_sent_as_many() -> None:
+    first, second = both(Mail())
+    got = torch.full((3,), torch.nan)
+    first.exchange([Message(1, got, False), Message(1, torch.tensor([1.0, 2.0]), True)])
+    assert got.tolist() == [1.0, 2.0, 1.0]
+    heard = torch.full((2,), torch.nan)
+    second.exchange([Message(0, heard, False), Message(0, torch.tensor([7.0, 8.0, 9.0]), True)])
+    assert heard.tolist() == [1.0, 2.0]
+    first.exchange([Message(1, got, False), Message(1, torch.tensor([1.0, 2.0]), True)])
+    assert got.tolist() == [7.0, 8.0, 9.0]
+
+
+def test_every_message_is_told_as_through_and_sums_are_ones_own() -> None:
+    channel = StandIns(0, 3, "gloo", Mail()).open("f", bulk=True)
+    messages = [Message(peer, torch.ones(2, 2), outgoing) for peer in (1, 2) for outgoing in (False, True)]
+    through: list[Message] = []
+    channel.exchange([*messages, Message(1, torch.empty(0, 2), False)], through.append)
+    assert through == messages
+    tensor = torch.tensor([2.0])
+    channel.wait(channel.all_reduce(tensor))
+    channel.broadcast(tensor, 2)
+    channel.barrier()
+    assert tensor.tolist() == [2.0]
+    assert [each.tolist() for each in channel.gather(tensor)] == [[2.0]] * 3
+
+
+def test_there_is_nobody_to_agree_with() -> None:
+    assert StandIns(1, 4, "gloo", Mail()).control() is None

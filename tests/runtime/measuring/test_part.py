@@ -1,0 +1,97 @@
+"""A part measured alone does what it does among others: the same ops, and where draws are alike the same counts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from gcnsim.timeline import KINDS, Direction
+from runtime.data import DatasetCache
+from runtime.exchange import Mail
+from runtime.measuring.part import PartRecord, PartRun
+from runtime.methods import METHODS, method_of
+from runtime.options import Options
+from tests.runtime.batch_jobs import CASES
+from tests.runtime.conftest import MakeOptions
+from tests.runtime.crew import Crew
+from tests.runtime.measuring_jobs import Key, Trained, trained
+
+WARMUP, ITERATIONS = 2, 6
+RUNS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
+    "full": ("full-graph", {}, {}),
+    "full-none": ("full-graph", {}, {"overlap": "none"}),
+    "full-once": ("full-graph", {}, {"preaggregate": True, "dropout": 0.5}),
+    "full-pool": ("full-graph", {}, {"model": "graphsage", "sage_aggregator": "pool"}),
+    "pipegcn": ("pipegcn", {"cold_start": "features"}, {}),
+    "pipegcn-g": ("pipegcn-g", {}, {}),
+    "pipegcn-f": ("pipegcn-f", {}, {}),
+    "pipegcn-gf": ("pipegcn-gf", {}, {}),
+    "psc-0": ("psc-gcn", {"tau": 0, "epsilon": 0.3, "refresh": 2}, {}),
+    "psc-even": ("psc-gcn", {"tau": 2, "epsilon": 0.3, "sampler": "uniform"}, {}),
+    "psc-gat": ("psc-gcn", {"tau": 2, "epsilon": 0.3, "refresh": 2}, {"model": "gat"}),
+    "psc-cache": ("psc-gcn", {"tau": 1, "epsilon": 0.3, "refresh": 3, "cache": "30%"}, {}),
+    "psc-whole": ("psc-gcn", {"tau": 1, "epsilon": 1.0, "cache": "30%"}, {}),
+    "bns": ("bns-gcn", {"rate": 0.3}, {}),
+    **{name: (name, dict(knobs), {}) for name, knobs in CASES.items()},
+}
+DRAWN_ALIKE = {"psc-even", *CASES} | {name for name in RUNS if name.startswith(("full", "pipegcn"))}
+"""What a part draws depends on nothing that other workers compute."""
+
+SENT = 2
+"""The place among the counts of rows that others ask for."""
+
+
+def asked(options: MakeOptions, name: str) -> Options:
+    method, knobs, fields = RUNS[name]
+    iterations = WARMUP + ITERATIONS
+    return options(method, knobs, **{"record": True, "iterations": iterations, "workers": 2, **fields})
+
+
+def alone(given: Options) -> list[Trained]:
+    """Two parts, one after the other, twice: the second time they know what the other one wants."""
+    mail, shelf = Mail(), DatasetCache()
+    for turn in range(2):
+        records = [PartRecord(rank) for rank in range(2)]
+        for record in records:
+            run = PartRun(record, replace(given, iterations=10**9), torch.device("cpu"), shelf, mail)
+            run.train(WARMUP, measured=False)
+            run.train(ITERATIONS, measured=True)
+            run.close()
+        assert all(record.iterations == ITERATIONS and record.warmup == WARMUP for record in records), turn
+    return [Trained(keys_of(record), tuple(record.counts)) for record in records]
+
+
+def keys_of(record: PartRecord) -> frozenset[Key]:
+    (ops,) = record.ops
+    assert np.isfinite(ops.seconds).all()
+    assert (ops.seconds >= 0).all()
+    directions = list(Direction)
+    columns = (ops.iteration.tolist(), ops.kind.tolist(), ops.layer.tolist(), ops.direction.tolist())
+    found = [(WARMUP + t, KINDS[kind], layer, directions[way]) for t, kind, layer, way in zip(*columns, strict=True)]
+    assert len(set(found)) == len(found)
+    return frozenset(found)
+
+
+def test_all_methods_that_can_be_measured_are_here() -> None:
+    assert {RUNS[name][0] for name in RUNS} == {name for name, method in METHODS.items() if method.alone}
+
+
+@pytest.mark.parametrize("name", list(RUNS))
+def test_a_part_alone_has_the_ops_of_a_worker_among_others(crew: Crew, options: MakeOptions, name: str) -> None:
+    given = asked(options, name)
+    for one, other in zip(alone(given), crew.run(2, trained, given), strict=True):
+        # What runs ahead of the last iteration of training is never drawn.
+        last = WARMUP + ITERATIONS - 1 - (3 if name in CASES or name.startswith("psc") else 0)
+        wanted = {key for key in other.keys if WARMUP <= key[0] <= last}
+        assert {key for key in one.keys if key[0] <= last} == wanted
+        if name in DRAWN_ALIKE:
+            assert [row[:SENT] + row[SENT + 1 :] for row in one.counts] == [
+                row[:SENT] + row[SENT + 1 :] for row in other.counts[WARMUP:]
+            ]
+        if method_of(given.method, given.knobs).asks_once or name.startswith("full"):
+            assert one.counts == other.counts[WARMUP:]
+        assert (np.mean(one.counts, axis=0)[SENT] > 0) == (np.mean(other.counts, axis=0)[SENT] > 0)
