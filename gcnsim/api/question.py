@@ -60,6 +60,9 @@ SERVER: Final = ("host", "gpus_per_server")
 MACHINE: Final = (*SERVER, "gpus", "bandwidth", "device")
 """Options of machines: each may have several values."""
 
+FILES: Final = ("calibration", "measured_compute", "norms")
+"""Options that name a file; the first two are of the cluster."""
+
 TYPES: Final[Mapping[str, tuple[type, str]]] = {
     "method.name": (str, "a name"),
     "method.tau": (int, "a whole number"),
@@ -99,6 +102,7 @@ def what_if(
     layers: int | None = None,
     hidden: int | None = None,
     calibration: str | Path | None = None,
+    measured_compute: str | Path | None = None,
     target_accuracy: float | None = None,
     runs: Sequence[str | Path] = (),
     target_iterations: Mapping[str, int] | None = None,
@@ -131,9 +135,10 @@ def what_if(
     these are None; else t4, 2 (the last holds the rest), 15Gbps. gpus: 6; iterations: 30; seed: 0. bandwidth: with its
     unit, or a network (`10GbE`). epsilon, rate, cache: shares. target_accuracy: a share of one, told by recorded
     `runs`, else by target_iterations. overrides: `PATH=VALUE` on scenario fields. calibration: a record. inject:
-    `KIND:name=value,...`. measured: `[METHOD=]TIME`, or a run's path. partition_seeds: seeds to try. fidelity: `exact`,
-    or `coarse` (None: from 192 GPUs). prices: None: the catalogue's. max_wait: what it may take (`30s`).
-    implementation: `released` or lean. transport: `direct` (NCCL; None: assumed), `staged` (gloo). Raises GcnsimError.
+    `KIND:name=value,...`. measured_compute: times of `python -m runtime.measure`. measured: `[METHOD=]TIME`, or a run's
+    path. partition_seeds: seeds to try. fidelity: `exact`, or `coarse` (None: from 192 GPUs). prices: None: the
+    catalogue's. max_wait: what it may take (`30s`). implementation: `released` or lean. transport: `direct` (NCCL;
+    None: assumed), `staged` (gloo). Raises GcnsimError.
     """
     return _answered(SimpleNamespace(**locals()))
 
@@ -235,11 +240,11 @@ def _sections(
     source, file = _source(graph)
     named = {name: getattr(given, name) for name in ("dataset", "ids", "model", "layers", "hidden")}
     named |= read_sizes(given.sizes)
-    texts = {name: value and str(value) for name, value in vars(given).items() if name in ("calibration", "norms")}
+    texts = {name: value and str(value) for name, value in vars(given).items() if name in FILES}
     sections = {
         "cluster": {**machine, "payload": given.payload, "implementation": given.implementation}
         | {"transport": given.transport}
-        | {"calibration": texts["calibration"]},
+        | {name: texts[name] for name in FILES[:2]},
         "workload": named | {source: file},
         "method": {"cache_policy": given.cache_policy, "norms": texts["norms"]},
         "run": {"iterations": given.iterations, "seed": given.seed, "fidelity": given.fidelity},

@@ -31,7 +31,7 @@ from gcnsim.scenario.load import (
     section_text,
     to_mapping,
 )
-from gcnsim.scenario.method_section import read_method, written_knobs
+from gcnsim.scenario.method_section import from_knobs, read_method, written_knobs
 from gcnsim.scenario.partition import IMBALANCE, PartitionSpec
 from gcnsim.scenario.specs import (
     AUTO,
@@ -84,6 +84,7 @@ __all__ = [
     "fault_lines",
     "fault_words",
     "figure_text",
+    "from_knobs",
     "from_mapping",
     "knob_text",
     "load_scenario",
