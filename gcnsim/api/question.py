@@ -127,18 +127,16 @@ def what_if(
 ) -> Answer:
     """Predict iteration times of every combination asked for, recommend knobs, and try a step more of each.
 
-    scenario: a file or plain data to start from (`gcnsim.scenario/1`); options replace its fields. A sequence: a row
-    per value. method: None compares the usual ones, "all" every one; those named or of allow may be recommended, with
-    rates from min_sampling_rate (0.1), tau up to max_staleness (2). graph: a file (also a stored profile), a `Graph`,
-    or one of NetworkX, SciPy, PyG or DGL. ids: as of `load_graph`. sizes: of a graph known by nothing else: nodes,
-    edges (undirected; `3M`), features, classes, train. host: its device, GPUs per server and bandwidth stand where
-    these are None; else t4, 2 (the last holds the rest), 15Gbps. gpus: 6; iterations: 30; seed: 0. bandwidth: with its
-    unit, or a network (`10GbE`). epsilon, rate, cache: shares. target_accuracy: a share of one, told by recorded
-    `runs`, else by target_iterations. overrides: `PATH=VALUE` on scenario fields. calibration: a record. inject:
-    `KIND:name=value,...`. measured_compute: times of `python -m runtime.measure`. measured: `[METHOD=]TIME`, or a run's
-    path. partition_seeds: seeds to try. fidelity: `exact`, or `coarse` (None: from 192 GPUs). prices: None: the
-    catalogue's. max_wait: what it may take (`30s`). implementation: `released` or lean. transport: `direct` (NCCL;
-    None: assumed), `staged` (gloo). Raises GcnsimError.
+    scenario: a file or plain data to start from (`gcnsim.scenario/1`); options replace its fields, a sequence is a row
+    each. method: None compares the usual ones, "all" every one; those named, or of allow, may be recommended, with
+    rates from min_sampling_rate (0.1), tau up to max_staleness (2). graph: a file (or stored profile), or one of
+    NetworkX, SciPy, PyG, DGL or ours. ids: as of `load_graph`. sizes: of a graph, in place of it: nodes, edges
+    (undirected; `3M`), features, classes, train. host: its device, GPUs per server and bandwidth stand where these are
+    None, else t4, 2, 15Gbps. gpus: 6; iterations: 30; seed: 0. bandwidth: `15Gbps`, `10GbE`. epsilon, rate, cache:
+    shares. target_accuracy: a share of one, by recorded `runs`, else target_iterations. overrides: `PATH=VALUE` on
+    fields. calibration: a record. measured_compute: times that runtime.measure took. inject: `KIND:name=value,...`.
+    measured: `[METHOD=]TIME`, or a run's path. fidelity: `exact`, `coarse`. prices: None: the catalogue's. max_wait:
+    `30s`. implementation: `released` or lean. transport: `direct` (NCCL), `staged`. Raises GcnsimError.
     """
     return _answered(SimpleNamespace(**locals()))
 
