@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any, Final, TypeAlias, TypeVar
 
 from gcnsim.api.answer import Answer
+from gcnsim.api.measured import rates_measured, those_measured
 from gcnsim.api.scenario_file import put_before, read_base, read_sizes, replaced
 from gcnsim.boundary import is_profile
 from gcnsim.errors import ScenarioError
@@ -208,6 +209,9 @@ def _asked(given: SimpleNamespace, graph: str | Path | Graph | None) -> tuple[Sc
     base = replace(servers[0], faults=(*servers[0].faults, *faults))
     knobs = _given({name: getattr(given, name) for name in ("tau", "epsilon", "cache", "rate")})
     named = _named(given.method, file)
+    if given.method is None:
+        named = those_measured(named, base, given.notice) or named
+    knobs |= rates_measured(named, base, {*knobs, *file.get("method", {})}, given.overrides)
     if base.method.overlap != NO_OVERLAP:
         chosen = {OVERLAP: (base.method.overlap,)} | chosen
         base = replace(base, method=replace(base.method, overlap=NO_OVERLAP))

@@ -13,11 +13,15 @@ from typing import Any, Final
 from gcnsim.errors import ScenarioError
 from gcnsim.hardware import gpu_named
 from gcnsim.measured_compute import MeasuredCompute, measured_compute
+from gcnsim.methods import DEFAULT, is_method, method_type
 from gcnsim.scenario.specs import SOURCES
 from gcnsim.units import FRACTION
 
 CORE: Final = "cpu-core"
 """The device of the catalogue that a measured CPU core is."""
+
+FREE_KNOBS: Final = ("tau", "cache", "cache_policy", "norms")
+"""Knobs that a question may choose whatever was measured."""
 
 CUTS: Final = ("metis", "random", "block")
 
@@ -38,10 +42,28 @@ def fill_measured(raw: dict[str, Any]) -> None:
     ):
         given = dict(raw.get(section, {}))
         raw[section] = given | {name: value for name, value in fields.items() if given.get(name) is None}
+    _fill_method(raw, found)
     if raw["cluster"].get("devices") is not None:
         raw["cluster"].pop("device", None)
     if all(raw["workload"].get(name) is None for name in SOURCES):
         raw["workload"]["graph"] = _graph(found)
+
+
+def _fill_method(raw: dict[str, Any], found: MeasuredCompute) -> None:
+    """Knobs of the scenario's method that were measured at one value alone."""
+    given = raw.get("method", {})
+    name = str(given.get("name", DEFAULT))
+    if not is_method(name):
+        return
+    kind = method_type(name)
+    own = [each.knobs for each in found.settings if each.method == kind.name]
+    brought = {}
+    for knob in kind.knobs():
+        values = [each[knob.name] for each in own if each.get(knob.name) is not None]
+        if values and values.count(values[0]) == len(own) and knob.name not in FREE_KNOBS:
+            share = isinstance(values[0], float) and knob.unit == "%"
+            brought[knob.name] = FRACTION.exact(values[0]) if share else values[0]
+    raw["method"] = brought | {key: value for key, value in given.items() if value is not None or key not in brought}
 
 
 def _graph(found: MeasuredCompute) -> str:

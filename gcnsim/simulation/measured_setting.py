@@ -26,6 +26,9 @@ FREE: Final = ("tau", "cache", "cache_policy")
 RATE: Final = "epsilon"
 """The knob between whose measured values times are interpolated."""
 
+PLAIN: Final = {"payload": "fp32", "implementation": LEAN, "sampler_device": None, "sampler_threads": None}
+"""Fields of a cluster that change what workers compute, as they were measured."""
+
 INTERPOLATED: Final = 0.03
 """What interpolation adds to the relative error: between rates 0.1 and 0.5, three times apart, kernels lie so close to
 a power law."""
@@ -151,12 +154,11 @@ def _refuse_other(scenario: Scenario, machine: Machine, found: MeasuredCompute) 
     _refuse_device(scenario, machine, found)
     if cluster.gpus != found.parts:
         _refuse(scenario, found, f"cluster.gpus: {cluster.gpus}", plural(found.parts, "part"))
-    plain = {"payload": "fp32", "implementation": LEAN}
-    for name, value in plain.items():
+    for name, value in PLAIN.items():
         if getattr(cluster, name) != value:
             raise ScenarioError(
-                f"cluster.{name}: {getattr(cluster, name)} is not allowed with cluster.measured_compute, whose kernels "
-                f"are of {value}; allowed: {value}"
+                f"cluster.{name}: {getattr(cluster, name)} is not allowed with cluster.measured_compute, which has no "
+                f"times of it; allowed: {value or 'null'}"
             )
     for name, asked, own in _differing(scenario, found):
         _refuse(scenario, found, f"workload.{name}: {_text(asked)}", _text(own))
@@ -214,7 +216,7 @@ def _knobs(method: Method) -> Mapping[str, Any]:
     """Those of its knobs that are not at their defaults, and what is measured of it, as options."""
     plain = create_method(method.name).values()
     told = {name: value for name, value in method.values().items() if name not in FREE}
-    return {name: value for name, value in told.items() if name == RATE or value != plain[name]}
+    return {name: value for name, value in told.items() if name in (RATE, "rate") or value != plain[name]}
 
 
 def _text(value: Any) -> str:
