@@ -24,6 +24,7 @@ from gcnsim.hardware import (
 from gcnsim.ids import Rank
 from gcnsim.machine.between_gpus import BetweenGpus, between_gpus
 from gcnsim.machine.replaced import CALIBRATED, with_fitted, with_given
+from gcnsim.machine.stand_ins import device_with_stand_ins, host_with_stand_ins
 from gcnsim.measured_compute import MeasuredCompute, measured_compute
 from gcnsim.scenario import ClusterSpec
 
@@ -101,6 +102,7 @@ def find_profiles(spec: ClusterSpec) -> Profiles:
     own = PLAIN_KERNELS if record is None else record.of_kernels
     if measured is not None and not measured.on_gpu:
         own = _measured_kernels(measured)
+        chosen, servers = device_with_stand_ins(chosen), host_with_stand_ins(servers)
     _refuse_kernels(spec, chosen, own, servers)
     if own.threads > 1:
         # Threads of a kernel end together, so a worker computes on a core that is as many, or waits for all of them.

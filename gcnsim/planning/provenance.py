@@ -287,5 +287,5 @@ def _uncalibrated(scenario: Scenario, record: Calibration, model: Model, accesse
     for words in beyond(asked, record.ranges, accesses.name):
         yield f"outside the calibrated range: {words}"
     # Kernels that are not the record's are refused.
-    for name in (each for each in cluster.besides if each not in ("aggregator", "threads")):
+    for name in (each for each in cluster.besides if each not in ("aggregator", "threads", "measured_compute")):
         yield f"outside the calibrated range: cluster.{name} (never calibrated)"

@@ -156,7 +156,9 @@ def _lengths(scenario: Scenario, found: Answering, rank: Rank, iterations: int) 
     means = {key: float(values.mean()) for key, values in near.items()}
     if found.far is not None:
         far = {key: float(values.mean()) for key, values in _mapped(scenario, found.far.parts[rank]).items()}
-        means = {key: _between(means.get(key, 0.0), far.get(key, 0.0), found.share) for key in {**means, **far}}
+        # Look-ups go by their rows, which the scenario's own counts say.
+        every = [key for key in {**means, **far} if key != LOOKUP]
+        means |= {key: _between(means.get(key, 0.0), far.get(key, 0.0), found.share) for key in every}
     looked_up = _looked_up(found, rank)
     if iterations == 1:
         return Lengths({key: np.array([mean]) for key, mean in means.items()}, looked_up)

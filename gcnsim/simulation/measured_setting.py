@@ -125,9 +125,11 @@ def _alike(setting: MeasuredSetting, asked: Method) -> Method | None:
     if case is None:
         return None
     values, others = own.values(), case.values()
-    kept = {name for name in values if name not in (*FREE, RATE)}
+    # A cache of mini-batches is what their loading takes.
+    free = () if own.mini_batches else FREE
+    kept = {name for name in values if name not in (*free, RATE)}
     # Nothing is drawn at rate 1, so how it would be drawn is nothing to it.
-    whole = own.sampling().whole and case.sampling().whole
+    whole = not own.mini_batches and own.sampling().whole and case.sampling().whole
     return own if whole or all(values[name] == others[name] for name in kept) else None
 
 

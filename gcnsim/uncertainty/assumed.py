@@ -79,7 +79,14 @@ OF_COMPUTE: Final = (
     | OF_RELEASED
     | frozenset(
         f"{name} of a host"
-        for name in ("sample_edges_per_s", "sort_edges_per_s", "draw_s", "loss_values_per_s", "busy_sums_ratio")
+        for name in (
+            "sample_edges_per_s",
+            "sort_edges_per_s",
+            "draw_s",
+            "loss_values_per_s",
+            "busy_sums_ratio",
+            "dropout_values_per_s",
+        )
     )
 ) - {"memory_bandwidth of a host"}
 """Figures of a host that nothing needs whose compute times were measured; nor does it need any of a device."""

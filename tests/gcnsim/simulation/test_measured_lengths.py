@@ -226,3 +226,39 @@ def test_a_method_that_was_measured_under_another_name_answers(tmp_path: Path, g
     path = measured_file(tmp_path, graph, 2, [("psc-gcn", {"epsilon": 1.0})])
     assert create_method("full-graph").epsilon == 1.0
     assert study(asked(path, graph)).metrics.compute_s == pytest.approx(0.09, rel=1e-6)
+
+
+def test_attention_and_dropout_on_cores_need_no_calibration(tmp_path: Path, graph: Path) -> None:
+    from tests.measured_files import EXCHANGED, OPS, even, header, rows, write
+
+    model = {"model": "gat", "heads": 2, "dropout": 0.5}
+    about = header(graph, 2, device=CORE, model=model)
+    ops = [("attention" if kind == "update" else kind, *where) for kind, *where in OPS if kind != "aggregate"]
+    path = write(tmp_path / "m.parquet", about, rows(about, even, [*ops, *EXCHANGED]))
+    scenario = asked(path, graph)
+    assert (scenario.workload.model, scenario.workload.heads, scenario.workload.dropout) == ("gat", 2, 0.5)
+    # Four maps with their attention, and the loss forward and backward.
+    assert study(scenario).metrics.compute_s == pytest.approx(0.06, rel=1e-3)
+    with pytest.raises(ScenarioError, match=r"workload\.heads: 4 is not what .* --heads 4"):
+        study(asked(path, graph, "full-graph", "workload.heads=4"))
+
+
+def test_look_ups_of_another_cache_are_scaled_by_their_rows(tmp_path: Path, graph: Path) -> None:
+    from tests.measured_files import DRAWN, EXCHANGED, OPS, even, header, rows, write
+
+    knobs = {"epsilon": 0.5, "cache": "30%", "sampler": "uniform"}
+    about = header(graph, 2, [("psc-gcn", knobs)])
+    ops = [*OPS, *EXCHANGED, *DRAWN, ("lookup", 0, "forward")]
+    path = write(tmp_path / "m.parquet", about, rows(about, even, ops))
+    scenario = asked(path, graph, {"name": "psc-gcn", **knobs, "cache": "100%"})
+    source = open_source(scenario)
+    hits = source.counts(scenario, 16, RangeEnd.LIKELY).hits[:, 0].sum(axis=1).mean()
+    # The helper says 4 rows looked up in the measured iteration, 5 ms long.
+    assert hits > 4
+    assert demand_of(scenario, OpKind.LOOKUP, 0, Direction.FORWARD).mean() == pytest.approx(0.005 * hits / 4)
+
+
+def test_a_cache_of_mini_batches_is_not_free(tmp_path: Path, graph: Path) -> None:
+    path = measured_file(tmp_path, graph, 2, [("pagraph", {"cache": "30%"})])
+    with pytest.raises(ScenarioError, match="method: pagraph"):
+        study(asked(path, graph, {"name": "pagraph", "cache": "50%"}))
