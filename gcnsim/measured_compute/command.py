@@ -11,11 +11,15 @@ from gcnsim.measured_compute.facts import MeasuredCompute
 SWITCHES: Final = ("preaggregate",)
 """Options without a value."""
 
-TRAINING: Final = ("dtype", "aggregator", "threads", "overlap", "optimizer", "seed")
+BOTH: Final = ("bias",)
+"""Options that are there, or with `no-` before them; the first is the default."""
+
+TRAINING: Final = ("dtype", "aggregator", "threads", "overlap", "optimizer", "seed", "feature_dim")
 """Options of training that are repeated where the file says them."""
 
 OF_MODEL: Final = (
-    "model", "layers", "hidden", "heads", "norm", "dropout", "dropout_order", "sage_aggregator", "preaggregate",
+    "model", "layers", "hidden", "heads", "norm", "dropout", "dropout_order", "sage_aggregator", "sage_mean",
+    "preaggregate", "bias",
 )  # fmt: skip
 """Options of the model, by the name of the option."""
 
@@ -39,6 +43,8 @@ def _written(options: Mapping[str, Any]) -> Iterable[str]:
         option = f"--{name.replace('_', '-')}"
         if name in SWITCHES:
             yield from [option] if value else []
+        elif name in BOTH:
+            yield from [] if value else [f"--no-{name}"]
         else:
             yield from (option, _text(value))
 

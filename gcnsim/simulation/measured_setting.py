@@ -16,7 +16,7 @@ from gcnsim.hardware import gpu_named
 from gcnsim.machine import Machine, resolve_machine
 from gcnsim.measured_compute import MeasuredCompute, MeasuredSetting, measure_command
 from gcnsim.methods import Method, create_method, is_method, method_type
-from gcnsim.scenario import LEAN, Scenario, from_knobs, setting_text
+from gcnsim.scenario import LEAN, PartitionSpec, Scenario, from_knobs, setting_text
 from gcnsim.sources import Source
 from gcnsim.sources.model import resolve_model
 
@@ -209,9 +209,19 @@ def _command(scenario: Scenario, found: MeasuredCompute) -> str:
         asked["heads"] = workload.heads
     if workload.sage_aggregator == type(workload)().sage_aggregator:
         asked["sage_aggregator"] = None
+    asked |= _cut(scenario.partition)
     return measure_command(
         found, workload.graph, parts=scenario.cluster.gpus, method=method.name, knobs=_knobs(method), **asked
     )
+
+
+def _cut(spec: PartitionSpec) -> dict[str, Any]:
+    """What cuts the graph, as options, where it is not the default."""
+    if spec.file is not None:
+        return {"partition": spec.file}
+    told = {"method": "partition_method", "objective": "objective", "balance": "balance", "seed": "partition_seed"}
+    plain = PartitionSpec()
+    return {option: getattr(spec, name) for name, option in told.items() if getattr(spec, name) != getattr(plain, name)}
 
 
 def _knobs(method: Method) -> Mapping[str, Any]:

@@ -174,13 +174,15 @@ def test_what_was_not_measured_is_refused_with_the_command(
 
 def test_the_command_has_every_option_of_the_model(tmp_path: Path, graph: Path) -> None:
     path = measured_file(tmp_path, graph, 2)
-    scenario = asked(path, graph, {"name": "psc-gcn", "epsilon": 0.3, "sampler": "vr"}, "workload.hidden=64")
+    asking = {"name": "psc-gcn", "epsilon": 0.3, "sampler": "vr"}
+    scenario = asked(path, graph, asking, "workload.hidden=64", "partition.method=random", "partition.seed=3")
     with pytest.raises(ScenarioError) as caught:
         study(scenario)
     command = str(caught.value).partition("measure it: ")[2]
     for option in ("python -m runtime.measure", f"--graph {graph}", "--parts 2", "--method psc-gcn", "--hidden 64",
                    "--layers 2", "--model gcn", "--norm none", "--dropout 0", "--device cuda", "--epsilon 0.3",
-                   "--dtype float32"):  # fmt: skip
+                   "--dtype float32",
+                   "--partition-method random", "--partition-seed 3"):  # fmt: skip
         assert option in command
 
 
@@ -233,7 +235,8 @@ def test_attention_and_dropout_on_cores_need_no_calibration(tmp_path: Path, grap
 
     model = {"model": "gat", "heads": 2, "dropout": 0.5}
     about = header(graph, 2, device=CORE, model=model)
-    ops = [("attention" if kind == "update" else kind, *where) for kind, *where in OPS if kind != "aggregate"]
+    names = {"update": "attention"}
+    ops = [(names.get(kind, kind), layer, way) for kind, layer, way in OPS if kind != "aggregate"]
     path = write(tmp_path / "m.parquet", about, rows(about, even, [*ops, *EXCHANGED]))
     scenario = asked(path, graph)
     assert (scenario.workload.model, scenario.workload.heads, scenario.workload.dropout) == ("gat", 2, 0.5)
