@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any, Final, TypeAlias, TypeVar
 
 from gcnsim.api.answer import Answer
+from gcnsim.api.measured import rates_measured, those_measured
 from gcnsim.api.scenario_file import put_before, read_base, read_sizes, replaced
 from gcnsim.boundary import is_profile
 from gcnsim.errors import ScenarioError
@@ -60,6 +61,9 @@ SERVER: Final = ("host", "gpus_per_server")
 MACHINE: Final = (*SERVER, "gpus", "bandwidth", "device")
 """Options of machines: each may have several values."""
 
+FILES: Final = ("calibration", "measured_compute", "norms")
+"""Options that name a file; the first two are of the cluster."""
+
 TYPES: Final[Mapping[str, tuple[type, str]]] = {
     "method.name": (str, "a name"),
     "method.tau": (int, "a whole number"),
@@ -99,6 +103,7 @@ def what_if(
     layers: int | None = None,
     hidden: int | None = None,
     calibration: str | Path | None = None,
+    measured_compute: str | Path | None = None,
     target_accuracy: float | None = None,
     runs: Sequence[str | Path] = (),
     target_iterations: Mapping[str, int] | None = None,
@@ -123,17 +128,16 @@ def what_if(
 ) -> Answer:
     """Predict iteration times of every combination asked for, recommend knobs, and try a step more of each.
 
-    scenario: a file or plain data to start from (`gcnsim.scenario/1`); options replace its fields. A sequence: a row
-    per value. method: None compares the usual ones, "all" every one; those named or of allow may be recommended, with
-    rates from min_sampling_rate (0.1), tau up to max_staleness (2). graph: a file (also a stored profile), a `Graph`,
-    or one of NetworkX, SciPy, PyG or DGL. ids: as of `load_graph`. sizes: of a graph known by nothing else: nodes,
-    edges (undirected; `3M`), features, classes, train. host: its device, GPUs per server and bandwidth stand where
-    these are None; else t4, 2 (the last holds the rest), 15Gbps. gpus: 6; iterations: 30; seed: 0. bandwidth: with its
-    unit, or a network (`10GbE`). epsilon, rate, cache: shares. target_accuracy: a share of one, told by recorded
-    `runs`, else by target_iterations. overrides: `PATH=VALUE` on scenario fields. calibration: a record. inject:
-    `KIND:name=value,...`. measured: `[METHOD=]TIME`, or a run's path. partition_seeds: seeds to try. fidelity: `exact`,
-    or `coarse` (None: from 192 GPUs). prices: None: the catalogue's. max_wait: what it may take (`30s`).
-    implementation: `released` or lean. transport: `direct` (NCCL; None: assumed), `staged` (gloo). Raises GcnsimError.
+    scenario: a file or plain data to start from (`gcnsim.scenario/1`); options replace its fields, a sequence is a row
+    each. method: None compares the usual ones, "all" every one; those named, or of allow, may be recommended, with
+    rates from min_sampling_rate (0.1), tau up to max_staleness (2). graph: a file (or stored profile), or one of
+    NetworkX, SciPy, PyG, DGL or ours. ids: as of `load_graph`. sizes: of a graph, in place of it: nodes, edges
+    (undirected; `3M`), features, classes, train. host: its device, GPUs per server and bandwidth stand where these are
+    None, else t4, 2, 15Gbps. gpus: 6; iterations: 30; seed: 0. bandwidth: `15Gbps`, `10GbE`. epsilon, rate, cache:
+    shares. target_accuracy: a share of one, by recorded `runs`, else target_iterations. overrides: `PATH=VALUE` on
+    fields. calibration: a record. measured_compute: times that runtime.measure took. inject: `KIND:name=value,...`.
+    measured: `[METHOD=]TIME`, or a run's path. fidelity: `exact`, `coarse`. prices: None: the catalogue's. max_wait:
+    `30s`. implementation: `released` or lean. transport: `direct` (NCCL), `staged`. Raises GcnsimError.
     """
     return _answered(SimpleNamespace(**locals()))
 
@@ -205,6 +209,9 @@ def _asked(given: SimpleNamespace, graph: str | Path | Graph | None) -> tuple[Sc
     base = replace(servers[0], faults=(*servers[0].faults, *faults))
     knobs = _given({name: getattr(given, name) for name in ("tau", "epsilon", "cache", "rate")})
     named = _named(given.method, file)
+    if given.method is None:
+        named = those_measured(named, base, given.notice) or named
+    knobs |= rates_measured(named, base, {*knobs, *file.get("method", {})}, given.overrides)
     if base.method.overlap != NO_OVERLAP:
         chosen = {OVERLAP: (base.method.overlap,)} | chosen
         base = replace(base, method=replace(base.method, overlap=NO_OVERLAP))
@@ -235,11 +242,11 @@ def _sections(
     source, file = _source(graph)
     named = {name: getattr(given, name) for name in ("dataset", "ids", "model", "layers", "hidden")}
     named |= read_sizes(given.sizes)
-    texts = {name: value and str(value) for name, value in vars(given).items() if name in ("calibration", "norms")}
+    texts = {name: value and str(value) for name, value in vars(given).items() if name in FILES}
     sections = {
         "cluster": {**machine, "payload": given.payload, "implementation": given.implementation}
         | {"transport": given.transport}
-        | {"calibration": texts["calibration"]},
+        | {name: texts[name] for name in FILES[:2]},
         "workload": named | {source: file},
         "method": {"cache_policy": given.cache_policy, "norms": texts["norms"]},
         "run": {"iterations": given.iterations, "seed": given.seed, "fidelity": given.fidelity},

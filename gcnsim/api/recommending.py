@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from gcnsim.api.measured import those_measured
 from gcnsim.api.question import Some, _base, _knob, _list, _source, _target
 from gcnsim.api.recommended import Recommended
 from gcnsim.api.scenario_file import read_sizes
@@ -40,6 +41,7 @@ def recommend(
     model: str | None = None,
     layers: int | None = None,
     hidden: int | None = None,
+    measured_compute: str | Path | None = None,
     minimise: str = COST,
     target_iteration: str | None = None,
     target_epoch: str | None = None,
@@ -84,14 +86,16 @@ def _answered(given: SimpleNamespace) -> Recommended:
         graph = from_object(graph)
     book = given.prices or PriceBook()
     target = _target(given.target_accuracy, given.runs, given.target_iterations or {})
-    rule = Rule.of(_methods(given), given.min_sampling_rate, given.max_staleness)
+    base = _scenario(given, graph)
+    named = _methods(given) or those_measured((), base, given.notice)
+    rule = Rule.of(named, given.min_sampling_rate, given.max_staleness)
     strict = given.min_sampling_rate is not None or given.max_staleness is not None
     limit = _limit(given.limit)
     question = Question(_goal(given, book), _machines(given), rule, book, target, limit, strict)
     _refuse_contradictions(question, given)
     _refuse_set(question.machines, given.overrides)
     own = graph if isinstance(graph, Graph) else None
-    found = _recommend(_scenario(given, graph), question, given.processes or cores(), own, given.progress, given.notice)
+    found = _recommend(base, question, given.processes or cores(), own, given.progress, given.notice)
     return Recommended(found.advice, found.chosen)
 
 
@@ -102,6 +106,7 @@ def _scenario(given: SimpleNamespace, graph: str | Path | Graph | None) -> Scena
         "cluster": {
             "gpus_per_server": given.gpus_per_server if given.device or given.bandwidth else None,
             "transport": given.transport,
+            "measured_compute": given.measured_compute and str(given.measured_compute),
         },
         "workload": named | {source: file},
         "method": {"name": DEFAULT},

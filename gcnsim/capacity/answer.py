@@ -18,7 +18,7 @@ from gcnsim.capacity.points import goal_report, point_of, search_report
 from gcnsim.capacity.sampled import LIMIT, picked
 from gcnsim.capacity.search import Search, search
 from gcnsim.capacity.sentences import compared_text, confirmation_text, confirmed_of, runner_up, verdict
-from gcnsim.capacity.settings import Iterations, considered
+from gcnsim.capacity.settings import Iterations, considered, measured_only
 from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph, graph_notes
 from gcnsim.hardware import PriceBook
@@ -78,7 +78,7 @@ def recommend(
     clusters = question.machines.clusters(base.cluster, book, studies.accesses.most_gpus)
     progress(f"settings on {len(clusters):,} machines")
     on_record = training is not None and not question.strict
-    some = considered(studies, base, clusters, question.machines, rule, training, on_record=on_record)
+    some = measured_only(considered(studies, base, clusters, question.machines, rule, training, on_record=on_record))
     if not some.settings:
         raise ScenarioError(
             f"--min-sampling-rate: no setting asked for has {rule.limits}; allow more (--min-sampling-rate, "

@@ -20,6 +20,7 @@ from gcnsim.hardware import (
     prices,
 )
 from gcnsim.known_names import known_name
+from gcnsim.machine import resolve_machine
 from gcnsim.scenario import CacheSize, ClusterSpec
 from gcnsim.units import format_gbps
 
@@ -54,6 +55,8 @@ class Machines:
 
     def clusters(self, base: ClusterSpec, book: PriceBook, most_gpus: int) -> list[ClusterSpec]:
         """The machines, each once. Raises ScenarioError where a name is none of the catalogue's."""
+        if base.measured_compute is not None:
+            return self._measured(base, book)
         if self.devices or self.bandwidths:
             found = list(self._of_lists(base))
         else:
@@ -62,6 +65,29 @@ class Machines:
         kept = [each for each in dict.fromkeys(found) if each.gpus <= most_gpus]
         if not kept:
             raise ScenarioError(f"--gpus: no machine has them, or the workload is not known for more than {most_gpus}")
+        return kept
+
+    def _measured(self, base: ClusterSpec, book: PriceBook) -> list[ClusterSpec]:
+        """The machines of the device and the number of workers that were measured. Raises ScenarioError for others."""
+        found = resolve_machine(base).measured
+        assert found is not None
+        told = f"{base.measured_compute} was measured on {found.parts} x {base.device}"
+        for option, asked, own in (("gpus", self.gpus, found.parts), ("device", self.devices, base.device)):
+            other = next((each for each in asked if each != own), None)
+            if other is not None:
+                raise ScenarioError(f"--{option}: {other} is not what was measured, {told}; allowed: {own}")
+        here = replace(self, gpus=(found.parts,))
+        if self.devices or self.bandwidths:
+            return list(dict.fromkeys(here._of_lists(base)))
+        names = self.hosts or priced_hosts(book)
+        every = dict.fromkeys(each for name in names for each in here._of_instance(base, name))
+        kept = [each for each in every if each.device == base.device]
+        wrong = next((each for each in every if each not in kept), None)
+        if not kept or (self.hosts and wrong is not None):
+            what = "no host that is asked for has it" if wrong is None else f"{wrong.host} has {wrong.device}"
+            raise ScenarioError(
+                f"--host: {what}; {told}; allowed: hosts with {base.device}, or --device {base.device} and --bandwidth"
+            )
         return kept
 
     def _of_lists(self, base: ClusterSpec) -> Iterator[ClusterSpec]:

@@ -14,6 +14,7 @@ from gcnsim.planning import Grid, Rule, StudyCache, scenarios
 from gcnsim.planning.recommend import RATES, candidates, shortlist, usual_rows
 from gcnsim.processes import parallel_map
 from gcnsim.scenario import CacheSize, ClusterSpec, Scenario
+from gcnsim.simulation import answering
 from gcnsim.uncertainty import estimated_counts
 
 TAUS: Final = (0, 1, 2)
@@ -73,6 +74,23 @@ def considered(
         kept_of["all"] += pool
         total += len(dict.fromkeys([*usual, *candidates(home, rule)]))
     return Considered(tuple(kept_of["all"]), frozenset(kept_of["asked"]), max(0, total - len(kept_of["all"])))
+
+
+def measured_only(found: Considered) -> Considered:
+    """Those of the settings whose compute was measured, where any is; all where none has to be.
+
+    Raises ScenarioError, with the command that measures it, where none was.
+    """
+    kept, why = [], None
+    for each in found.settings:
+        try:
+            answering(each)
+            kept.append(each)
+        except ScenarioError as error:
+            why = why or error
+    if why is not None and not kept:
+        raise why
+    return replace(found, settings=tuple(kept), asked=found.asked & set(kept))
 
 
 def _read(studies: StudyCache, homes: Sequence[Scenario], rule: Rule) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from gcnsim.cli.outputs import check_outputs, machine_files, overridden, show_and_write
+from gcnsim.cli.outputs import MEASURED, check_outputs, machine_files, overridden, show_and_write
 from gcnsim.cli.pricing import price_book, price_options
 from gcnsim.cli.progress import progress
 from gcnsim.cli.what_if import Needed, Share, _text, _whole, named, option, rule_options, size_options, sizes_of
@@ -28,6 +28,7 @@ from gcnsim.methods import COMPARED
 @click.option("--graph", type=click.Path(), help="Your own graph file instead.")
 @size_options
 @option("host", _text, "a host", "Instances of the catalogue, or files (list).  [default: all that have a price]")
+@click.option("--measured-compute", type=click.Path(), help=MEASURED)
 @option("gpus", _whole, "a whole number", "GPUs (list).  [default: 1 up to four instances, at most 32]")
 @option("device", _text, "a device", "GPUs instead of instances (list).")
 @option("bandwidth", _text, "a bandwidth", "NIC of a server, with --device (list).  [default: 15Gbps]")
@@ -71,7 +72,7 @@ def command(as_json: bool, out: str | None, csv: str | None, html: str | None, *
       gcnsim recommend --dataset reddit --target-iteration 0.5s
       gcnsim recommend --device t4,a10g --gpus 2,4,8 --minimise time --budget 500USD/month
     """
-    read = [question["graph"], *question["runs"], question["prices"]]
+    read = [question["graph"], question["measured_compute"], *question["runs"], question["prices"]]
     read += [*machine_files(question["device"], question["host"]), *overridden(question["overrides"])]
     check_outputs(*read, out=out, csv=csv, html=html)
     from gcnsim import api

@@ -11,7 +11,7 @@ from gcnsim import api
 from gcnsim.api.simulation import WRITTEN
 from gcnsim.cli.completing import complete
 from gcnsim.cli.faults import WithFaults
-from gcnsim.cli.outputs import check_folder, scenario_files, show_and_write
+from gcnsim.cli.outputs import MEASURED, check_folder, scenario_files, show_and_write, with_measured
 from gcnsim.cli.progress import progress
 from gcnsim.errors import ScenarioError
 
@@ -29,6 +29,7 @@ from gcnsim.errors import ScenarioError
     shell_complete=complete,
     help="Rows between GPUs: direct (NCCL), or staged through the host (gloo).  [default: the scenario's]",
 )
+@click.option("--measured-compute", type=click.Path(), help=MEASURED)
 @click.option("--inject", multiple=True, metavar="KIND:...", help="Fault, e.g. pause:worker=0,seconds=2s (repeatable).")
 @click.option("--max-wait", metavar="TIME", help="Limit computing time, e.g. 30s; the answer gets coarser.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON (schema gcnsim.result/1).")
@@ -41,6 +42,7 @@ def command(
     overrides: tuple[str, ...],
     implementation: str | None,
     transport: str | None,
+    measured_compute: str | None,
     inject: tuple[str, ...],
     max_wait: str | None,
     as_json: bool,
@@ -61,6 +63,7 @@ def command(
         overrides = (*overrides, f"cluster.implementation={implementation}")
     if transport is not None:
         overrides = (*overrides, f"cluster.transport={transport}")
+    overrides = with_measured(overrides, measured_compute)
     read = scenario_files(scenario, overrides)
     check_folder("out", out, ("html", html), ("timeline", timeline), read=read, inside=WRITTEN)
     with progress(own=len(read) > 1) as say:

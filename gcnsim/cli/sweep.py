@@ -11,7 +11,7 @@ import click
 
 from gcnsim.cli.completing import complete
 from gcnsim.cli.ids import warn
-from gcnsim.cli.outputs import check_outputs
+from gcnsim.cli.outputs import MEASURED, check_outputs, with_measured
 from gcnsim.cli.pricing import price_book, price_options
 from gcnsim.cli.progress import notice, progress
 from gcnsim.cli.tables import print_columns
@@ -66,6 +66,7 @@ class Axes(click.ParamType[tuple[str, str]]):
     shell_complete=complete,
     help="Rows between GPUs: direct (NCCL), or staged through the host (gloo).  [default: the base's]",
 )
+@click.option("--measured-compute", type=click.Path(), help=MEASURED)
 @click.option("--where", multiple=True, metavar="CONDITION", help="Only points that keep it (repeatable).")
 @click.option("--constraint", multiple=True, metavar="CONDITION", help="As --where, or fits (repeatable).")
 @click.option("--sample", metavar="KIND:N", help=f"Draw N points instead of all: {', '.join(SAMPLES)}.")
@@ -88,6 +89,7 @@ def run(
     axis: tuple[tuple[str, str], ...],
     overrides: tuple[str, ...],
     transport: str | None,
+    measured_compute: str | None,
     interval: str | None,
     dry_run: bool,
     limit: int,
@@ -114,6 +116,7 @@ def run(
     book = price_book(filters)
     if transport is not None:
         overrides = (*overrides, f"cluster.transport={transport}")
+    overrides = with_measured(overrides, measured_compute)
     asked = api.ask(_filtered(question, **filters), _each_once(axis), overrides, interval, book)
     warn(api.sweep_warnings(asked))
     most = None if yes else limit

@@ -12,7 +12,7 @@ import click
 from gcnsim.cli.completing import complete
 from gcnsim.cli.faults import WithFaults
 from gcnsim.cli.ids import HELP
-from gcnsim.cli.outputs import check_outputs, machine_files, overridden, scenario_files, show_and_write
+from gcnsim.cli.outputs import MEASURED, check_outputs, machine_files, overridden, scenario_files, show_and_write
 from gcnsim.cli.pricing import price_book, price_options
 from gcnsim.cli.progress import notice, progress
 from gcnsim.errors import ScenarioError, UnitError
@@ -190,6 +190,7 @@ def sizes_of(question: dict[str, Any]) -> dict[str, Any]:
 @option("device", _text, "a device", "GPU of the catalogue, or a file (list).  [default: the host's, else t4]")
 @option("host", _text, "a host", "Server of the catalogue, or a file: its CPU; GPUs and NIC where not given (list).")
 @click.option("--calibration", type=click.Path(), help="Calibration record of the device (gcnsim calibrate).")
+@click.option("--measured-compute", type=click.Path(), help=MEASURED)
 @option(
     "bandwidth",
     _text,
@@ -281,7 +282,7 @@ def command(
     if timeline_detail and timeline is None:
         raise ScenarioError("--timeline-detail: is of the file that --timeline names; allowed: with --timeline FILE")
     read = [question["graph"], question["norms"], question["calibration"], *question["runs"], question["prices"]]
-    read += machine_files(question["device"], question["host"])
+    read += [question["measured_compute"], *machine_files(question["device"], question["host"])]
     read += scenario_files(question["scenario"]) if question["scenario"] else []
     check_outputs(*read, *overridden(question["overrides"]), csv=csv, html=html, timeline=timeline)
     shown = Shown(wide, columns, provenance, assumptions, sort, top)

@@ -88,10 +88,11 @@ CRITERIA: Final[tuple[Callable[[Setting], str], ...]] = (
 
 
 def like_questions(scenario: Scenario) -> LikeQuestions | None:
-    """What is known of questions like this one; None of CPU cores, and where figures are fitted to runs, whose own
-    error the interval then has."""
+    """What is known of questions like this one; None of CPU cores, and where figures are fitted to runs or compute
+    is measured, whose own error the interval then has."""
     machine = resolve_machine(scenario.cluster)
-    if machine.kind != "gpu" or machine.calibration is not None or machine.platform is not None:
+    fitted = machine.calibration is not None or machine.platform is not None or machine.measured is not None
+    if machine.kind != "gpu" or fitted:
         return None
     cluster = scenario.cluster
     generations = {generation_of(name) for name in cluster.devices or (cluster.device,)}

@@ -24,6 +24,8 @@ from gcnsim.hardware import (
 from gcnsim.ids import Rank
 from gcnsim.machine.between_gpus import BetweenGpus, between_gpus
 from gcnsim.machine.replaced import CALIBRATED, with_fitted, with_given
+from gcnsim.machine.stand_ins import device_with_stand_ins, host_with_stand_ins
+from gcnsim.measured_compute import MeasuredCompute, measured_compute
 from gcnsim.scenario import ClusterSpec
 
 HOST_MEMORY: Final = "host-memory"
@@ -44,7 +46,8 @@ class Profiles:
     have devices of their own, else empty. network: the link between servers. copies: the link between the device and
     its host. own_copies: the same by rank, where devices differ and the question names no link. host_memory: between
     workers of a server. between: how bytes pass between GPUs. nvlink: the link between GPUs of a server, whether there
-    is one or not. calibration: the record that figures are of, where the question names one.
+    is one or not. calibration: the record that figures are of, where the question names one. measured: compute times
+    in the place of those of the cost laws, where it names a file of them.
     """
 
     spec: ClusterSpec
@@ -58,6 +61,7 @@ class Profiles:
     between: BetweenGpus
     nvlink: LinkProfile
     calibration: Calibration | None
+    measured: MeasuredCompute | None = None
 
     @property
     def kind(self) -> str:
@@ -94,7 +98,11 @@ def find_profiles(spec: ClusterSpec) -> Profiles:
     if spec.platform is not None and (fitted := platform(spec.platform).operation_s) is not None:
         servers = replace(servers, operation_s=fitted)
     servers = with_given(servers, spec)
+    measured = None if spec.measured_compute is None else measured_compute(spec.measured_compute)
     own = PLAIN_KERNELS if record is None else record.of_kernels
+    if measured is not None and not measured.on_gpu:
+        own = _measured_kernels(measured)
+        chosen, servers = device_with_stand_ins(chosen), host_with_stand_ins(servers)
     _refuse_kernels(spec, chosen, own, servers)
     if own.threads > 1:
         # Threads of a kernel end together, so a worker computes on a core that is as many, or waits for all of them.
@@ -115,7 +123,15 @@ def find_profiles(spec: ClusterSpec) -> Profiles:
         between=between,
         nvlink=with_given(nvlink, spec),
         calibration=record,
+        measured=measured,
     )
+
+
+def _measured_kernels(found: MeasuredCompute) -> CoreKernels:
+    """What a worker on cores was measured with."""
+    told = found.training
+    threads = found.device.get("threads") or told.get("threads") or PLAIN_KERNELS.threads
+    return CoreKernels(str(told.get("aggregator") or PLAIN_KERNELS.aggregator), int(threads))
 
 
 def _to_host(chosen: DeviceProfile, servers: HostProfile) -> LinkProfile:
@@ -155,7 +171,7 @@ def _refuse_kernels(spec: ClusterSpec, chosen: DeviceProfile, own: CoreKernels, 
             raise ScenarioError(
                 f"cluster.{name}: {given} is modelled for workers on CPU cores only; cluster.device is {spec.device}"
             )
-        held = "the catalogue" if spec.calibration is None else spec.calibration
+        held = spec.measured_compute or spec.calibration or "the catalogue"
         raise ScenarioError(
             f"cluster.{name}: {given} needs a calibration of a profile taken with it (python -m runtime.profile "
             f"--{name} {given}, then gcnsim calibrate); {held} has {known}"

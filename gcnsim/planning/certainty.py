@@ -10,6 +10,7 @@ from gcnsim.machine import resolve_machine
 from gcnsim.planning.assumptions import figure_words
 from gcnsim.planning.candidate import Candidate, central
 from gcnsim.planning.measure_first import measure_first
+from gcnsim.planning.measured_times import LABEL
 from gcnsim.planning.other_paths import seconds_on
 from gcnsim.planning.study_cache import StudyCache, canonical
 from gcnsim.results import NO_RANGE, AssumptionEffect, Certainty
@@ -59,6 +60,8 @@ class Difference:
 def label_of(scenario: Scenario) -> str:
     """What the answer's figures are fitted to, in a word or a few."""
     machine = resolve_machine(scenario.cluster)
+    if machine.measured is not None:
+        return LABEL.format(device=machine.measured.device["name"])
     if machine.calibration is not None:
         return LABELS[2]
     return LABELS[1] if machine.platform is not None else LABELS[0]

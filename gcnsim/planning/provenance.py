@@ -24,6 +24,7 @@ from gcnsim.planning.assumptions import machine_figures, workload_assumptions
 from gcnsim.planning.between_gpus import basis_words, heading_words
 from gcnsim.planning.candidate import Estimate
 from gcnsim.planning.max_wait import exceeded
+from gcnsim.planning.measured_times import measured_times
 from gcnsim.planning.mini_batches import batch_words
 from gcnsim.planning.study_cache import StudyCache
 from gcnsim.results import MEASURE_CORES, NO_RANGE, Assumed, Bounds, Provenance
@@ -53,6 +54,8 @@ NOT_CALIBRATED = (
     "none: device and network figures are datasheet values, assumptions, and CPU rates measured on one machine; "
     "nothing is fitted to a training run"
 )
+
+LINKS_ASSUMED = "none: compute is measured; network and message figures are datasheet values and assumptions"
 
 
 def provenance(
@@ -96,6 +99,7 @@ def provenance(
         mini_batches=batch_words(studies, [each.scenario for each in estimates]),
         faults="; ".join(map(fault_words, scenario.faults)) or None,
         like_questions=like_questions(chosen or scenario),
+        measured_compute=measured_times([each.scenario for each in estimates]),
         question_hash=question,
         max_wait=studies.max_wait,
     )
@@ -113,7 +117,8 @@ def _calibration(path: str, record: Calibration) -> str:
 def _fitted(machine: Machine) -> str:
     """What figures were fitted to, in a sentence."""
     record, published = machine.calibration, machine.platform
-    told = NOT_CALIBRATED if record is None else _calibration(machine.spec.calibration or "", record)
+    told = NOT_CALIBRATED if machine.measured is None else LINKS_ASSUMED
+    told = told if record is None else _calibration(machine.spec.calibration or "", record)
     if published is None:
         return told
     fitted = f"{machine.spec.platform}: fitted to published runs with implementation {RELEASED}, {published.title}"
@@ -132,7 +137,10 @@ def _interval(
         return f"none of {NO_RANGE}: how far their times are off is not known; {MEASURE_CORES}"
     record, published = machine.calibration, machine.platform
     covered = ", of the assumptions marked so" if any(item.in_interval for item in assumptions) else ""
-    left = f"and about {100 * machine.law_error(attends=attends):.0f} % either way, for what laws leave out"
+    measured = machine.measured is not None
+    measured = machine.measured is not None
+    open_of = "the schedule leaves out, and for the times measured" if measured else "laws leave out"
+    left = f"and about {100 * machine.law_error(attends=attends):.0f} % either way, for what {open_of}"
     if published is not None:
         why = "which the fit to published runs left open"
         if published.error.source == "assumed":
@@ -279,5 +287,5 @@ def _uncalibrated(scenario: Scenario, record: Calibration, model: Model, accesse
     for words in beyond(asked, record.ranges, accesses.name):
         yield f"outside the calibrated range: {words}"
     # Kernels that are not the record's are refused.
-    for name in (each for each in cluster.besides if each not in ("aggregator", "threads")):
+    for name in (each for each in cluster.besides if each not in ("aggregator", "threads", "measured_compute")):
         yield f"outside the calibrated range: cluster.{name} (never calibrated)"

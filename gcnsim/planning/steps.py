@@ -33,7 +33,7 @@ from gcnsim.planning.study_cache import OnProgress, StudyCache, canonical
 from gcnsim.planning.training_steps import KNOB, even_training
 from gcnsim.results import NoEffect, Step
 from gcnsim.scenario import ClusterSpec, Scenario
-from gcnsim.simulation import Result
+from gcnsim.simulation import Result, answering
 from gcnsim.units import format_gbps
 
 COPY_LINKS: Final = ("pcie3-x16", "pcie4-x16", "pcie5-x16")
@@ -162,9 +162,19 @@ def possible_moves(studies: StudyCache, scenario: Scenario, rule: Rule, idle: Co
         move
         for move in (*_moves(scenario, rule), *_best_cut(studies, scenario), *_even_training(studies, scenario))
         if move.knob not in idle
+        and _measured(move)
         and studies.allows(move.scenario)
         and studies.accesses.evidence(scenario) == studies.accesses.evidence(move.scenario)
     ]
+
+
+def _measured(move: Move) -> bool:
+    """Whether the move leads to what was measured, where compute is."""
+    if resolve_machine(move.scenario.cluster).measured is None:
+        return True
+    with suppress(ScenarioError):
+        return not move.even and answering(move.scenario) is not None
+    return False
 
 
 def pointless(scenario: Scenario) -> Iterator[NoEffect]:
@@ -200,7 +210,8 @@ def _as_asked(method: Method, rule: Rule) -> list[Method]:
 
 def _best_cut(studies: StudyCache, scenario: Scenario) -> Iterator[Move]:
     """The setting of METIS with the best analytic estimate, where all of them are cut in a moment."""
-    variants = partition_variants(scenario)
+    # Parts that were measured are those that there are.
+    variants = () if scenario.cluster.measured_compute else partition_variants(scenario)
     graph = studies.accesses.graph
     if not variants or graph is None:
         return
@@ -213,7 +224,7 @@ def _best_cut(studies: StudyCache, scenario: Scenario) -> Iterator[Move]:
 
 def _even_training(studies: StudyCache, scenario: Scenario) -> Iterator[Move]:
     """Parts with equally many training nodes, where these decide an epoch."""
-    found = even_training(studies, scenario, PATIENCE_S)
+    found = None if scenario.cluster.measured_compute else even_training(studies, scenario, PATIENCE_S)
     if found is not None:
         yield Move(KNOB, partition_setting(scenario.partition), found.setting, found.scenario)
 
@@ -244,7 +255,7 @@ def _of_network(scenario: Scenario, cluster: ClusterSpec) -> Iterator[Move]:
 def _of_servers(scenario: Scenario, cluster: ClusterSpec) -> Iterator[Move]:
     """The next GPU, the next PCIe, and what draws the graphs on the host."""
     machine = resolve_machine(cluster)
-    fixed = cluster.calibration or cluster.platform or cluster.devices
+    fixed = cluster.calibration or cluster.platform or cluster.devices or cluster.measured_compute
     if machine.kind == "gpu" and not fixed:
         after = _next_device(cluster.device)
         if after is not None:

@@ -24,7 +24,7 @@ from gcnsim.planning.studied import Studied, effort_of, estimated_alike
 from gcnsim.processes import parallel_map, parallel_map_counted
 from gcnsim.results import MaxWait
 from gcnsim.scenario import Scenario
-from gcnsim.simulation import Result, study, write_schedule
+from gcnsim.simulation import Result, answering, study, write_schedule
 from gcnsim.sources import RangeEnd, Source, open_source, resolve_model
 from gcnsim.uncertainty import (
     Factors,
@@ -306,8 +306,10 @@ class StudyCache:
 
     def baseline(self, scenario: Scenario) -> Seconds | None:
         """Seconds per iteration of full-graph training on the scenario's machine; None where it cannot be known."""
+        if (compared := baseline_of(scenario)) is None:
+            return None
         try:
-            return self.result(full_graph(scenario)).metrics.iteration_s
+            return self.result(compared).metrics.iteration_s
         except ScenarioError:
             if scenario.method.needs_boundary:
                 raise
@@ -371,3 +373,13 @@ def full_graph(scenario: Scenario, overlap: str | None = None) -> Scenario:
     # Where mini-batches read their rows is nothing to it.
     machine = replace(scenario.cluster, features=None)
     return replace(scenario, cluster=machine, method=create_method(BASELINE, overlap=overlap))
+
+
+def baseline_of(scenario: Scenario, overlap: str | None = None) -> Scenario | None:
+    """As `full_graph`; None where compute is measured, and full-graph training was not."""
+    found = full_graph(scenario, overlap)
+    try:
+        answering(found)
+    except ScenarioError:
+        return None
+    return found

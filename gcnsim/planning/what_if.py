@@ -27,7 +27,7 @@ from gcnsim.planning.recommend import Choice, Rule, choose, shortlist
 from gcnsim.planning.rows import memory_report, prices_report
 from gcnsim.planning.simulated_draws import simulate_draws
 from gcnsim.planning.steps import next_steps, one_server_more
-from gcnsim.planning.study_cache import StudyCache, counted, full_graph
+from gcnsim.planning.study_cache import StudyCache, baseline_of, counted
 from gcnsim.planning.time_to_accuracy import Subject, Target, to_target
 from gcnsim.results import (
     FaultFree,
@@ -39,7 +39,7 @@ from gcnsim.results import (
     WhatIf,
 )
 from gcnsim.scenario import ClusterSpec, Scenario, to_mapping
-from gcnsim.simulation import refuse_undrawn
+from gcnsim.simulation import answering, refuse_undrawn
 from gcnsim.sources import RangeEnd, resolve_model
 from gcnsim.uncertainty import refuse_unused_figures
 
@@ -214,6 +214,9 @@ def _settings(base: Scenario, grid: Grid, extras: Extras) -> list[Scenario]:
     every = scenarios(base, grid)
     refuse_undrawn(every)
     refuse_unused_figures([resolve_machine(each.cluster) for each in every])
+    for each in every:
+        if each.method.name not in grid.optional:
+            answering(each)
     if extras.partition_seeds:
         seeds_of(every[0], extras.partition_seeds)
     return every
@@ -231,7 +234,7 @@ def _rows(
     on_progress = counted(
         progress, f"simulating {plural(len(asked), 'setting')} and {plural(len(others), 'candidate')}"
     )
-    baselines = [full_graph(each, overlap_of(grid)) for each in (*asked, *others)]
+    baselines = filter(None, (baseline_of(each, overlap_of(grid)) for each in (*asked, *others)))
     studies.prepare([*baselines, *others], asked, on_progress)
     return _holding(studies, [told_of(studies, each, grid) for each in asked], grid.optional)
 

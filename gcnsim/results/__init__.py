@@ -30,6 +30,7 @@ from gcnsim.results.grounds import (
     Certainty,
     LikeQuestions,
     MaxWait,
+    MeasuredTimes,
     Provenance,
     Unlike,
 )
@@ -76,6 +77,7 @@ __all__ = [
     "LinkUse",
     "MaxWait",
     "MeasuredReport",
+    "MeasuredTimes",
     "MemoryReport",
     "Missed",
     "NoEffect",

@@ -66,13 +66,29 @@ class LikeQuestions:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class MeasuredTimes:
+    """Compute times that somebody measured, in the place of the cost laws'. relative_error: half the 90 % interval of a
+    mean over that mean, of the least exactly known; interpolated: the settings whose rate lies between measured ones.
+    links: what network and messages are, in words.
+    """
+
+    file: str
+    sha256: str
+    device: str
+    relative_error: float
+    interpolated: tuple[str, ...]
+    links: str
+    text: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provenance:
     """Where the numbers of an answer come from, in words. graph: its kind and text, and hash or citations; interval:
     what the intervals cover; measured: figures that somebody measured; calibration: what figures were fitted to;
     between_gpus: NVLink and transport, as the heading says them; between_gpus_basis: where that comes from;
     mini_batches: who draws them on GPUs, and where their rows lie, by method; like_questions: of GPUs, where nothing is
-    fitted;
+    fitted; measured_compute: times in the place of the cost laws';
     bounds: of each row; max_wait: where the time was limited. Older files lack model, measured and bounds.
     """
 
@@ -95,6 +111,7 @@ class Provenance:
     between_gpus_basis: str | None = field(default=None, metadata=ONLY_IF_SAID)
     mini_batches: str | None = field(default=None, metadata=ONLY_IF_SAID)
     like_questions: LikeQuestions | None = field(default=None, metadata=ONLY_IF_SAID)
+    measured_compute: MeasuredTimes | None = field(default=None, metadata=ONLY_IF_SAID)
     question_hash: str | None = field(default=None, metadata=ONLY_IF_SAID)
     max_wait: MaxWait | None = field(default=None, metadata=ONLY_IF_SAID)
 

@@ -31,12 +31,14 @@ from gcnsim.scenario.load import (
     section_text,
     to_mapping,
 )
-from gcnsim.scenario.method_section import read_method, written_knobs
+from gcnsim.scenario.measured import fill_measured
+from gcnsim.scenario.method_section import from_knobs, read_method, written_knobs
 from gcnsim.scenario.partition import IMBALANCE, PartitionSpec
 from gcnsim.scenario.specs import (
     AUTO,
     COARSE,
     COARSE_FROM,
+    DEFAULT_DATASET,
     DIRECT,
     EXACT,
     LEAN,
@@ -56,6 +58,7 @@ __all__ = [
     "AUTO",
     "COARSE",
     "COARSE_FROM",
+    "DEFAULT_DATASET",
     "DIRECT",
     "EXACT",
     "FAULTS",
@@ -84,6 +87,8 @@ __all__ = [
     "fault_lines",
     "fault_words",
     "figure_text",
+    "fill_measured",
+    "from_knobs",
     "from_mapping",
     "knob_text",
     "load_scenario",

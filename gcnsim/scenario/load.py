@@ -22,6 +22,7 @@ from gcnsim.methods import Method, all_knobs
 from gcnsim.scenario.brought import of_host, with_brought
 from gcnsim.scenario.contradictions import refuse_contradictions
 from gcnsim.scenario.faults import Fault, read_faults, write_fault
+from gcnsim.scenario.measured import fill_measured
 from gcnsim.scenario.method_section import describe_method, read_method, read_value, section_keys, write_method
 from gcnsim.scenario.partition import METIS_OPTIONS, PartitionSpec
 from gcnsim.scenario.specs import (
@@ -85,6 +86,7 @@ def from_mapping(mapping: object, source: str, overrides: Sequence[str] = ()) ->
         raise ScenarioError(f"name: {shown(name)} is not a name (one line of text)")
     plain = {section: kind for section, kind in SECTIONS.items() if section != METHOD}
     raw["cluster"] = with_brought(raw.get("cluster", {}))
+    fill_measured(raw)
     given = {section: read_fields(kind, raw.get(section, {}), section) for section, kind in plain.items()}
     return _build(name, given, read_method(raw.get(METHOD, {})), read_faults(raw.get("faults", [])))
 

@@ -11,6 +11,7 @@ from gcnsim.fields import Rule, Word, rule_of
 from gcnsim.knobs import Knob, knob_of
 from gcnsim.methods import DEFAULT, STANDING, Method, all_knobs, create_method, every_method, method_type, methods
 from gcnsim.methods.method import NO_OVERLAP, OVERLAP
+from gcnsim.units import FRACTION
 
 FIRST: Final = (*STANDING[:3], "cache_policy")
 """Knobs that a scenario writes first."""
@@ -23,6 +24,15 @@ def read_method(raw: Mapping[str, object]) -> Method:
     name = _NAME.read(raw.get("name", DEFAULT), "method.name")
     values = {key: read_value(key, text, name) for key, text in raw.items() if key != "name"}
     return create_method(name, **values)
+
+
+def from_knobs(name: str, knobs: Mapping[str, Any]) -> Method:
+    """The method with knobs as a training run records them. Raises ScenarioError or UnitError."""
+    kind = method_type(name)
+    units = {each.name: each.unit for each in kind.knobs()}
+    shares = {key: isinstance(value, float) and units.get(key) == "%" for key, value in knobs.items()}
+    values = {key: FRACTION.exact(value) if shares[key] else value for key, value in knobs.items()}
+    return read_method({"name": name, **values})
 
 
 def read_value(key: str, text: object, name: str | None = None) -> Any:

@@ -44,6 +44,7 @@ TOPOLOGY: Final = (
     "devices", "nvlink", "nvlink_gpus", "transport", "gpudirect", "transfers", "pcie_sharing", "gpus_per_switch",
     "servers_per_rack", "oversubscription", "host_memory", "payload", "allreduce", "sockets", "rate_beside_copies",
     "sampler_device", "sampler_threads", "features", "implementation", "aggregator", "threads", "figures",
+    "measured_compute",
 )  # fmt: skip
 """Fields of a cluster that a scenario without them answers as it did before there were any."""
 CPU: Final = "cpu"
@@ -176,6 +177,9 @@ class ClusterSpec:
         optional=True,
     )
     figures: Figures = entry(CatalogueFigures(), "figures of the catalogue that are replaced in this question", ())
+    measured_compute: str | None = entry(
+        _FILE, "compute times that python -m runtime.measure took, in place of the cost laws", None, optional=True
+    )
 
     def __post_init__(self) -> None:
         check_fields(self, "cluster")
@@ -202,7 +206,7 @@ class ClusterSpec:
             raise ScenarioError(
                 f"cluster.sampler_threads: {self.sampler_threads} needs cluster.sampler_device: {CPU}; it is {GPU}"
             )
-        for name in ("calibration", "platform"):
+        for name in ("calibration", "platform", "measured_compute"):
             if self.devices is not None and getattr(self, name) is not None:
                 raise ScenarioError(f"cluster.devices: not allowed with cluster.{name}, which holds for one device")
 

@@ -32,6 +32,8 @@ from gcnsim.schedule import Bounds, Schedule, bounds
 from gcnsim.simulation.faults import apply_static_faults, passing
 from gcnsim.simulation.fidelity import as_closely, wrong_by
 from gcnsim.simulation.limit import Limit, find_limit, gain_at_most
+from gcnsim.simulation.measured_lengths import with_measured
+from gcnsim.simulation.measured_setting import measured_error, refuse_unmeasured
 from gcnsim.simulation.memory import fits, memory_of
 from gcnsim.simulation.metrics import Metrics, at_least, measure
 from gcnsim.simulation.steady import Steady
@@ -123,6 +125,7 @@ def _new_schedule(
 ) -> Schedule:
     """As `write_schedule`."""
     machine = resolve_machine(scenario.cluster)
+    measured = refuse_unmeasured(scenario, accesses)
     topology, device = _topology(scenario, machine), machine.device
     devices, host = machine.devices, machine.host
     if drawn:
@@ -167,7 +170,10 @@ def _new_schedule(
         placement=placement,
         unrelated=drawn is not None,
     )
-    return _written(chosen, facts)
+    schedule = _written(chosen, facts)
+    if measured is None:
+        return schedule
+    return with_measured(schedule, scenario, counts, measured, replayed=drawn is None)
 
 
 def _dropout(spec: WorkloadSpec, device: DeviceProfile) -> str:
@@ -281,11 +287,12 @@ def study(scenario: Scenario, accesses: Source | None = None, corner: RangeEnd =
     drawn = np.hypot(judge.spread(window, schedule if passes else measured), noise_s / metrics.iteration_s)
     # What a coarse run is wrong by is no chance that others even out.
     left_out = machine.law_error(attends=any(shape.heads for shape in model.shapes))
-    chance = float(np.linalg.norm([drawn, machine.error, left_out]))
+    unsure = float(np.linalg.norm([machine.error, left_out, measured_error(scenario)]))
+    chance = float(np.hypot(drawn, unsure))
     spread = metrics.iteration_s * (chance + wrong_by(schedule))
     # No run of this work is faster than its bound; what laws leave out, other factors of the jitter or another machine
     # than the calibrated one would do to the bound too.
-    least = limits.lower_s * max(0.0, 1.0 - float(np.hypot(machine.error, left_out)))
+    least = limits.lower_s * max(0.0, 1.0 - unsure)
     return Result(
         scenario=scenario,
         metrics=metrics,

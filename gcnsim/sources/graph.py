@@ -186,6 +186,10 @@ class GraphSource(Source):
             self._parts[key] = cut, split(self.graph, cut)
         return self._parts[key]
 
+    def partition_hash(self, scenario: Scenario) -> str | None:
+        """See `Source.partition_hash`."""
+        return self.partition(scenario)[0].owner_hash
+
     def trace(self, scenario: Scenario) -> AccessTrace:
         """The access trace of the scenario's sampler and rate; of fewer graphs than were drawn before, the first of
         them."""

@@ -79,6 +79,10 @@ class Source(ABC):
         """From which partition the scenario's counts are, and how much another one differs; None where that is open."""
         return None
 
+    def partition_hash(self, scenario: Scenario) -> str | None:
+        """Of the owners of the scenario's parts, where they are known."""
+        return None
+
     def training_shares(self, scenario: Scenario) -> TrainingShares | None:
         """How the training nodes lie in the parts, where each worker trains those of its own; None elsewhere."""
         return None

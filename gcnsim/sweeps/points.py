@@ -14,7 +14,16 @@ from typing import Any, Final, TypeAlias
 
 from gcnsim.errors import GcnsimError, ScenarioError
 from gcnsim.methods import DEFAULT, NO_OVERLAP, OVERLAP, method_type
-from gcnsim.scenario import SCHEMA, Scenario, from_mapping, rule_at, section_text
+from gcnsim.scenario import (
+    DEFAULT_DATASET,
+    SCHEMA,
+    SOURCES,
+    Scenario,
+    fill_measured,
+    from_mapping,
+    rule_at,
+    section_text,
+)
 from gcnsim.streams import stream
 from gcnsim.sweeps.conditions import values_of
 from gcnsim.sweeps.question import Question, Sample
@@ -78,15 +87,27 @@ class Settings:
 
     def scenario(self, values: Values) -> Scenario:
         """The scenario with `values` in place of the base's. Raises ScenarioError or UnitError."""
-        given = {name: self._section(name, values) for name in SECTIONS}
+        brought = self._brought(values)
+        given = {name: self._section(name, values, brought) for name in SECTIONS}
         # Faults name workers and links of the base: they are read with each machine.
-        return Scenario(name="sweep", **given, method=self._method(values), faults=self._section("faults", {}))
+        method = self._method(values, brought)
+        return Scenario(name="sweep", **given, method=method, faults=self._section("faults", {}))
+
+    def _brought(self, values: Values) -> Mapping[str, Any]:
+        """What a file of measured compute times brings to sections that leave it open."""
+        path = values.get("cluster.measured_compute", _mapping(self.base, "cluster").get("measured_compute"))
+        if path is None:
+            return {}
+        names = (*SECTIONS, "method")
+        raw: dict[str, Any] = {name: {**_mapping(self.base, name), **_own(name, values)} for name in names}
+        fill_measured(raw)
+        return raw
 
     def _named(self, values: Values) -> str:
         return str(values.get("method.name", _mapping(self.base, "method").get("name", DEFAULT)))
 
-    def _method(self, values: Values) -> Any:
-        raw = dict(_mapping(self.base, "method"))
+    def _method(self, values: Values, brought: Mapping[str, Any] | None = None) -> Any:
+        raw = dict((brought or {}).get("method") or _mapping(self.base, "method"))
         kind = method_type(self._named(values))
         raw = {key: value for key, value in raw.items() if _has(kind, key) or key in ("name", OVERLAP)}
         raw |= {path.removeprefix("method."): value for path, value in values.items() if path.startswith("method.")}
@@ -94,11 +115,12 @@ class Settings:
         found = self._kept("method", raw)
         return found if asked == NO_OVERLAP or not found.waits else self._kept("method", raw | {OVERLAP: asked})
 
-    def _section(self, name: str, values: Values) -> Any:
+    def _section(self, name: str, values: Values, brought: Mapping[str, Any] | None = None) -> Any:
         if name == "faults":
             return self._kept(name, self.base.get("faults", []))
-        own = {path.partition(".")[2]: value for path, value in values.items() if path.startswith(f"{name}.")}
-        return self._kept(name, dict(_mapping(self.base, name)) | own)
+        if brought:
+            return self._kept(name, brought[name])
+        return self._kept(name, {**_mapping(self.base, name), **_own(name, values)})
 
     def _kept(self, name: str, raw: Any) -> Any:
         """What a section says, read alone: sections name no fields of each other."""
@@ -107,8 +129,15 @@ class Settings:
             alone: dict[str, Any] = {"schema": SCHEMA, name: raw}
             if name == "faults" and raw:
                 alone |= {each: dict(_mapping(self.base, each)) for each in ("cluster", "run")}
+            if name == "cluster" and raw.get("measured_compute") is not None:
+                alone["workload"] = {SOURCES[0]: DEFAULT_DATASET}
             self._sections[key] = getattr(from_mapping(alone, "base"), name)
         return self._sections[key]
+
+
+def _own(name: str, values: Values) -> dict[str, Any]:
+    """Those of the values that are of a section, by field."""
+    return {path.partition(".")[2]: value for path, value in values.items() if path.startswith(f"{name}.")}
 
 
 def _mapping(base: Mapping[str, Any], name: str) -> Mapping[str, Any]:

@@ -37,6 +37,7 @@ worker ended, several times."""
 
 FILE_FIELDS: Final = (
     "cluster.calibration",
+    "cluster.measured_compute",
     "workload.graph",
     "workload.trace",
     "workload.profile",

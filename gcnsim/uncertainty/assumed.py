@@ -73,6 +73,24 @@ OF_BATCHES_ON_GPUS: Final = frozenset(
 )
 """Figures that only mini-batches of GPUs need."""
 
+OF_COMPUTE: Final = (
+    OF_BATCHES
+    | OF_BATCHES_ON_GPUS
+    | OF_RELEASED
+    | frozenset(
+        f"{name} of a host"
+        for name in (
+            "sample_edges_per_s",
+            "sort_edges_per_s",
+            "draw_s",
+            "loss_values_per_s",
+            "busy_sums_ratio",
+            "dropout_values_per_s",
+        )
+    )
+) - {"memory_bandwidth of a host"}
+"""Figures of a host that nothing needs whose compute times were measured; nor does it need any of a device."""
+
 SOMETIMES: Final = ON_CORES | OF_BATCHES | OF_BATCHES_ON_GPUS | OF_RELEASED | OF_STAGED
 """Figures that some questions need."""
 
@@ -106,7 +124,8 @@ def used_figures(machine: Machine, *, batches: bool = False) -> dict[str, Figure
             of_batches = OF_BATCHES | OF_BATCHES_ON_GPUS if machine.kind == "gpu" else OF_BATCHES
             needed = on_cores or moved or calls or copied or (batches and where in of_batches)
             uncached = field in CACHE and (machine.kind == "cpu" or machine.calibration is not None)
-            idle = where in UNUSED or uncached or (where in SOMETIMES and not needed)
+            measured = machine.measured is not None and (profile is gpu or where in OF_COMPUTE)
+            idle = measured or where in UNUSED or uncached or (where in SOMETIMES and not needed)
             if (name, field) not in replaced and not idle:
                 used[f"{name}.{field}"] = figure
     return used

@@ -74,6 +74,9 @@ def provenance_of(answer: WhatIf | SimulationReport) -> list[tuple[str, str]]:
         pairs["max_wait"] = f"{given}; about {about} on one core; left out: {left}"
     if answer.provenance.like_questions is not None:
         pairs["like_questions"] = answer.provenance.like_questions.text
+    if answer.provenance.measured_compute is not None:
+        times = answer.provenance.measured_compute
+        pairs["measured_compute"] = f"{times.text}; {times.links}"
     apart = ("assumptions", "measured", "bounds", "warnings")
     return [(name.replace("_", " "), plain(said)) for name, said in pairs.items() if name not in apart]
 

@@ -86,7 +86,9 @@ def _servers(gpus: int, answer: WhatIf) -> str:
 def label_of(answer: WhatIf | SimulationReport) -> str:
     """How far the answer is to be trusted, in capitals."""
     if isinstance(answer, WhatIf):
-        return answer.certainty.label
+        return plain(answer.certainty.label)
+    if answer.provenance.measured_compute is not None:
+        return plain(f"MEASURED on {answer.provenance.measured_compute.device}")
     return UNCALIBRATED if answer.provenance.calibration.startswith("none:") else ""
 
 
@@ -282,6 +284,8 @@ def sources_of(answer: WhatIf) -> list[Source]:
     clauses = {
         "graph": told.graph["text"].split("; "),
         "machine": (*figures, *told.calibration.split("; ")),
+        "compute": () if told.measured_compute is None else tuple(told.measured_compute.text.split("; ")),
+        "links": () if told.measured_compute is None else (told.measured_compute.links,),
         "between GPUs": () if told.between_gpus_basis is None else tuple(told.between_gpus_basis.split("; ")),
         "mini-batches": () if told.mini_batches is None else tuple(told.mini_batches.split("; ")),
         "certainty": (f"{sure.label}; {sure_of}; {same}", sure.method),

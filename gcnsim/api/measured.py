@@ -1,0 +1,44 @@
+"""What a question with measured compute times asks where it names neither methods nor rates: what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any, Final
+
+from gcnsim.machine import resolve_machine
+from gcnsim.methods import COMPARED, has_knob
+from gcnsim.planning import Progress
+from gcnsim.scenario import Scenario
+from gcnsim.simulation import measured_methods
+
+RATES: Final = ("epsilon", "rate")
+
+
+def those_measured(names: Sequence[str], base: Scenario, notice: Progress) -> list[str]:
+    """Of the methods that are compared those that the question's file has, else all that it has; nothing where it names
+    no file. notice: told where they are not all of `names`, by default the usual ones."""
+    found = resolve_machine(base.cluster).measured
+    if found is None:
+        return []
+    usual, known = names or COMPARED, measured_methods(found)
+    kept = [name for name in usual if name in known] or list(known)
+    if kept != list(usual):
+        notice(f"methods: {', '.join(kept)}, of which {found.path} has times")
+    return kept
+
+
+def rates_measured(
+    names: Sequence[str], base: Scenario, given: Collection[str], overrides: Sequence[str]
+) -> dict[str, list[Any]]:
+    """By knob that is not `given` a value, nor by overrides, the rates of the methods `names` that the file has."""
+    found = resolve_machine(base.cluster).measured
+    if found is None:
+        return {}
+    given = {*given, *(text.partition("=")[0].strip().removeprefix("method.") for text in overrides)}
+    own = [each.knobs for each in found.settings if each.method in names]
+    rates = {
+        knob: sorted({each[knob] for each in own if each.get(knob) is not None})
+        for knob in RATES
+        if knob not in given and any(has_knob(name, knob) for name in names if name != "all")
+    }
+    return {knob: values for knob, values in rates.items() if values}

@@ -1,0 +1,84 @@
+"""What was measured: of each setting and part, seconds of every operation in every iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from gcnsim.ids import FloatArray, Layer, Rank, Seconds
+from gcnsim.timeline import Direction, OpKind
+
+
+class OpKey(NamedTuple):
+    """An operation of an iteration, by the words of a run's recorder; layer: -1 for none."""
+
+    kind: OpKind
+    layer: Layer
+    direction: Direction
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MeasuredPart:
+    """One part of one setting, trained alone. keys: its operations. seconds: float64[iterations, keys], read-only.
+
+    relative_error: half the 90 % interval of the mean iteration over that mean. drawn: mean counts of an iteration.
+    """
+
+    keys: tuple[OpKey, ...]
+    seconds: FloatArray
+    relative_error: float
+    peak_bytes: float | None
+    drawn: Mapping[str, float]
+
+    @property
+    def means(self) -> dict[OpKey, Seconds]:
+        """Mean seconds of an iteration, by operation."""
+        return dict(zip(self.keys, self.seconds.mean(axis=0).tolist(), strict=True))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MeasuredSetting:
+    """A method with its knobs, as a run records them. parts: by rank, those that were measured; skipped: why others
+    were not."""
+
+    method: str
+    knobs: Mapping[str, Any]
+    parts: Mapping[Rank, MeasuredPart]
+    skipped: Mapping[Rank, str]
+
+    @property
+    def relative_error(self) -> float:
+        """Of the least exactly known part."""
+        return max((each.relative_error for each in self.parts.values()), default=0.0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MeasuredCompute:
+    """A file of measured times. graph, partition, model, training, device, versions: as they were measured
+    (docs/files.md); sha256: of the file."""
+
+    path: str
+    sha256: str
+    graph: Mapping[str, Any]
+    partition: Mapping[str, Any]
+    model: Mapping[str, Any]
+    training: Mapping[str, Any]
+    device: Mapping[str, Any]
+    versions: Mapping[str, str]
+    settings: tuple[MeasuredSetting, ...]
+
+    @property
+    def parts(self) -> int:
+        """How many workers the graph was cut for."""
+        return int(self.partition["parts"])
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether a GPU was measured, and not a CPU core."""
+        return bool(self.device["kind"] == "cuda")
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The methods that were measured, each once."""
+        return tuple(dict.fromkeys(each.method for each in self.settings))

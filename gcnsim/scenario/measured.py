@@ -1,0 +1,102 @@
+"""What a file of measured compute times brings to fields that a question leaves open: its graph, parts, model, device.
+
+Asked of the fields of a file or an option before defaults fill in the others: what somebody wrote stands, and is
+refused later where it is not what was measured.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any, Final
+
+from gcnsim.errors import ScenarioError
+from gcnsim.hardware import gpu_named
+from gcnsim.measured_compute import MeasuredCompute, measured_compute
+from gcnsim.methods import DEFAULT, is_method, method_type
+from gcnsim.scenario.specs import SOURCES
+from gcnsim.units import FRACTION
+
+CORE: Final = "cpu-core"
+"""The device of the catalogue that a measured CPU core is."""
+
+FREE_KNOBS: Final = ("tau", "cache", "cache_policy", "norms")
+"""Knobs that a question may choose whatever was measured."""
+
+CUTS: Final = ("metis", "random", "block")
+
+
+def fill_measured(raw: dict[str, Any]) -> None:
+    """Put what `cluster.measured_compute` of the scenario `raw` brings where the scenario says nothing.
+
+    Raises FileError for a file that cannot be used, ScenarioError where neither says which graph it is.
+    """
+    path = raw.get("cluster", {}).get("measured_compute")
+    if not isinstance(path, str):
+        return
+    found = measured_compute(path)
+    for section, fields in (
+        ("cluster", _cluster(found)),
+        ("workload", _model(found)),
+        ("partition", _partition(found)),
+    ):
+        given = dict(raw.get(section, {}))
+        raw[section] = given | {name: value for name, value in fields.items() if given.get(name) is None}
+    _fill_method(raw, found)
+    if raw["cluster"].get("devices") is not None:
+        raw["cluster"].pop("device", None)
+    if all(raw["workload"].get(name) is None for name in SOURCES):
+        raw["workload"]["graph"] = _graph(found)
+
+
+def _fill_method(raw: dict[str, Any], found: MeasuredCompute) -> None:
+    """Knobs of the scenario's method that were measured at one value alone."""
+    given = raw.get("method", {})
+    name = str(given.get("name", DEFAULT))
+    if not is_method(name):
+        return
+    kind = method_type(name)
+    own = [each.knobs for each in found.settings if each.method == kind.name]
+    brought = {}
+    for knob in kind.knobs():
+        values = [each[knob.name] for each in own if each.get(knob.name) is not None]
+        if values and values.count(values[0]) == len(own) and knob.name not in FREE_KNOBS:
+            share = isinstance(values[0], float) and knob.unit == "%"
+            brought[knob.name] = FRACTION.exact(values[0]) if share else values[0]
+    raw["method"] = brought | {key: value for key, value in given.items() if value is not None or key not in brought}
+
+
+def _graph(found: MeasuredCompute) -> str:
+    """The graph's file. Raises ScenarioError."""
+    file = found.graph.get("file")
+    if file is None or not os.path.exists(file):
+        raise ScenarioError(
+            f"workload.graph: is not given, and {found.path} says no file that is here; it was measured on "
+            f"{found.graph['name']} (hash {found.graph['hash'][:12]}): give the file of this graph"
+        )
+    return str(file)
+
+
+def _cluster(found: MeasuredCompute) -> Mapping[str, Any]:
+    device = gpu_named(found.device["name"]) if found.on_gpu else CORE
+    return {"gpus": found.parts} | ({} if device is None else {"device": device})
+
+
+def _model(found: MeasuredCompute) -> Mapping[str, Any]:
+    """As a scenario writes the model and the widths of the data."""
+    model = found.model
+    names = ("model", "layers", "hidden", "norm", "preaggregate", "sage_aggregator")
+    told = {name: model[name] for name in names if name in model}
+    if told["model"] == "gat" and "heads" in model:
+        told["heads"] = model["heads"]
+    if "dropout" in model:
+        told["dropout"] = FRACTION.exact(float(model["dropout"]))
+        if model["dropout"] and "dropout_order" in model:
+            told["dropout_order"] = model["dropout_order"]
+    return told | {name: found.graph[name] for name in ("features", "classes")}
+
+
+def _partition(found: MeasuredCompute) -> Mapping[str, Any]:
+    cut = str(found.partition["algorithm"]).partition("-")[0]
+    told = {"method": cut} if cut in CUTS else {}
+    return told | ({"seed": found.partition["seed"]} if "seed" in found.partition else {})

@@ -1,0 +1,215 @@
+"""Measured times in the place of a schedule's laws, by worker, kind, layer and direction of its operations.
+
+A file of measured times has the words of a run's recorder; a schedule has its own operations. What a worker does by
+itself is replaced: kernels, packing, sampling, look-ups. Messages, copies between host and device, all-reduces and
+hand-overs between threads stay as the links and the host have them.
+- One measured operation may be several of the schedule, as a sum over inner and one over boundary columns: they share
+  its time as the laws would.
+- What the schedule does and the file does not have takes no time, since the code that was measured does not do it.
+- What the file has and the schedule does not is added to the map of the same layer, or else to the optimizer's step.
+- Measured iterations are drawn and replayed, all operations of one worker's iteration together, so that they vary as
+  measured; each operation is scaled to its measured mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from math import ceil, exp, log
+from typing import Final
+
+import numpy as np
+
+from gcnsim.boundary import AccessCounts
+from gcnsim.errors import ScenarioError
+from gcnsim.ids import BoolArray, FloatArray, IntArray, Rank, Seconds
+from gcnsim.measured_compute import MeasuredPart, OpKey
+from gcnsim.scenario import Scenario
+from gcnsim.schedule import COMPUTE_STREAM, Schedule
+from gcnsim.schedule.columns import KIND_OF
+from gcnsim.simulation.measured_setting import Answering
+from gcnsim.streams import stream
+from gcnsim.timeline import Direction, OpKind
+
+REPLAYED: Final = 24
+"""Measured iterations that are replayed before they begin again, at least."""
+
+HELD: Final = 0.14
+"""Of a sampling thread's work, the share that the thread which trains stands still between kernels, where both are of
+one interpreter: measured with the kernels' own times, which hold the rest."""
+
+WOKEN_S: Final = 1e-6
+"""A thread that waited needs a core again before it can go on."""
+
+THREADS: Final = (COMPUTE_STREAM, "sampler", "load")
+PACKING: Final = ".pack"
+"""Streams, and the end of the names of others, in which a worker works by itself."""
+
+MOVED: Final = (OpKind.WIRE, OpKind.ALLREDUCE, OpKind.D2H, OpKind.H2D, OpKind.WAIT)
+"""What links and peers decide, in a schedule as in a file."""
+
+SAME: Final = {OpKind.ATTENTION: OpKind.UPDATE, OpKind.UNPACK: OpKind.SCATTER, OpKind.CACHE_REFRESH: OpKind.SAMPLE}
+"""A recorder's words for operations that schedules have another word for."""
+
+WITHOUT_LAYER: Final = (OpKind.LOSS, OpKind.STEP, OpKind.SAMPLE, OpKind.INDEX)
+"""Operations of a schedule that have neither layer nor direction."""
+
+LOOKUP: Final = OpKey(OpKind.LOOKUP, 0, Direction.FORWARD)
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """Of one worker, by the schedule's words: seconds of every replayed iteration, float64[T], or a mean, float64[1].
+
+    looked_up: rows that were looked up in an iteration, where the file says it.
+    """
+
+    seconds: Mapping[OpKey, FloatArray]
+    looked_up: float | None
+
+
+def with_measured(
+    schedule: Schedule, scenario: Scenario, counts: AccessCounts, found: Answering, *, replayed: bool
+) -> Schedule:
+    """The schedule with measured times in the place of the laws'. replayed: iterations are, else all are the mean.
+
+    Raises ScenarioError for times that lack an operation that every training has.
+    """
+    graphs = schedule.demand.shape[0]
+    times = ceil(REPLAYED / graphs) if replayed and graphs < REPLAYED else 1
+    demand = np.tile(schedule.demand, (times, 1))
+    own = _own_work(schedule)
+    for rank in range(schedule.workers):
+        lengths = _lengths(scenario, found, rank, demand.shape[0] if replayed else 1)
+        _replace(schedule, demand, np.flatnonzero(own & (schedule.columns.worker == rank)), lengths, counts, rank)
+    return replace(schedule, demand=demand, periodic=schedule.periodic and graphs > 1)
+
+
+def _own_work(schedule: Schedule) -> BoolArray:
+    """bool[ops]: what workers do by themselves, on their device or a core."""
+    columns = schedule.columns
+    named = np.array([name in THREADS or name.endswith(PACKING) for name in columns.names], np.bool_)
+    on_cores = np.array([kind == "cpu" for kind in schedule.link_kinds], np.bool_)
+    first = columns.first_link()
+    inside = (columns.way < 0) | (on_cores[np.maximum(first, 0)] & (first >= 0))
+    found: BoolArray = named[columns.stream_name[columns.stream]] & inside & ~columns.is_kind(*MOVED)
+    return found
+
+
+def _replace(
+    schedule: Schedule, demand: FloatArray, ops: IntArray, lengths: Lengths, counts: AccessCounts, rank: Rank
+) -> None:
+    """Put the lengths of a worker's operations `ops` into `demand`, float64[T, ops of all]."""
+    columns, left = schedule.columns, dict(lengths.seconds)
+    groups: dict[OpKey, list[int]] = {}
+    for op in ops.tolist():
+        kind = KIND_OF[int(columns.kind[op])]
+        key = OpKey(kind, int(columns.layer[op]), Direction(int(columns.direction[op])))
+        groups.setdefault(OpKey(kind, -1, Direction.NONE) if kind in WITHOUT_LAYER else key, []).append(op)
+    step = groups.pop(OpKey(OpKind.STEP, -1, Direction.NONE), [])
+    # What the optimizer does waits for its gradients; what else is a step there hands over between threads.
+    updates = [op for op in step if columns.after[op]] or step[-1:]
+    stalls = [op for op in step if op not in updates and columns.way[op] < 0]
+    groups[OpKey(OpKind.STEP, -1, Direction.NONE)] = updates
+    held = sum(left.get(OpKey(kind, -1, Direction.NONE), np.zeros(1)) for kind in (OpKind.SAMPLE, OpKind.INDEX))
+    if stalls:
+        _share(demand, stalls, HELD * np.asarray(held))
+    for key in [key for key in left if key not in groups]:
+        instead = OpKey(OpKind.UPDATE, key.layer, key.direction)
+        instead = instead if instead in groups else OpKey(OpKind.STEP, -1, Direction.NONE)
+        left[instead] = left.get(instead, np.zeros(1)) + left.pop(key)
+    for key, own in groups.items():
+        if key == LOOKUP:
+            _look_up(demand, own, left.get(key), lengths.looked_up, counts, rank)
+        elif key in left:
+            _share(demand, own, left[key])
+        else:
+            demand[:, own] = np.minimum(demand[:, own], WOKEN_S if key.kind is OpKind.SCATTER else 0.0)
+
+
+def _share(demand: FloatArray, ops: list[int], seconds: FloatArray) -> None:
+    """Give the operations `seconds`, float64[T] or [1], in the proportion in which they had theirs."""
+    law = demand[:, ops].mean(axis=0)
+    whole = law.sum()
+    shares = law / whole if whole > 0 else np.eye(len(ops))[0]
+    demand[:, ops] = np.asarray(seconds)[:, None] * shares
+
+
+def _look_up(
+    demand: FloatArray,
+    ops: list[int],
+    seconds: FloatArray | None,
+    looked_up: float | None,
+    counts: AccessCounts,
+    rank: Rank,
+) -> None:
+    """Look-ups by their rows: those of the law, where none was measured."""
+    if seconds is None or not looked_up:
+        return
+    asked = float(counts.hits[:, rank].sum(axis=1).mean())
+    _share(demand, ops, seconds * (asked / looked_up))
+
+
+def _lengths(scenario: Scenario, found: Answering, rank: Rank, iterations: int) -> Lengths:
+    near = _mapped(scenario, found.near.parts[rank])
+    _refuse_gaps(scenario, near, rank)
+    means = {key: float(values.mean()) for key, values in near.items()}
+    if found.far is not None:
+        far = {key: float(values.mean()) for key, values in _mapped(scenario, found.far.parts[rank]).items()}
+        # Look-ups go by their rows, which the scenario's own counts say.
+        every = [key for key in {**means, **far} if key != LOOKUP]
+        means |= {key: _between(means.get(key, 0.0), far.get(key, 0.0), found.share) for key in every}
+    looked_up = _looked_up(found, rank)
+    if iterations == 1:
+        return Lengths({key: np.array([mean]) for key, mean in means.items()}, looked_up)
+    count = next(iter(near.values())).size
+    generator = stream(scenario.run.seed, "measured compute", rank)
+    # Every measured iteration equally often, as far as that goes, in a random order.
+    drawn = generator.permutation(np.resize(generator.permutation(count), iterations))
+    return Lengths({key: _scaled(near.get(key), drawn, mean) for key, mean in means.items()}, looked_up)
+
+
+def _scaled(measured: FloatArray | None, drawn: IntArray, mean: Seconds) -> FloatArray:
+    """The drawn iterations, float64[T], with this mean."""
+    values = np.zeros(drawn.size) if measured is None else measured[drawn]
+    now = float(values.mean())
+    return values * (mean / now) if now > 0 else np.full(drawn.size, mean)
+
+
+def _between(near: Seconds, far: Seconds, share: float) -> Seconds:
+    """The time `share` of the way from one rate to the other: a power law between them; a line where one is nothing."""
+    if near > 0 and far > 0:
+        return exp((1.0 - share) * log(near) + share * log(far))
+    return (1.0 - share) * near + share * far
+
+
+def _looked_up(found: Answering, rank: Rank) -> float | None:
+    return found.near.parts[rank].drawn.get("hits")
+
+
+def _mapped(scenario: Scenario, part: MeasuredPart) -> dict[OpKey, FloatArray]:
+    """Seconds of each measured iteration, float64[iterations], by the schedule's words."""
+    method, mapped = scenario.method, dict[OpKey, FloatArray]()
+    on_host = method.draws_on_host and not method.mini_batches
+    for column, key in enumerate(part.keys):
+        if key.kind in MOVED:
+            continue
+        kind = SAME.get(key.kind, key.kind)
+        # What tells the owners of a drawn graph's rows is the sampling thread's work.
+        kind = OpKind.SAMPLE if kind is OpKind.INDEX and on_host else kind
+        own = OpKey(kind, -1, Direction.NONE) if kind in WITHOUT_LAYER else key._replace(kind=kind)
+        mapped[own] = mapped.get(own, np.zeros(len(part.seconds))) + part.seconds[:, column]
+    return mapped
+
+
+def _refuse_gaps(scenario: Scenario, lengths: Mapping[OpKey, FloatArray], rank: Rank) -> None:
+    """Raises ScenarioError for times without the map of a layer, in either direction, or the optimizer's step."""
+    layers = range(scenario.workload.layers or 0)
+    maps = [OpKey(OpKind.UPDATE, each, way) for each in layers for way in (Direction.FORWARD, Direction.BACKWARD)]
+    for key in (*maps, OpKey(OpKind.STEP, -1, Direction.NONE)):
+        if key not in lengths:
+            where = "" if key.layer < 0 else f" of layer {key.layer}, {key.direction.name.lower()}"
+            raise ScenarioError(
+                f"cluster.measured_compute: {scenario.cluster.measured_compute}: part {rank} has no {key.kind}{where}; "
+                "measure it again (python -m runtime.measure)"
+            )

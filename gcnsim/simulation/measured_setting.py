@@ -1,0 +1,235 @@
+"""Which measured times answer a scenario: those of its method and knobs, or between those of two rates of sampling.
+
+Free are staleness, cache, overlap and everything of servers and links. What else was measured otherwise is refused,
+with the command that measures it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import hypot, log
+from typing import Any, Final, NoReturn
+
+from gcnsim.errors import ScenarioError, plural
+from gcnsim.hardware import gpu_named
+from gcnsim.machine import Machine, resolve_machine
+from gcnsim.measured_compute import MeasuredCompute, MeasuredSetting, measure_command
+from gcnsim.methods import Method, create_method, is_method, method_type
+from gcnsim.scenario import LEAN, PartitionSpec, Scenario, from_knobs, setting_text
+from gcnsim.sources import Source
+from gcnsim.sources.model import resolve_model
+
+FREE: Final = ("tau", "cache", "cache_policy")
+"""Knobs that change no kernel that is measured: a look-up is scaled by its rows."""
+
+RATE: Final = "epsilon"
+"""The knob between whose measured values times are interpolated."""
+
+PLAIN: Final = {"payload": "fp32", "implementation": LEAN, "sampler_device": None, "sampler_threads": None}
+"""Fields of a cluster that change what workers compute, as they were measured."""
+
+INTERPOLATED: Final = 0.03
+"""What interpolation adds to the relative error: between rates 0.1 and 0.5, three times apart, kernels lie so close to
+a power law."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answering:
+    """What answers a scenario. near: the measured setting, of two the nearer; far: the other, and share: how far the
+    scenario lies from near to far, in the logarithm of the rate; error: half the relative 90 % interval."""
+
+    near: MeasuredSetting
+    far: MeasuredSetting | None
+    share: float
+    error: float
+
+
+def answering(scenario: Scenario) -> Answering | None:
+    """What answers the scenario; None where its machine names no measured times.
+
+    Raises ScenarioError for another device, model or number of parts than were measured, and for a method or knobs
+    that were not, with the command that measures them.
+    """
+    machine = resolve_machine(scenario.cluster)
+    found = machine.measured
+    if found is None:
+        return None
+    _refuse_other(scenario, machine, found)
+    alike = [(each, own) for each in found.settings if (own := _alike(each, scenario.method)) is not None]
+    asked = scenario.method
+    if not alike:
+        _refuse_method(scenario, found)
+    same = [each for each, own in alike if own.epsilon == asked.epsilon]
+    if same:
+        return _whole(scenario, found, Answering(same[0], None, 0.0, same[0].relative_error))
+    rates = sorted(((own.epsilon, each) for each, own in alike if own.epsilon < 1.0), key=lambda pair: pair[0])
+    below = [pair for pair in rates if pair[0] < asked.epsilon]
+    above = [pair for pair in rates if pair[0] > asked.epsilon]
+    if not below or not above:
+        told = ", ".join(f"{own.epsilon:g}" for _, own in alike)
+        _refuse(scenario, found, f"method.{RATE}: {asked.epsilon:g}", f"{asked.name} at {RATE} {told}, and between")
+    (low, lower), (high, higher) = below[-1], above[0]
+    share = log(asked.epsilon / low) / log(high / low)
+    error = hypot(max(lower.relative_error, higher.relative_error), INTERPOLATED)
+    if share <= 0.5:
+        return _whole(scenario, found, Answering(lower, higher, share, error))
+    return _whole(scenario, found, Answering(higher, lower, 1.0 - share, error))
+
+
+def refuse_unmeasured(scenario: Scenario, accesses: Source) -> Answering | None:
+    """As `answering`, and refuses another graph or partition than was measured, where both are known."""
+    found = resolve_machine(scenario.cluster).measured
+    answer = answering(scenario)
+    if found is None:
+        return None
+    if accesses.graph_hash is not None and accesses.graph_hash != found.graph["hash"]:
+        source = scenario.workload.graph or accesses.name
+        _refuse(scenario, found, f"workload: {source} (hash {accesses.graph_hash[:12]})",
+                f"{found.graph['name']} (hash {found.graph['hash'][:12]})")  # fmt: skip
+    own = None if scenario.method.mini_batches else accesses.partition_hash(scenario)
+    if own is not None and own != found.partition["hash"]:
+        _refuse(scenario, found, f"partition: one of hash {own[:12]}", f"that of hash {found.partition['hash'][:12]}")
+    model = resolve_model(scenario.workload, accesses.declared)
+    for name, width in (("features", model.features), ("classes", model.shapes[-1].d_out)):
+        if width != found.graph[name]:
+            _refuse(scenario, found, f"workload.{name}: {width}", f"{found.graph[name]}")
+    return answer
+
+
+def measured_error(scenario: Scenario) -> float:
+    """Half the relative 90 % interval of the scenario's measured times; 0 where it has none."""
+    found = answering(scenario)
+    return 0.0 if found is None else found.error
+
+
+def measured_methods(found: MeasuredCompute) -> tuple[str, ...]:
+    """The measured methods that are modelled here."""
+    return tuple(name for name in found.methods if is_method(name))
+
+
+def method_of(setting: MeasuredSetting) -> Method | None:
+    """The method of a measured setting; None of one that is not modelled here. Raises ScenarioError for its knobs."""
+    if not is_method(setting.method):
+        return None
+    kind = method_type(setting.method)
+    return from_knobs(kind.name, {name: value for name, value in setting.knobs.items() if kind.has(name)})
+
+
+def _alike(setting: MeasuredSetting, asked: Method) -> Method | None:
+    """The method of a setting that was measured as `asked` is, whatever is free of it and its rate; else None."""
+    own = method_of(setting)
+    if own is None:
+        return None
+    case = type(own).general(asked)
+    if case is None:
+        return None
+    values, others = own.values(), case.values()
+    # A cache of mini-batches is what their loading takes.
+    free = () if own.mini_batches else FREE
+    kept = {name for name in values if name not in (*free, RATE)}
+    # Nothing is drawn at rate 1, so how it would be drawn is nothing to it.
+    whole = not own.mini_batches and own.sampling().whole and case.sampling().whole
+    return own if whole or all(values[name] == others[name] for name in kept) else None
+
+
+def _whole(scenario: Scenario, found: MeasuredCompute, answer: Answering) -> Answering:
+    """The answer. Raises ScenarioError where a part of it was skipped."""
+    for each in filter(None, (answer.near, answer.far)):
+        for part, why in each.skipped.items():
+            asked = setting_text(scenario.method)
+            raise ScenarioError(
+                f"cluster.measured_compute: {found.path} has no times of part {part} with {asked}: {why}; measure it "
+                f"where it fits: {_command(scenario, found)}"
+            )
+    return answer
+
+
+def _refuse_method(scenario: Scenario, found: MeasuredCompute) -> NoReturn:
+    told = dict.fromkeys(setting_text(each) for each in map(method_of, found.settings) if each is not None)
+    _refuse(scenario, found, f"method: {setting_text(scenario.method)}", ", ".join(told) or ", ".join(found.methods))
+
+
+def _refuse_other(scenario: Scenario, machine: Machine, found: MeasuredCompute) -> None:
+    """Raises ScenarioError for what of the scenario is not as it was measured, whatever its method."""
+    cluster = scenario.cluster
+    _refuse_device(scenario, machine, found)
+    if cluster.gpus != found.parts:
+        _refuse(scenario, found, f"cluster.gpus: {cluster.gpus}", plural(found.parts, "part"))
+    for name, value in PLAIN.items():
+        if getattr(cluster, name) != value:
+            raise ScenarioError(
+                f"cluster.{name}: {getattr(cluster, name)} is not allowed with cluster.measured_compute, which has no "
+                f"times of it; allowed: {value or 'null'}"
+            )
+    for name, asked, own in _differing(scenario, found):
+        _refuse(scenario, found, f"workload.{name}: {_text(asked)}", _text(own))
+
+
+def _refuse_device(scenario: Scenario, machine: Machine, found: MeasuredCompute) -> None:
+    known = gpu_named(found.device["name"]) if found.on_gpu else None
+    if (machine.kind == "gpu") != found.on_gpu or (known is not None and known != machine.device.name):
+        raise ScenarioError(
+            f"cluster.device: {machine.device.name} is not what {found.path} was measured on, {found.device['name']}; "
+            f"allowed: {known or ('a GPU of a file of its own' if found.on_gpu else 'cpu-core')}"
+        )
+
+
+def _differing(scenario: Scenario, found: MeasuredCompute) -> Iterator[tuple[str, Any, Any]]:
+    """Fields of the model that are not as measured: the name, what is asked and what was measured."""
+    workload, measured = scenario.workload, found.model
+    names = ("model", "layers", "hidden", "norm", "preaggregate", "sage_aggregator")
+    for name in (*names, *(("heads",) if measured["model"] == "gat" else ())):
+        asked, own = getattr(workload, name), measured.get(name)
+        if own is not None and asked is not None and asked != own:
+            yield name, asked, own
+    share = measured.get("dropout")
+    if share is not None and workload.dropout is not None and bool(workload.dropout) != bool(share):
+        yield "dropout", workload.dropout, share
+    plain = type(workload)()
+    for name in ("heads_joined", "keep_inputs", "dense_layers", "training_subgraph"):
+        if getattr(workload, name) != getattr(plain, name):
+            yield name, getattr(workload, name), getattr(plain, name)
+
+
+def _refuse(scenario: Scenario, found: MeasuredCompute, asked: str, measured: str) -> NoReturn:
+    raise ScenarioError(
+        f"{asked} is not what {found.path} has measured: {measured}; measure it: {_command(scenario, found)}"
+    )
+
+
+def _command(scenario: Scenario, found: MeasuredCompute) -> str:
+    """What measures the scenario."""
+    workload, method = scenario.workload, scenario.method
+    names = ("model", "layers", "hidden", "norm", "sage_aggregator", "preaggregate", "dropout")
+    asked: dict[str, Any] = {name: getattr(workload, name) for name in names}
+    if workload.dropout:
+        asked["dropout_order"] = workload.dropout_order
+    if workload.model == "gat":
+        asked["heads"] = workload.heads
+    if workload.sage_aggregator == type(workload)().sage_aggregator:
+        asked["sage_aggregator"] = None
+    asked |= _cut(scenario.partition)
+    return measure_command(
+        found, workload.graph, parts=scenario.cluster.gpus, method=method.name, knobs=_knobs(method), **asked
+    )
+
+
+def _cut(spec: PartitionSpec) -> dict[str, Any]:
+    """What cuts the graph, as options, where it is not the default."""
+    if spec.file is not None:
+        return {"partition": spec.file}
+    told = {"method": "partition_method", "objective": "objective", "balance": "balance", "seed": "partition_seed"}
+    plain = PartitionSpec()
+    return {option: getattr(spec, name) for name, option in told.items() if getattr(spec, name) != getattr(plain, name)}
+
+
+def _knobs(method: Method) -> Mapping[str, Any]:
+    """Those of its knobs that are not at their defaults, and what is measured of it, as options."""
+    plain = create_method(method.name).values()
+    told = {name: value for name, value in method.values().items() if name not in FREE}
+    return {name: value for name, value in told.items() if name in (RATE, "rate") or value != plain[name]}
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)

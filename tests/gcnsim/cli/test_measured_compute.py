@@ -1,0 +1,184 @@
+"""`--measured-compute` of the commands: what is said, refused, and the same bytes in any number of processes."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gcnsim.cli import main
+from gcnsim.io.json_files import mistake
+from tests.measured_files import Setting, measured_file, write_graph
+
+PSC = {"sampler": "uniform", "tau": 2, "cache": "0%"}
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> Path:
+    return write_graph(tmp_path)
+
+
+@dataclass(frozen=True)
+class Done:
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Done]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    def ask(*words: object) -> Done:
+        code = main([str(word) for word in words])
+        told = capsys.readouterr()
+        return Done(code, told.out, told.err)
+
+    return ask
+
+
+def checked(text: str, schema: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(text)
+    assert mistake(found, schema) is None
+    return found
+
+
+def settings(*rates: float) -> list[Setting]:
+    return [("full-graph", {}), *(("psc-gcn", {"epsilon": rate, **PSC}) for rate in rates)]
+
+
+def test_simulate_says_what_was_measured(run: Run, tmp_path: Path, graph: Path) -> None:
+    path = measured_file(tmp_path, graph, 2, graph={"file": str(graph)})
+    scenario = tmp_path / "scenario.yaml"
+    scenario.write_text("schema: gcnsim.scenario/1\nmethod: {name: full-graph}\n")
+    asked = ("simulate", scenario, "--measured-compute", path)
+    text = run(*asked).out
+    assert "MEASURED on Tesla T4" in text.splitlines()[0]
+    assert "links and messages are still assumed" in text
+    told = checked(run(*asked, "--json").out, "result")
+    assert told["result"]["compute_s"] == pytest.approx(0.09, rel=1e-6)
+    assert told["provenance"]["measured_compute"]["relative_error"] == 0.02
+    assert not any("spmm" in each["name"] for each in told["provenance"]["assumptions"])
+    run(*asked, "--html", tmp_path / "page.html")
+    assert "MEASURED on Tesla T4" in (tmp_path / "page.html").read_text()
+
+
+def test_what_if_asks_of_measured_methods_and_rates(run: Run, tmp_path: Path, graph: Path) -> None:
+    path = measured_file(tmp_path, graph, 2, settings(0.1, 0.4))
+    found = run("what-if", "--graph", graph, "--measured-compute", path, "--iterations", 4, "--json")
+    assert "methods: full-graph, psc-gcn, of which" in found.err
+    told = checked(found.out, "what-if")
+    assert [(each["method"], each["epsilon"]) for each in told["results"]] == [
+        ("full-graph", 1.0),
+        ("psc-gcn", 0.1),
+        ("psc-gcn", 0.4),
+    ]
+    assert (told["certainty"]["label"], told["certainty"]["calibrated"]) == ("MEASURED on Tesla T4", False)
+    assert {each["knob"] for each in told["next_steps"]}.isdisjoint({"gpus", "device", "partition", "METIS"})
+
+
+def test_without_full_graph_there_is_no_speed_up(run: Run, tmp_path: Path, graph: Path) -> None:
+    path = measured_file(tmp_path, graph, 2, [("bns-gcn", {"rate": 0.5})])
+    asked = ("what-if", "--graph", graph, "--measured-compute", path, "--iterations", 4, "--json")
+    told = checked(run(*asked).out, "what-if")
+    assert [(each["method"], each["rate"]) for each in told["results"]] == [("bns-gcn", 0.5)]
+    assert told["results"][0]["speedup_vs_full_graph"] is None
+
+
+def test_a_rate_between_is_told(run: Run, tmp_path: Path, graph: Path) -> None:
+    path = measured_file(tmp_path, graph, 2, settings(0.1, 0.4))
+    asked = ("what-if", "--graph", graph, "--measured-compute", path, "--iterations", 4, "--method", "psc-gcn")
+    told = checked(run(*asked, "--epsilon", 0.2, "--set", "method.sampler=uniform", "--json").out, "what-if")
+    measured = told["provenance"]["measured_compute"]
+    assert measured["interpolated"] == ["psc-gcn with tau 2 and epsilon 0.2"]
+    assert measured["relative_error"] == pytest.approx((0.02**2 + 0.03**2) ** 0.5)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("--gpus", 3), "cluster.gpus: 3 is not what"),
+        (("--hidden", 16), "workload.hidden: 16 is not what"),
+        (("--method", "bns-gcn"), "method: bns-gcn"),
+        (("--device", "h100"), "cluster.device: h100 is not what"),
+        (("--epsilon", 0.9, "--method", "psc-gcn"), "method.epsilon: 0.9 is not what"),
+        (("--payload", "fp16"), "cluster.payload: fp16 is not allowed with cluster.measured_compute"),
+    ],
+)
+def test_what_was_not_measured_is_one_line(
+    run: Run, tmp_path: Path, graph: Path, words: tuple[object, ...], told: str
+) -> None:
+    path = measured_file(tmp_path, graph, 2, settings(0.1))
+    found = run("what-if", "--graph", graph, "--measured-compute", path, *words)
+    assert found.code == 2
+    last = found.err.splitlines()[-1]
+    assert told in last
+
+
+def test_a_damaged_file_is_one_line(run: Run, tmp_path: Path, graph: Path) -> None:
+    path = tmp_path / "broken.parquet"
+    path.write_bytes(b"PAR1")
+    found = run("what-if", "--graph", graph, "--measured-compute", path)
+    assert found.code == 2
+    assert "not a Parquet file" in found.err
+    assert found.err.count("\n") == 1
+
+
+def test_answers_are_the_same_bytes_in_one_and_two_processes(run: Run, tmp_path: Path, graph: Path) -> None:
+    path = measured_file(tmp_path, graph, 2, settings(0.1, 0.4), lambda kind, layer, part, way, t: 0.01 + 0.001 * t)
+    asked = ("what-if", "--graph", graph, "--measured-compute", path, "--iterations", 4, "--json")
+    one, two = (run(*asked, "--processes", count).out for count in (1, 2))
+    assert one == two
+
+
+def test_a_sweep_has_the_files_model_and_answers_alike_in_any_number_of_processes(
+    run: Run, tmp_path: Path, graph: Path
+) -> None:
+    path = measured_file(tmp_path, graph, 2, settings(0.1))
+    rows = []
+    for count in (1, 2):
+        out = tmp_path / f"out{count}"
+        found = run("sweep", "--set", f"workload.graph={graph}", "--measured-compute", path, "--out", out,
+                    "--set", "method.name=full-graph", "--axis", "cluster.bandwidth=1Gbps,10Gbps",
+                    "--axis", "cluster.gpus_per_server=1,2", "--processes", count)  # fmt: skip
+        assert found.code == 0, found.err
+        assert run("sweep", "export", out, "--to", out / "rows.csv").code == 0
+        rows.append((out / "rows.csv").read_bytes())
+    assert rows[0] == rows[1]
+    assert rows[0].count(b"full-graph") == 4
+
+
+def test_a_sweep_varies_the_file(run: Run, tmp_path: Path, graph: Path) -> None:
+    fast = measured_file(tmp_path, graph, 2, name="fast.parquet")
+    slow = measured_file(tmp_path, graph, 2, name="slow.parquet", seconds=lambda *_: 0.02)
+    out = tmp_path / "out"
+    found = run("sweep", "--set", f"workload.graph={graph}", "--set", "method.name=full-graph", "--out", out,
+                "--axis", f"cluster.measured_compute={fast},{slow}", "--processes", 1)  # fmt: skip
+    assert found.code == 0, found.err
+    assert run("sweep", "export", out, "--to", out / "rows.csv").code == 0
+    with (out / "rows.csv").open() as file:
+        seconds = [float(row["compute_s"]) for row in csv.DictReader(file)]
+    assert seconds == pytest.approx([0.09, 0.18], rel=1e-6)
+
+
+def test_recommend_chooses_among_hosts_of_the_measured_device(run: Run, tmp_path: Path, graph: Path) -> None:
+    path = measured_file(tmp_path, graph, 2, settings(0.5))
+    asked = ("recommend", "--graph", graph, "--measured-compute", path, "--iterations", 4)
+    told = checked(run(*asked, "--minimise", "time", "--json").out, "recommend")
+    assert told["label"] == "MEASURED on Tesla T4"
+    assert {each["row"]["device"] for each in told["front"]} == {"t4"}
+    assert {each["row"]["gpus"] for each in told["front"]} == {2}
+    for words, line in (
+        (("--host", "p4d.24xlarge"), "--host: p4d.24xlarge has a100-40"),
+        (("--device", "h100"), "--device: h100 is not what was measured"),
+        (("--gpus", 4), "--gpus: 4 is not what was measured"),
+        (("--method", "bns-gcn"), "method: bns-gcn"),
+    ):
+        found = run(*asked, *words)
+        assert (found.code, line in found.err.splitlines()[-1]) == (2, True), found.err
