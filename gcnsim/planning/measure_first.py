@@ -7,7 +7,7 @@ from math import log
 from typing import Final
 
 from gcnsim.machine import TRANSPORT, resolve_machine
-from gcnsim.results import AssumptionEffect
+from gcnsim.results import MEASURE_CORES, AssumptionEffect
 from gcnsim.scenario import Scenario
 from gcnsim.uncertainty import PARTITION, WORKLOAD
 from gcnsim.units import format_seconds
@@ -46,6 +46,8 @@ def how_to_measure(scenario: Scenario, name: str) -> str:
     if name in OF_GRAPH:
         return "partition your own graph (--graph)" if scenario.workload.graph is None else "try --partition-seeds 5"
     machine = resolve_machine(cluster)
+    if machine.kind == "cpu":
+        return MEASURE_CORES
     if name.rpartition(".")[0] == machine.network.name and cluster.servers > 1:
         return f"{SURVEY} on two servers (torchrun --nnodes 2), then gcnsim calibrate"
     return f"{SURVEY} on one server, then gcnsim calibrate"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -41,11 +42,12 @@ def about(found: MeasuredWorkload) -> dict[str, Any]:
     """What was measured, on what, and how well: all but the ops."""
     options = found.settings[0].options
     plain, graph, partitioning = options.asdict(), found.dataset.graph, found.partitioning
+    file = {} if options.graph is None else {"file": os.path.abspath(options.graph)}
     sizes = {"nodes": graph.nodes, "edges": graph.entries, "features": found.widths[0], "classes": found.widths[-1]}
     numbered = list(enumerate(found.settings))
     return {
         "format": FORMAT,
-        "graph": {"name": partitioning.graph_name, **sizes, "hash": partitioning.graph_hash},
+        "graph": {"name": partitioning.graph_name, **file, **sizes, "hash": partitioning.graph_hash},
         "partition": {
             "parts": partitioning.parts,
             "algorithm": partitioning.method,
