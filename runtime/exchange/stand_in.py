@@ -1,8 +1,10 @@
 """Channels of a worker without any others: what it asks of them is answered at once, so that its part runs by itself.
 
 All parts take turns in one process. Lists of numbers (rows that are wanted, ids that were drawn) are those that the
-other part sent last when it was its turn; before its first turn it wants nothing. Norms likewise. Rows and gradients
-are this worker's own, over and over: of the right shape, and numbers like any others. Sums over workers are its own.
+other part sent last when it was its turn; before its first turn it wants nothing. Norms are those that the other part
+sent in the same exchange, or in its last one, as many times as large as this worker's own have become since: norms grow
+with training, and only how they compare says which edges are drawn. Rows and gradients are this worker's own, over and
+over: of the right shape, and numbers like any others. Sums over workers are its own.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from gcnsim.timeline import OpKind
 from runtime.exchange.channels import Channel, Channels, Message, Posted
 
 KEPT: Final = 8
-"""Lists that are kept of a part, and handed out in turn."""
+"""Lists that are kept of a part, and handed out in turn; exchanges whose norms are kept."""
 
 _Key: TypeAlias = tuple[str, str, Rank, Rank]
 """A channel, what it serves, who sends, who receives."""
@@ -40,7 +42,7 @@ class Mail:
     def __init__(self) -> None:
         """Nothing yet."""
         self.lists: dict[_Key, deque[Listed]] = {}
-        self.values: dict[_Key, Tensor] = {}
+        self.norms: dict[_Key, dict[int, Tensor]] = {}
 
     def put(self, key: _Key, listed: Listed) -> None:
         """Keep a list in the place of the oldest."""
@@ -50,6 +52,22 @@ class Mail:
         """The list for the receiver's exchange number `turn`; None where none was sent yet."""
         found = self.lists.get(key)
         return None if not found else found[turn % len(found)]
+
+    def put_norms(self, key: _Key, number: int, norms: Tensor) -> None:
+        """Keep those of exchange `number` in the place of the oldest."""
+        kept = self.norms.setdefault(key, {})
+        kept.pop(number, None)
+        kept[number] = norms
+        if len(kept) > KEPT:
+            del kept[next(iter(kept))]
+
+    def taken_norms(self, key: _Key, number: int) -> tuple[int, Tensor] | None:
+        """Those of exchange `number`, else of the last one, with its number; None where none were sent yet."""
+        kept = self.norms.get(key)
+        if not kept:
+            return None
+        found = number if number in kept else next(reversed(kept))
+        return found, kept[found]
 
 
 class _Done:
@@ -61,11 +79,15 @@ class _Done:
 
 @dataclass
 class _Turn:
-    """Where a channel stands in its exchanges of lists. heads: sent, where the lists themselves come next."""
+    """Where a channel stands in its exchanges of lists, and in those of norms.
+
+    heads: sent, where the lists themselves come next. means: of own norms, by exchange.
+    """
 
     number: int = 0
     heads: dict[Rank, Tensor] | None = None
     taken: dict[Rank, Listed | None] = field(default_factory=dict)
+    means: list[float] = field(default_factory=list)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,15 +148,26 @@ class StandIn(Channel):
         turn.heads, turn.number = None, turn.number + 1
 
     def _filled(self, sent: dict[Rank, Tensor], coming: dict[Rank, Tensor]) -> None:
+        if any(tensor.dim() == 1 for tensor in sent.values()):
+            self._normed(sent, coming)
+            return
         for peer, tensor in coming.items():
-            given = self.mail.values.get(self._key(peer, self.rank)) if tensor.dim() == 1 else None
-            if given is not None and given.shape == tensor.shape:
-                tensor.copy_(given)
-            else:
+            fill(tensor, sent.get(peer))
+
+    def _normed(self, sent: dict[Rank, Tensor], coming: dict[Rank, Tensor]) -> None:
+        """One number a row: norms."""
+        means = self.turn.means
+        means.append(float(torch.cat(list(sent.values())).mean()))
+        number = len(means) - 1
+        for peer, tensor in coming.items():
+            found = self.mail.taken_norms(self._key(peer, self.rank), number)
+            if found is None or found[1].shape != tensor.shape:
                 fill(tensor, sent.get(peer))
+                continue
+            then = means[found[0]] if found[0] < number else 0.0
+            tensor.copy_(found[1] * (means[number] / then if then else 1.0))
         for peer, tensor in sent.items():
-            if tensor.dim() == 1:
-                self.mail.values[self._key(self.rank, peer)] = tensor.clone()
+            self.mail.put_norms(self._key(self.rank, peer), number, tensor.clone())
 
     def _key(self, sender: Rank, receiver: Rank) -> _Key:
         return self.name, self.serves, sender, receiver

@@ -52,7 +52,11 @@ class Skipped:
 
 @dataclass
 class PartRecord:
-    """What is known of one part. rounds: mean seconds of an iteration in each; warmup: iterations left out."""
+    """What is known of one part.
+
+    rounds: mean seconds of an iteration in each. warmup: iterations left out. processor_s: that all threads ran in the
+    measured ones.
+    """
 
     rank: Rank
     rounds: list[float] = field(default_factory=list)
@@ -60,6 +64,7 @@ class PartRecord:
     counts: list[tuple[int, ...]] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     warmup: int = 0
+    processor_s: float = 0.0
     peak_bytes: int | None = None
     inner: int = 0
     boundary: int = 0
@@ -84,7 +89,7 @@ class PartRecord:
         """As before its first turn."""
         for kept in (self.rounds, self.ops, self.counts, self.seconds):
             kept.clear()
-        self.warmup = 0
+        self.warmup, self.processor_s = 0, 0.0
 
 
 class PartRun:
@@ -110,6 +115,7 @@ class PartRun:
     def train(self, iterations: int, *, measured: bool) -> list[float]:
         """Go on by so many; their seconds. measured: whether they are kept. Nothing is under way afterwards."""
         found = []
+        ran = time.process_time()
         for _ in range(iterations):
             t = self._t
             start = time.perf_counter()
@@ -121,11 +127,13 @@ class PartRun:
             if measured:
                 self._measured.append(t)
                 self.record.counts.append(iteration_counts(drawn))
+        ran = time.process_time() - ran
         self.worker.method.drain()
         if self.worker.device.type == "cuda":
             torch.cuda.synchronize(self.worker.device)
         if measured:
             self.record.seconds += found
+            self.record.processor_s += ran
             self.record.rounds.append(float(np.mean(found)))
         else:
             self.record.warmup += iterations

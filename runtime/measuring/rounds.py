@@ -18,6 +18,7 @@ import torch
 
 from gcnsim.graph import graph_notes
 from gcnsim.partition import Partitioning, part_of
+from gcnsim.units import format_fraction
 from runtime.data import Dataset, DatasetCache
 from runtime.exchange import Mail
 from runtime.launch import Place, keep_heap
@@ -53,6 +54,13 @@ WARMUP: Final = 5
 
 LEAST_WARMUP: Final = 2
 
+QUIET: Final = 0.95
+"""Of the time a part's threads run at least so much where nothing else wants the cores."""
+
+_NOT_QUIET: Final = (
+    "other programs had the cores meanwhile: training ran {} of the time; measure again when the machine is quiet"
+)
+
 Tell = Callable[[str], None]
 
 
@@ -84,7 +92,19 @@ class MeasuredWorkload:
     def notes(self) -> tuple[str, ...]:
         """What a user must know of how the data were read."""
         partition = (self.partitioning.note,) if self.partitioning.note else ()
-        return (*graph_notes(self.dataset.graph), *self.dataset.notes, *partition)
+        shared = () if (ran := self.ran_share) is None or ran >= QUIET else (_NOT_QUIET.format(format_fraction(ran)),)
+        return (*graph_notes(self.dataset.graph), *self.dataset.notes, *partition, *shared)
+
+    @property
+    def ran_share(self) -> float | None:
+        """The share of the time that a thread of ours was running, where nothing else can be waited for: on a CPU.
+
+        About 1 or more on a quiet machine. None on a GPU, and where nothing was measured.
+        """
+        parts = [part for setting in self.settings for part in setting.parts if part.skipped is None]
+        if self.settings[0].options.device != "cpu" or not parts:
+            return None
+        return sum(part.processor_s for part in parts) / sum(sum(part.seconds) for part in parts)
 
 
 def measured(asked: MeasureRequest, tell: Tell) -> MeasuredWorkload:

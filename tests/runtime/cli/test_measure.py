@@ -298,9 +298,7 @@ def test_a_partition_of_a_file_is_taken(measure: Measure, case: Case, tmp_path: 
     assert [part["inner"] for part in head["parts"]] == np.bincount(owners).tolist()
 
 
-def test_a_terminal_shows_which_part_has_its_turn(
-    case: Case, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_terminal_shows_which_part_has_its_turn(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
     monkeypatch.setattr("gcnsim.terminal.live.LiveLine.show", lambda _, text: told.append(text))
     assert main(["--graph", str(case.path), "--out", "told.parquet", "--seconds", "0.2"]) == 0
@@ -313,7 +311,24 @@ def test_a_terminal_shows_which_part_has_its_turn(
     count = len(told)
     assert main(["--graph", str(case.path), "--out", "quiet.parquet", "--seconds", "0.1", "--quiet"]) == 0
     assert len(told) == count
-    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("share", [0.4, 1.2])
+def test_a_machine_that_is_not_quiet_is_noticed(
+    share: float, measure: Measure, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = PartRun.train
+
+    def slowed(run: PartRun, iterations: int, *, measured: bool) -> list[float]:
+        found = usual(run, iterations, measured=measured)
+        if measured:
+            run.record.processor_s = share * sum(run.record.seconds)
+        return found
+
+    monkeypatch.setattr(PartRun, "train", slowed)
+    measure()
+    note = "note: other programs had the cores meanwhile: training ran 40.0 % of the time; measure again when the "
+    assert (note in capsys.readouterr().err) == (share < 1)
 
 
 def test_json_has_the_same_as_the_file(measure: Measure, capsys: pytest.CaptureFixture[str]) -> None:

@@ -65,16 +65,40 @@ def test_lists_that_serve_other_ops_are_kept_apart() -> None:
     assert first.serving(OpKind.INDEX) is first.serving(OpKind.INDEX)
 
 
-def test_values_of_one_number_a_row_are_the_other_parts_where_it_sent_as_many() -> None:
+def normed(channel: Channel, own: list[float], count: int) -> list[float]:
+    """Send norms of own rows, and receive `count`."""
+    got, peer = torch.full((count,), torch.nan), 1 - channel.rank
+    channel.exchange([Message(peer, got, False), Message(peer, torch.tensor(own), True)])
+    return got.tolist()
+
+
+def test_norms_are_those_of_the_same_exchange() -> None:
     first, second = both(Mail())
-    got = torch.full((3,), torch.nan)
-    first.exchange([Message(1, got, False), Message(1, torch.tensor([1.0, 2.0]), True)])
-    assert got.tolist() == [1.0, 2.0, 1.0]
-    heard = torch.full((2,), torch.nan)
-    second.exchange([Message(0, heard, False), Message(0, torch.tensor([7.0, 8.0, 9.0]), True)])
-    assert heard.tolist() == [1.0, 2.0]
-    first.exchange([Message(1, got, False), Message(1, torch.tensor([1.0, 2.0]), True)])
-    assert got.tolist() == [7.0, 8.0, 9.0]
+    assert normed(first, [1.0, 2.0], 3) == [1.0, 2.0, 1.0]
+    assert normed(first, [10.0, 20.0], 3) == [10.0, 20.0, 10.0]
+    assert normed(second, [7.0, 8.0, 9.0], 2) == [1.0, 2.0]
+    assert normed(second, [70.0, 80.0, 90.0], 2) == [10.0, 20.0]
+
+
+def test_norms_that_were_not_sent_yet_have_grown_as_ones_own() -> None:
+    mail = Mail()
+    first, second = both(mail)
+    normed(first, [1.0, 3.0], 1)
+    normed(second, [5.0], 2)
+    # One's own have become four times as large; the other one has not had its turn since.
+    assert normed(first, [8.0, 8.0], 1) == [20.0]
+    # A worker prepared anew begins with its first exchange.
+    again, _ = both(mail)
+    assert normed(again, [1.0, 3.0], 1) == [5.0]
+
+
+def test_only_the_last_norms_are_kept() -> None:
+    mail = Mail()
+    first, _ = both(mail)
+    for number in range(KEPT + 3):
+        normed(first, [float(number)], 1)
+    (kept,) = mail.norms.values()
+    assert list(kept) == list(range(3, KEPT + 3))
 
 
 def test_every_message_is_told_as_through_and_sums_are_ones_own() -> None:

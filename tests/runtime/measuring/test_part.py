@@ -95,3 +95,17 @@ def test_a_part_alone_has_the_ops_of_a_worker_among_others(crew: Crew, options: 
         if method_of(given.method, given.knobs).asks_once or name.startswith("full"):
             assert one.counts == other.counts[WARMUP:]
         assert (np.mean(one.counts, axis=0)[SENT] > 0) == (np.mean(other.counts, axis=0)[SENT] > 0)
+
+
+def test_as_many_rows_are_drawn_as_among_others_while_norms_grow(crew: Crew, options: MakeOptions) -> None:
+    given = options("psc-gcn", {"tau": 1, "epsilon": 0.2, "refresh": 5}, workers=3, iterations=60, lr=0.05)
+    mail, shelf, records = Mail(), DatasetCache(), [PartRecord(rank) for rank in range(3)]
+    runs = [PartRun(each, replace(given, iterations=10**9), torch.device("cpu"), shelf, mail) for each in records]
+    for _ in range(6):
+        for run in runs:
+            run.train(10, measured=True)
+    for run, among in zip(runs, crew.run(3, trained, given), strict=True):
+        run.close()
+        alone, together = (np.array(counts)[20:].mean(axis=0) for counts in (run.record.counts, among.counts))
+        # Weights differ: each part learns by itself. With norms of another age it was a third.
+        assert alone == pytest.approx(together, rel=0.25)
