@@ -50,7 +50,8 @@ def staging_decides(limit: Limit, scenario: Scenario) -> str | None:
     staged = machine.kind == "gpu" and machine.between.transport == STAGED
     if limit.kind not in ("memory", "pcie") or not staged or "transport" not in scenario.method.uses:
         return None
+    what = "gradients" if limit.text.startswith("all-reduce") else "rows"
     return (
-        "rows are staged, copied whole into host memory and out of it: that costs the time (cluster.transport: direct "
-        "moves them from GPU to GPU, as NCCL does)"
+        f"{what} are staged, copied whole into host memory and out of it: that costs the time (cluster.transport: "
+        "direct moves them from GPU to GPU, as NCCL does)"
     )

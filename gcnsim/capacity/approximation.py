@@ -23,6 +23,9 @@ TAUS: Final = (0, 1, 2)
 def other_rules(studies: StudyCache, chosen: Option, rule: Rule, goal: Goal) -> tuple[OtherRule, ...]:
     """What would be chosen on the choice's machine by each rule that is a step stricter, where the choice breaks it, or
     a step laxer."""
+    if chosen.work.training is not None:
+        # How many iterations another method needs is not known here.
+        rule = replace(rule, methods=(chosen.scenario.method.name,))
     found = ((option, _candidates(studies, chosen, other)) for option, other in _rules(chosen.scenario, rule))
     reports = [_report(studies, chosen, option, settings, goal) for option, settings in found if settings]
     return tuple(each for each in reports if each is not None)

@@ -102,6 +102,8 @@ def _why(chosen: Option, other: Option, goal: Goal, faster: float | None, cheape
     """Why the other one lost, and how surely."""
     time, cost = other.seconds / chosen.seconds, times_as_dear(other.price, chosen.price)
     slower, dearer = _apart(time, "slower", "faster"), _apart(cost, "dearer", "cheaper")
+    if (slower, dearer) == ("not slower", "not dearer"):
+        return "as fast, at the same cost"
     if goal.minimise == COST and chosen.price == 0.0:
         both = "both cost nothing; " if other.price == 0.0 else f"{dearer}; "
         first, sure = f"{both}{slower}", _often("faster", faster)

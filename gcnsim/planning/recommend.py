@@ -249,9 +249,9 @@ def choose(pool: Sequence[Candidate], asked: Sequence[Scenario], rule: Rule) -> 
     chosen = mildest(possible, set(asked), lambda each: each.scenario, lambda each: each.epoch_s)
     wins = np.all([chosen.epochs_over(each) <= 1 + NEAR for each in possible], axis=0)
     fit = "" if len(possible) == len(pool) else " that fit"
-    why = _why(chosen, fastest, f"{plural(len(possible), 'simulated setting')}{fit}", rule)
+    why = _why(chosen, fastest, f"{plural(len(possible), 'setting')} tried{fit}", rule)
     if not held:
-        why = f"none of {plural(len(pool), 'simulated setting')} fits the GPUs' memory; {why}"
+        why = f"none of {plural(len(pool), 'setting')} tried fits the GPUs' memory; {why}"
     return Choice(chosen, tuple(possible), wins, why)
 
 
@@ -268,7 +268,7 @@ def mildest(
 
 def _why(chosen: Candidate, fastest: Candidate, many: str, rule: Rule) -> str:
     if chosen is fastest:
-        which = "the only setting simulated" if many == "1 simulated setting" else f"the fastest of {many}"
+        which = "the only setting tried" if many == "1 setting tried" else f"the fastest of {many}"
         return f"{which} with {rule.limits}"
     other = setting_text(fastest.scenario.method)
     milder = _milder(chosen.scenario.method, fastest.scenario.method)

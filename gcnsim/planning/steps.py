@@ -106,7 +106,8 @@ def next_steps(
         low, high = min(low, gain), max(high, gain)
         if abs(gain) < PRECISION and max(-low, high) < SLIGHT:
             ends = f"{_saved(low)} to {_saved(high)}"
-            idle.append(NoEffect(move.knob, f"{move.start} -> {move.end} makes no clear difference ({ends})"))
+            clear = "makes no clear difference" if low < 0.0 < high else "changes little"
+            idle.append(NoEffect(move.knob, f"{move.start} -> {move.end} {clear} ({ends})"))
             continue
         below = rule.too_approximate(move.scenario) is not None
         epoch_s = None if epochs == 1 else seconds * result.per_epoch
@@ -132,6 +133,10 @@ def _nothing(move: Move, now: Result) -> NoEffect:
     """That a move changes nothing, and why."""
     limit = now.limit
     why = why_cores_do_not_matter(now.scenario) if move.knob == "host cores" else None
+    if move.knob == "PCIe" and resolve_machine(now.scenario.cluster).copies_limited:
+        why = "copies to and from GPUs are limited by the host's memory copies"
+    if move.knob == "device" and limit.kind == "compute" and limit.share > SLIGHT:
+        why = "the GPU waits for calls from the host, which take as long on a faster GPU"
     if why is None and limit.kind not in TOUCHES.get(move.knob, ()):
         why = limit.text if limit.share <= PRECISION else f"the limit is {limit.text}"
     return NoEffect(move.knob, f"{move.start} -> {move.end} changes less than 1 %" + (f": {why}" if why else ""))

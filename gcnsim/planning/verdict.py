@@ -56,9 +56,11 @@ def verdict(chosen: tuple[Estimate, float | None], *, several: bool) -> str:
 
 
 def times_as_fast(ratio: float) -> str:
-    """`3.3 times as fast as`, or `as fast as` where the two times differ by less than 3 %."""
+    """`3.3 times as fast as`, `1.4 times as slow as`, or `as fast as` where both differ by less than 3 %."""
     if abs(ratio - 1.0) < NEAR:
         return "as fast as"
+    if ratio < 1.0:
+        return f"{1 / ratio:.2g} times as slow as"
     return f"{ratio:.2f} times as fast as" if ratio < 2.0 else f"{ratio:.2g} times as fast as"
 
 

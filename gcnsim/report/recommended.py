@@ -107,7 +107,7 @@ def _front(advice: Advice) -> list[str]:
     times, _ = _thousand(advice)
     rows = [_point(each, times, each.name == advice.choice.name, _uncertain(advice)) for each in shown]
     rest = [f"  ({more} more: --csv, --json)"] if more > 0 else []
-    title = f"Time against cost of {advice.compared} (= no clear difference from a better one)"
+    title = f"Time against cost of {advice.compared} (= probably beaten in time and cost)"
     sides = [True, True, True, False, True, False, True, False, True]
     return [title, *aligned(rows, _heads(advice), left=sides, gap=1), *rest]
 
@@ -202,7 +202,8 @@ def _other_rules(advice: Advice) -> list[str]:
     times, of = _thousand(advice)
     for each in advice.other_rules:
         cost = "" if each.cost is None else f"{money(times * each.cost)} {currency}{of}"
-        meets = "meets the goal" if advice.missed is not None and each.meets else ""
+        missed = advice.missed is not None
+        meets = "" if each.meets != missed else "meets the goal" if missed else "misses the goal"
         rows.append((each.option, plain(each.name), time_text(each.seconds), cost, _saved(each), meets))
     return aligned(rows, left=6, indent=2)
 

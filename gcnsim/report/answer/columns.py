@@ -323,7 +323,7 @@ def _cell(row: Row, key: str, time: Scale, scales: Mapping[str, Scale]) -> str:
     if key in scales:
         return scales[key].text(value)
     if key == "speedup_vs_full_graph":
-        return f"{value:.2f}x" if value < 9.995 else f"{value:.1f}x"
+        return f"{value:.1g}x" if value < 0.095 else f"{value:.2f}x" if value < 9.995 else f"{value:.1f}x"
     if key in ("usd_per_1000_iterations", *COSTS):
         return f"{value:.2f}" if value >= 0.0995 else f"{value:.2g}"
     if key == "cache_fraction":

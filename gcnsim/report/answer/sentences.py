@@ -170,7 +170,8 @@ def fault_free_of(answer: WhatIf) -> str:
     if calm is None:
         return ""
     time = format_seconds(calm.iteration_s)
-    return f"fault-free for comparison: {time}; the faults make it {calm.times:.2f} times as long"
+    run = f"over {plural(answer.scenario['run']['iterations'], 'iteration')}"
+    return f"fault-free for comparison: {time}; {run}, the faults make it {calm.times:.2f} times as long"
 
 
 def alternatives_of(answer: WhatIf) -> list[tuple[str, str]]:

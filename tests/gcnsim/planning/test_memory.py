@@ -68,7 +68,7 @@ def test_where_nothing_fits_the_answer_says_so() -> None:
     best, steps = payload["recommendation"], payload["next_steps"]
     assert best["fits"] is False
     assert best["why"].startswith("none of ")
-    assert "simulated settings fits the GPUs' memory" in best["why"]
+    assert "settings tried fits the GPUs' memory" in best["why"]
     held = [step["fits"] for step in steps]
     assert [(step["knob"], step["to"]) for step in steps if step["fits"]] == [("gpus", 4)]
     assert held == sorted(held, reverse=True), "what does not fit comes last"
