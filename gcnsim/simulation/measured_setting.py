@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from math import hypot, log
 from typing import Any, Final, NoReturn
 
@@ -108,6 +109,7 @@ def measured_methods(found: MeasuredCompute) -> tuple[str, ...]:
     return tuple(name for name in found.methods if is_method(name))
 
 
+@lru_cache(maxsize=4096)
 def method_of(setting: MeasuredSetting) -> Method | None:
     """The method of a measured setting; None of one that is not modelled here. Raises ScenarioError for its knobs."""
     if not is_method(setting.method):
