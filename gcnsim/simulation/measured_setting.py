@@ -123,8 +123,12 @@ def _alike(setting: MeasuredSetting, asked: Method) -> Method | None:
     own = method_of(setting)
     if own is None:
         return None
-    case = type(own).general(asked)
-    if case is None:
+    case: Method | None = type(own).general(asked)
+    if case is None and asked.sampling().whole:
+        # What was measured may be a case of what is asked, as PipeGCN is of PSC-GCN.
+        own, case = type(asked).general(own), asked
+    # Moving averages of what is received are kernels of their own.
+    if own is None or case is None or getattr(own, "smooths", ()) != getattr(asked, "smooths", ()):
         return None
     values, others = own.values(), case.values()
     # A cache of mini-batches is what their loading takes.

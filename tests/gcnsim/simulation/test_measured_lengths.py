@@ -241,6 +241,13 @@ def test_a_method_that_was_measured_under_another_name_answers(tmp_path: Path, g
     path = measured_file(tmp_path, graph, 2, [("psc-gcn", {"epsilon": 1.0})])
     assert create_method("full-graph").epsilon == 1.0
     assert study(asked(path, graph)).metrics.compute_s == pytest.approx(0.09, rel=1e-6)
+    other = measured_file(tmp_path, graph, 2, [("pipegcn", {})], name="pipegcn.parquet")
+    stale = asked(other, graph, {"name": "psc-gcn", "tau": 2, "epsilon": 1.0})
+    assert study(stale).metrics.compute_s == pytest.approx(0.09, rel=1e-6)
+    with pytest.raises(ScenarioError, match="method: pipegcn-g is not what"):
+        study(asked(other, graph, "pipegcn-g"))
+    with pytest.raises(ScenarioError, match=r"method: psc-gcn with tau 2 and epsilon 0\.5"):
+        study(asked(other, graph, {"name": "psc-gcn", "tau": 2, "epsilon": 0.5}))
 
 
 def test_attention_and_dropout_on_cores_need_no_calibration(tmp_path: Path, graph: Path) -> None:
