@@ -336,6 +336,7 @@ def _grid(
             create_method(names[0], **{knob: values[0]})
     _refuse_networks(machines.get("bandwidth", []))
     stands = base.method if has_knob(base.method.name, "tau") else create_method(DEFAULT)
+    always = () if base.cluster.measured_compute else COMPARED
     grid = Grid(
         methods=tuple(names),
         gpus=_distinct(machines, "gpus", base),
@@ -346,7 +347,7 @@ def _grid(
         caches=tuple(knobs.get("cache", [stands.cache])),
         rates=tuple(knobs.get("rate", [base.method.rate if has_knob(base.method.name, "rate") else RATE.default])),
         own=tuple(own.items()) + ((("cache", tuple(knobs["cache"])),) if "cache" in knobs else ()),
-        optional=frozenset(names) - set(method) - set(COMPARED) if "all" in method else frozenset(),
+        optional=frozenset(names) - set(method) - set(always) if "all" in method else frozenset(),
         servers=servers if len(servers) > 1 else (),
     )
     _refuse_idle(base, grid, own)

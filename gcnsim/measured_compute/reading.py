@@ -246,6 +246,7 @@ def _part(path: str, about: Mapping[str, Any], rows: Mapping[str, AnyArray]) -> 
     return MeasuredPart(
         keys=tuple(OpKey(kinds[int(kind)], int(layer), Direction(int(way))) for kind, layer, way in keys),
         seconds=frozen(seconds),
+        mean_s=float(about["mean_seconds"]),
         relative_error=float(about["relative_error"]),
         peak_bytes=about["peak_bytes"],
         drawn=about["drawn"],

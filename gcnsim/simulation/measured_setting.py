@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from math import hypot, log
 from typing import Any, Final, NoReturn
 
@@ -108,6 +109,7 @@ def measured_methods(found: MeasuredCompute) -> tuple[str, ...]:
     return tuple(name for name in found.methods if is_method(name))
 
 
+@lru_cache(maxsize=4096)
 def method_of(setting: MeasuredSetting) -> Method | None:
     """The method of a measured setting; None of one that is not modelled here. Raises ScenarioError for its knobs."""
     if not is_method(setting.method):
@@ -121,8 +123,12 @@ def _alike(setting: MeasuredSetting, asked: Method) -> Method | None:
     own = method_of(setting)
     if own is None:
         return None
-    case = type(own).general(asked)
-    if case is None:
+    case: Method | None = type(own).general(asked)
+    if case is None and asked.sampling().whole:
+        # What was measured may be a case of what is asked, as PipeGCN is of PSC-GCN.
+        own, case = type(asked).general(own), asked
+    # Moving averages of what is received are kernels of their own.
+    if own is None or case is None or getattr(own, "smooths", ()) != getattr(asked, "smooths", ()):
         return None
     values, others = own.values(), case.values()
     # A cache of mini-batches is what their loading takes.

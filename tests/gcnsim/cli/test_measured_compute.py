@@ -13,6 +13,7 @@ import pytest
 
 from gcnsim.cli import main
 from gcnsim.io.json_files import mistake
+from gcnsim.measured_compute import MeasuredCompute, read_measured_compute, reading
 from tests.measured_files import Setting, measured_file, write_graph
 
 PSC = {"sampler": "uniform", "tau": 2, "cache": "0%"}
@@ -182,3 +183,19 @@ def test_recommend_chooses_among_hosts_of_the_measured_device(run: Run, tmp_path
     ):
         found = run(*asked, *words)
         assert (found.code, line in found.err.splitlines()[-1]) == (2, True), found.err
+
+
+def test_a_sweep_reads_the_file_once(run: Run, tmp_path: Path, graph: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = measured_file(tmp_path, graph, 2)
+    times: list[str] = []
+
+    def counted(asked: str) -> MeasuredCompute:
+        times.append(asked)
+        return read_measured_compute(asked)
+
+    monkeypatch.setattr(reading, "read_measured_compute", counted)
+    found = run("sweep", "--set", f"workload.graph={graph}", "--measured-compute", path, "--out", tmp_path / "out",
+                "--set", "method.name=full-graph", "--processes", 1,
+                "--axis", "cluster.bandwidth=1Gbps,2Gbps,5Gbps,10Gbps")  # fmt: skip
+    assert found.code == 0, found.err
+    assert times == [str(path)]
