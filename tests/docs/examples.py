@@ -250,6 +250,9 @@ def refilled(expected: Sequence[str], printed: Sequence[str]) -> list[str] | Non
 
 def main(arguments: Sequence[str] = ()) -> None:
     """Rewrite every document, and README's picture; with `--slow`, the output of examples that take long too."""
+    wrong = [argument for argument in arguments if argument != "--slow"]
+    if wrong:
+        raise SystemExit(f"{wrong[0]}: not an option; allowed: --slow")
     draw()
     for document in DOCUMENTS:
         before = document.read_text(encoding="utf-8")
