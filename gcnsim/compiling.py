@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from itertools import count
 from typing import Any, Final, TypeVar, cast
 
+from filelock import FileLock
 from numba import njit
 
 Compiled = TypeVar("Compiled", bound=Callable[..., Any])
@@ -46,9 +45,12 @@ def _kept_one_by_one(kept: Any) -> None:
     """
 
     def alone(key: Any, data: Any) -> None:
-        with _locked(kept._index_path + LOCK) as locked:
-            if not locked:
-                return
+        try:
+            # For all, since another user may have the folder too.
+            lock = FileLock(kept._index_path + LOCK, mode=0o666).acquire()
+        except OSError:  # There can be no lock, so nothing else can be there.
+            return
+        with lock:
             names = kept._load_index()
             taken = set(names.values())
             name = names.get(key) or next(each for each in map(kept._data_name, count(1)) if each not in taken)
@@ -56,22 +58,3 @@ def _kept_one_by_one(kept: Any) -> None:
             kept._save_index({**names, key: name})
 
     kept.save = alone
-
-
-@contextmanager
-def _locked(path: str) -> Iterator[bool]:
-    """A block that one process at a time is in: False where there can be no lock, so that nothing else can be there."""
-    try:
-        # To be read, since another user of the folder may have made it.
-        file = os.open(path, os.O_RDONLY | os.O_CREAT, 0o666)
-    except OSError:
-        yield False
-        return
-    try:
-        with suppress(ImportError, OSError):  # No such locks on this system.
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield True
-    finally:
-        os.close(file)

@@ -261,11 +261,6 @@ def fraction(text: object) -> float:
     return FRACTION.parse(text)
 
 
-def flops(text: object) -> float:
-    """`text` (8.1TFLOP/s) in floating-point operations per second. Raises UnitError."""
-    return FLOPS.parse(text)
-
-
 def money(text: object) -> float:
     """`text` (0.526USD/h) in US dollars per hour. Raises UnitError."""
     return MONEY.parse(text)

@@ -9,7 +9,6 @@ from gcnsim.caching.policies import (
     CachePolicy,
     cache_policy,
     cached_mask,
-    expected_hit_rate,
 )
 from gcnsim.caching.rule import CACHE_SIZES, STATIC_CACHE_SIZES, Cache, parse_cache
 from gcnsim.caching.size import CacheSize, capacity
@@ -34,7 +33,6 @@ __all__ = [
     "cached_mask",
     "capacity",
     "expanded",
-    "expected_hit_rate",
     "most_connected",
     "need_library",
     "parse_cache",

@@ -71,9 +71,3 @@ def cached_mask(
     if capacity_rows:
         mask[cache_policy(policy).ranking(inclusion, degree, generator)[:capacity_rows]] = True
     return mask
-
-
-def expected_hit_rate(inclusion: AnyArray, cached: BoolArray) -> float:
-    """Share of the expected layer-0 rows that the cache answers: sum of p cached / sum of p; 0 without rows."""
-    asked = float(inclusion.sum(dtype=np.float64))
-    return float(inclusion[cached].sum(dtype=np.float64)) / asked if asked else 0.0

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
@@ -18,12 +18,8 @@ from gcnsim.graph import Graph
 from gcnsim.graph.formats.write import write_npz
 from gcnsim.graph.generate import (
     BlockModel,
-    RMat,
     block_model,
-    configuration,
     memory_needed,
-    read_degrees,
-    rmat,
     surrogate,
     surrogate_facts,
     surrogates,
@@ -32,9 +28,7 @@ from gcnsim.processes import cores
 from gcnsim.units import format_bytes, nbytes
 
 _NUMBERS = {"int": "a whole number", "float": "a number"}
-MODELS = ("block", "rmat", "configuration")
-
-M = TypeVar("M", BlockModel, RMat)
+BLOCK = "block"
 
 
 class Size(click.ParamType[float]):
@@ -52,10 +46,9 @@ class Size(click.ParamType[float]):
 
 @click.command("generate")
 @click.argument("model")
-@click.option("--nodes", type=click.IntRange(2, 2**31 - 1), help="Nodes of block and rmat.")
-@click.option("--edges", type=click.IntRange(min=1), help="Undirected edges of block and rmat, exactly so many.")
-@click.option("--degrees", type=click.Path(), help="Degree sequence of configuration: .npy, or a number per line.")
-@click.option("--set", "settings", metavar="NAME=VALUE", multiple=True, help="A parameter of block or rmat (repeat).")
+@click.option("--nodes", type=click.IntRange(2, 2**31 - 1), help="Nodes of block.")
+@click.option("--edges", type=click.IntRange(min=1), help="Undirected edges of block, exactly so many.")
+@click.option("--set", "settings", metavar="NAME=VALUE", multiple=True, help="A parameter of block (repeat).")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Seed; a surrogate's own where not given, else 0.")
 @click.option("--max-memory", type=Size(), metavar="SIZE", help="Refuse what would take more memory, e.g. 6GiB.")
 @click.option("--out", type=click.Path(), required=True, help="Graph file to write (.npz).")
@@ -64,14 +57,13 @@ def command(
     model: str,
     nodes: int | None,
     edges: int | None,
-    degrees: str | None,
     settings: Sequence[str],
     seed: int | None,
     max_memory: float | None,
     out: str,
     as_json: bool,
 ) -> None:
-    """Draw a graph from MODEL and write it: block, rmat, configuration, or the surrogate of a dataset by its name.
+    """Draw a graph from MODEL and write it: block, or the surrogate of a dataset by its name.
 
     The same seed gives the same graph. Parameters and surrogates: docs/surrogates.md.
 
@@ -79,21 +71,13 @@ def command(
     Example:
       gcnsim graph generate block --nodes 10000 --edges 200000 --set communities=16 --out drawn.npz
     """
-    check_outputs(degrees, out=out)
+    check_outputs(out=out)
     if Path(out).suffix.lower() != ".npz":
         raise FileError(f"{out}: cannot write {Path(out).suffix!r}; allowed: .npz (gcnsim graph convert writes others)")
-    asked = {"--nodes": nodes, "--edges": edges, "--degrees": degrees, "--set": settings or None}
+    asked = {"--nodes": nodes, "--edges": edges, "--set": settings or None}
     _refuse_unused(model, [name for name, value in asked.items() if value is not None])
     with progress() as say:
-        if model == "configuration":
-            assert degrees is not None
-            drawn = configuration(read_degrees(degrees), seed or 0, max_memory=max_memory, say=say)
-        elif model == "rmat":
-            assert nodes is not None
-            assert edges is not None
-            chosen = _with(RMat(nodes, edges), settings)
-            drawn = rmat(chosen, seed or 0, max_memory=max_memory, processes=cores(), say=say)
-        elif model == "block":
+        if model == BLOCK:
             assert nodes is not None
             assert edges is not None
             blocks = _with(BlockModel(nodes, edges), settings)
@@ -108,12 +92,10 @@ def command(
 
 def _refuse_unused(model: str, given: Sequence[str]) -> None:
     """Raises GraphError for an unknown model, ScenarioError for an option that `model` lacks or does not know."""
-    needed = {"block": ["--nodes", "--edges"], "rmat": ["--nodes", "--edges"], "configuration": ["--degrees"]}
-    if model not in needed and model not in surrogates():
-        raise GraphError(f"unknown model {model!r}; {nearest(model, [*MODELS, *surrogates()])}")
-    wanted = needed.get(model, [])
-    allowed = [*wanted, "--set"] if model in ("block", "rmat") else wanted
-    for option in wanted:
+    if model not in (BLOCK, *surrogates()):
+        raise GraphError(f"unknown model {model!r}; {nearest(model, [BLOCK, *surrogates()])}")
+    allowed = ["--nodes", "--edges", "--set"] if model == BLOCK else []
+    for option in allowed[:2]:
         if option not in given:
             raise ScenarioError(f"{option}: {model} needs it")
     for option in given:
@@ -121,7 +103,7 @@ def _refuse_unused(model: str, given: Sequence[str]) -> None:
             raise ScenarioError(f"{option}: {model} does not take it; allowed: {', '.join(allowed) or 'none'}")
 
 
-def _with(model: M, settings: Sequence[str]) -> M:
+def _with(model: BlockModel, settings: Sequence[str]) -> BlockModel:
     """`model` with NAME=VALUE settings. Raises ScenarioError naming the setting."""
     known = {each.name: each.type for each in fields(model) if each.name not in ("nodes", "edges")}
     changes: dict[str, Any] = {}
@@ -155,16 +137,12 @@ def _print(drawn: Graph, model: str, seed: int, out: str, as_json: bool) -> None
         click.echo(json.dumps({"schema": "gcnsim.graph-generate/1", **facts}, indent=2))
         return
     needed = format_bytes(memory_needed(drawn.nodes, drawn.entries // 2))
-    lost = drawn.cleaning.duplicates_dropped
-    asked = lost + drawn.entries // 2
-    absent = [("left out", f"{lost:,} of {asked:,} edges ({lost / asked:.1%}) found no place")]
     print_columns(
         [
             ("model", f"{model}, seed {seed}"),
             ("nodes", f"{drawn.nodes:,}"),
             ("edges", f"{drawn.entries // 2:,}"),
             ("degree", f"mean {facts['mean_degree']:.1f}, most {facts['max_degree']:,}"),
-            *(absent if lost else []),
             ("content hash", drawn.content_hash()),
             ("memory", f"about {needed} at most while drawing"),
             ("written", out),

@@ -7,7 +7,6 @@ s + u, so a rate change costs one addition per bundle, not per flow. Rates depen
 has, and the same counts recur every iteration, so they are remembered.
 
 Order of simultaneous events: all ends and starts of one instant first, then one new sharing of the links for them all.
-Where a group has many bundles the same sums are compiled (`large`), in the same order.
 """
 
 from __future__ import annotations
@@ -25,10 +24,6 @@ from gcnsim.engine.calls import Call
 from gcnsim.engine.fairness import Sharing, connected
 from gcnsim.timeline import PS_PER_S
 
-MANY = 48
-"""Bundles of a group from which on compiled code shares its links: below, remembered sharings are as fast, and loading
-the compiler takes half a second."""
-
 AFTER_ALL_OTHERS = 9
 """SimPy priority of re-sharing: later than every start and end of the same instant (URGENT is 0, NORMAL 1)."""
 
@@ -37,9 +32,6 @@ Token = Any
 """What a flow is known by to whoever started it."""
 
 Arrived = Callable[[Token], None]
-
-_Values = Any
-"""Numbers by bundle: lists here, arrays where the sums are compiled."""
 
 
 class FluidGroup:
@@ -74,9 +66,9 @@ class FluidGroup:
     ) -> None:
         self._env = env
         self._arrived = arrived
-        self.counts: _Values = [0] * len(routes)
-        self._service: _Values = [0.0] * len(routes)
-        self._rates: _Values = [0.0] * len(routes)
+        self.counts = [0] * len(routes)
+        self._service = [0.0] * len(routes)
+        self._rates = [0.0] * len(routes)
         self._waiting: list[list[tuple[float, int, Token]]] = [[] for _ in routes]
         per_ps = tuple(value / PS_PER_S for value in capacity)
         caps_per_ps = tuple(None if cap is None else cap / PS_PER_S for cap in caps)
@@ -206,17 +198,9 @@ class Fluid:
             local = {link: position for position, link in enumerate(links[group])}
             routes = [tuple(local[link] for link in route) for route, _ in members[group]]
             caps = [cap for _, cap in members[group]]
-            kind = FluidGroup if len(routes) < MANY else _large_group()
-            fluid = kind(env, [capacity[link] for link in links[group]], routes, caps, arrived)
+            fluid = FluidGroup(env, [capacity[link] for link in links[group]], routes, caps, arrived)
             for bundle, flow in enumerate(members[group]):
                 self.place[flow] = (fluid, bundle)
-
-
-def _large_group() -> type[FluidGroup]:
-    """Found only where it is needed: it loads a compiler."""
-    from gcnsim.engine.large import CompiledGroup
-
-    return CompiledGroup
 
 
 def _flow_key(flow: tuple[tuple[int, ...], float | None]) -> tuple[tuple[int, ...], float]:

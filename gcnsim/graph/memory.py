@@ -18,7 +18,7 @@ ENTRY_BYTES, NODE_BYTES, FIXED_BYTES = 50, 100, 150_000_000
 
 METIS_BYTES, METIS_NODE_BYTES = 70, 300
 """Of partitioning, per stored entry and per node, on top: METIS works on several coarser copies of the graph, which
-shrink the least where there are no communities. Measured on such graphs (R-MAT) of 3 to 16 million entries."""
+shrink the least where there are no communities. Measured on R-MAT graphs of 3 to 16 million entries."""
 
 
 def memory_to_load(path: str | Path, *, features: bool = False, partition: bool = False) -> int:

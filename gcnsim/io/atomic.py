@@ -96,15 +96,12 @@ def _remove_left(folder: Path, prefix: str) -> None:
 
 def _locked(handle: int) -> bool | None:
     """Whether this file could be locked: False where another has it open, None where files cannot be locked."""
-    try:
-        import fcntl  # which Windows lacks
+    from filelock import lock_descriptor
 
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except (ImportError, OSError):
+    try:
+        return lock_descriptor(handle, blocking=False)
+    except OSError:
         return None
-    return True
 
 
 def _remove(name: str) -> None:

@@ -12,7 +12,7 @@ from gcnsim.partition.parts import FROM_FILE, Part, Partitioning
 from gcnsim.partition.replicas import Replicas, allowed_copies
 from gcnsim.partition.reuse import PRODUCTS, REUSE_ENTRIES, WINDOWS, entries_reuse, graph_reuse, reuse_of
 from gcnsim.partition.roles import ROLES, role_spreads
-from gcnsim.partition.split import own_send_sets, part_of, send_set, split
+from gcnsim.partition.split import own_send_sets, part_of, split
 from gcnsim.partition.spread import Scatter, partition_scatter, partition_spread
 from gcnsim.partition.training_nodes import TrainingParts, training_parts
 
@@ -54,7 +54,6 @@ __all__ = [
     "read_partition",
     "reuse_of",
     "role_spreads",
-    "send_set",
     "split",
     "training_parts",
     "write_partition",

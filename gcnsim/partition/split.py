@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from gcnsim.errors import GraphError
@@ -41,21 +39,11 @@ def part_of(graph: Graph, partitioning: Partitioning, rank: Rank) -> Part:
     return _part(graph, partitioning.owner, partitioning.parts, rank, inner, graph.degrees, local)
 
 
-def send_set(parts: Sequence[Part], n: Rank, m: Rank) -> IntArray:
-    """S(n, m): the local ids of n's inner nodes that m borders on, int64, ascending.
-
-    The k-th is the k-th of m's boundary rows of owner n; empty for n == m.
-    """
-    ptr = parts[m].boundary_ptr
-    wanted = parts[m].boundary[ptr[n] : ptr[n + 1]]
-    found: IntArray = np.searchsorted(parts[n].inner, wanted).astype(np.int64, copy=False)
-    return found
-
-
 def own_send_sets(part: Part) -> tuple[IntArray, ...]:
-    """S(n, m) for every m, from n's own part: `send_set(parts, n, m)` without the other parts.
+    """S(n, m) for every m, the local ids of n's inner nodes that m borders on, int64, ascending; from n's own part.
 
-    The graph is symmetric, so m borders on exactly those inner nodes of n that have a neighbour owned by m.
+    The k-th is the k-th of m's boundary rows of owner n; empty for n == m. The graph is symmetric,
+    so m borders on exactly those inner nodes of n that have a neighbour owned by m.
     """
     rows = np.repeat(np.arange(part.inner_nodes), np.diff(part.indptr))
     cross = part.columns >= part.inner_nodes

@@ -1,4 +1,7 @@
-"""What an answer rests on: the graph, the figures, the assumptions with their ranges, and what the interval covers."""
+"""What an answer rests on: the graph, the figures, the assumptions with their ranges, and what the interval covers.
+
+What an answer says of mini-batches on GPUs: who draws them, and where their rows lie.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +22,13 @@ from gcnsim.evidence import like_questions
 from gcnsim.hardware import is_file
 from gcnsim.machine import Machine, resolve_machine
 from gcnsim.machine.odd_rates import rate_warnings
+from gcnsim.methods import HOST, ON_GPU, UVA, Placement
 from gcnsim.methods.roc import Roc
 from gcnsim.planning.assumptions import machine_figures, workload_assumptions
 from gcnsim.planning.between_gpus import basis_words, heading_words
 from gcnsim.planning.candidate import Estimate
 from gcnsim.planning.max_wait import exceeded
 from gcnsim.planning.measured_times import measured_times
-from gcnsim.planning.mini_batches import batch_words
 from gcnsim.planning.study_cache import StudyCache
 from gcnsim.results import MEASURE_CORES, NO_RANGE, Assumed, Bounds, Provenance
 from gcnsim.scenario import (
@@ -47,6 +50,7 @@ from gcnsim.sources import (
     Source,
     resolve_model,
 )
+from gcnsim.sources.placement import placement_of, sampler_of
 from gcnsim.uncertainty import statistics_warning
 from gcnsim.units import format_bytes, format_seconds
 
@@ -289,3 +293,38 @@ def _uncalibrated(scenario: Scenario, record: Calibration, model: Model, accesse
     # Kernels that are not the record's are refused.
     for name in (each for each in cluster.besides if each not in ("aggregator", "threads", "measured_compute")):
         yield f"outside the calibrated range: cluster.{name} (never calibrated)"
+
+
+LIES = {
+    HOST: "rows picked out of host memory by its cores",
+    UVA: "rows read from host memory by the GPU",
+    ON_GPU: "rows on the GPU",
+}
+
+
+def batch_words(studies: StudyCache, asked: Sequence[Scenario]) -> str | None:
+    """`dgl: drawn by the GPU, graph and rows on the GPU`, of each method of `asked`; None where none has any."""
+    return "; ".join(dict.fromkeys(_words(studies, asked))) or None
+
+
+def _words(studies: StudyCache, asked: Sequence[Scenario]) -> Iterator[str]:
+    for scenario in asked:
+        if not scenario.method.mini_batches or resolve_machine(scenario.cluster).kind != "gpu":
+            continue
+        accesses = studies.accesses
+        model = resolve_model(scenario.workload, accesses.declared)
+        counts = accesses.counts(scenario, model.features, RangeEnd.LIKELY)
+        placement = placement_of(scenario, counts, model.shapes)
+        lies = "graph and rows on the GPU" if placement.graph_on_gpu else LIES[placement.features or ON_GPU]
+        because = ""
+        if sampler_of(scenario).features is None:
+            because = ", which holds them" if placement.features == ON_GPU else ", which does not hold them"
+        yield f"{scenario.method.name}: {_drawn(placement)}, {lies}{because}"
+
+
+def _drawn(placement: Placement) -> str:
+    if placement.on_gpu:
+        return "drawn by the GPU" if placement.graph_on_gpu else "drawn by the GPU from a graph in host memory"
+    if not placement.threads:
+        return "drawn by the trainer before each"
+    return f"drawn ahead by {plural(placement.threads, 'thread')} of the host for each GPU"

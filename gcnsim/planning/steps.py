@@ -3,6 +3,8 @@
 A step of the machine that is proven to shorten the iteration by less than 1 %, and whose analytic estimate is the same
 under nearly every draw of the assumptions, is not simulated: it has no effect, and the answer says why. The others are
 simulated, and their gain is compared under the same draws of the assumptions, since most of what is unknown is shared.
+
+The step to parts with about equally many training nodes, where each worker trains those of its own part.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from itertools import pairwise
 from typing import Final
 
 from gcnsim.alternatives import (
+    PartitionVariant,
     host_steps,
     partition_seconds,
     partition_setting,
@@ -26,11 +29,11 @@ from gcnsim.hardware import device, devices, prices
 from gcnsim.ids import FloatArray
 from gcnsim.machine import resolve_machine
 from gcnsim.methods import Method, method_type
+from gcnsim.partition import TRAINING_NODES
 from gcnsim.planning.candidate import central
 from gcnsim.planning.recommend import Rule
 from gcnsim.planning.studied import PRECISION
 from gcnsim.planning.study_cache import OnProgress, StudyCache, canonical
-from gcnsim.planning.training_steps import KNOB, even_training
 from gcnsim.results import NoEffect, Step
 from gcnsim.scenario import ClusterSpec, Scenario
 from gcnsim.simulation import Result, answering
@@ -286,3 +289,20 @@ def _next_device(name: str) -> str | None:
         if each.kind == "gpu" and each.memory_bandwidth.value >= FASTER * now and (not rented or prices(each.name))
     ]
     return min(faster, key=lambda each: each.memory_bandwidth.value).name if faster else None
+
+
+KNOB = "training nodes"
+
+
+def even_training(studies: StudyCache, scenario: Scenario, patience_s: float) -> PartitionVariant | None:
+    """The scenario with METIS balancing training nodes too; None where even ones would not shorten an epoch, where
+    somebody else cut the graph, and where METIS would take more than `patience_s` seconds.
+    """
+    graph, spec = studies.accesses.graph, scenario.partition
+    if graph is None or spec.file is not None or spec.balance == TRAINING_NODES:
+        return None
+    shares = studies.accesses.training_shares(scenario)
+    balanced = replace(spec, method="metis", balance=TRAINING_NODES)
+    if shares is None or not shares.uneven or partition_seconds(graph.entries, balanced) > patience_s:
+        return None
+    return PartitionVariant(partition_setting(balanced), replace(scenario, partition=balanced))

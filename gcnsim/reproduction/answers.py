@@ -1,29 +1,32 @@
-"""Each setting simulated once at every end of its assumptions, and what tables print read off the runs."""
+"""Each setting simulated once at every end of its assumptions, and what tables print read off the runs.
+
+What tables of mini-batch systems print besides times: rows loaded in an epoch, and partitioning before training.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from gcnsim.boundary import AccessCounts, BatchCounts
 from gcnsim.cost import VALUE, making_core_seconds
 from gcnsim.diagnosis import least_wire_s
-from gcnsim.ids import Seconds
+from gcnsim.ids import Bytes, Seconds
 from gcnsim.machine import resolve_machine
 from gcnsim.processes import parallel_map
-from gcnsim.reproduction.offline import loaded_bytes, partition_seconds
 from gcnsim.reproduction.row_scenario import RowScenario
+from gcnsim.sampling import Groups, counted, expected_neighbours
 from gcnsim.scenario import RELEASED
 from gcnsim.schedule import COMPUTE_STREAM, estimate
 from gcnsim.simulation import Result, study, write_schedule
-from gcnsim.sources import RangeEnd, Source, TableSource, open_source, plan_of, random_parts, resolve_model
+from gcnsim.sources import RangeEnd, Source, TableSource, degree_law, open_source, plan_of, random_parts, resolve_model
 from gcnsim.timeline import PS_PER_S, Direction, OpKind
 from gcnsim.uncertainty import factors, normal_position
-from gcnsim.workload import LayerShape, dataset
+from gcnsim.workload import DatasetFacts, LayerShape, dataset
 
 MANY = 16
 """Workers beyond which a simulation takes longer than its ends are worth."""
@@ -249,3 +252,21 @@ def _memory(counts: AccessCounts, shapes: Sequence[LayerShape]) -> float:
     rows = counts.rows.sum(axis=2).mean(axis=0)
     layers = [(3 * counts.inner_nodes + (rows if shape.gathers else 0)) * shape.d_in for shape in shapes]
     return float(np.sum(layers, axis=0).max()) * VALUE
+
+
+SEEN_PER_S: Final = 1.459e7
+"""Nodes of neighbourhoods that PaGraph's partitioner handles in a second: fitted to the one row of its Table 5 that may
+be (livejournal, 6 minutes), with the likely law of degrees. A pass over memory would do a hundred times as many."""
+
+
+def loaded_bytes(batches: BatchCounts, width: int) -> Bytes:
+    """Bytes of input rows that a worker loads in an epoch, in the mean of all: wanted, and not in its cache."""
+    missed = (batches.wanted - batches.hits).sum(axis=2)
+    return float(missed.mean()) * batches.per_epoch * VALUE * width
+
+
+def partition_seconds(facts: DatasetFacts, hops: int, corner: RangeEnd) -> Seconds:
+    """Seconds to deal out the training nodes: every one's neighbourhood of `hops` hops is looked at once."""
+    law = degree_law(facts, corner)
+    alone = expected_neighbours(law, np.array([1.0 / law.nodes]), (1.0,) * hops)
+    return facts.train * facts.nodes * float(counted(law, Groups.one(), alone.chance[0]).sum()) / SEEN_PER_S

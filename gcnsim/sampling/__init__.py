@@ -30,7 +30,6 @@ from gcnsim.sampling.reach import (
     counted,
     expected_layers,
     expected_neighbours,
-    law_of,
     lognormal_law,
 )
 from gcnsim.sampling.samplers import (
@@ -40,11 +39,9 @@ from gcnsim.sampling.samplers import (
     Uniform,
     VarianceReduction,
     checked_rate,
-    edge_probabilities,
     row_blocks,
     sampler,
 )
-from gcnsim.sampling.weights import edge_weights
 
 __all__ = [
     "CLUSTERS",
@@ -72,13 +69,10 @@ __all__ = [
     "draw_edges",
     "draw_nodes",
     "drawn_neighbours",
-    "edge_probabilities",
-    "edge_weights",
     "expected_layers",
     "expected_neighbours",
     "inclusion",
     "inclusion_of",
-    "law_of",
     "layer_batch",
     "lognormal_law",
     "neighbour_batch",

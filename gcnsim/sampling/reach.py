@@ -20,7 +20,7 @@ from typing import Final
 
 import numpy as np
 
-from gcnsim.ids import FloatArray, IntArray
+from gcnsim.ids import FloatArray
 
 CLASSES = 64
 """Classes of degrees, of equal width in the normal variable."""
@@ -103,12 +103,6 @@ def lognormal_law(nodes: float, mean: float, spread: float) -> DegreeLaw:
     share /= share.sum()
     degree = weight / share
     return DegreeLaw(nodes, degree * (mean / float(degree @ share)), share)
-
-
-def law_of(degrees: IntArray) -> DegreeLaw:
-    """The degrees of a real graph."""
-    degree, count = np.unique(degrees, return_counts=True)
-    return DegreeLaw(float(degrees.size), degree.astype(np.float64), count / degrees.size)
 
 
 def expected_neighbours(

@@ -18,7 +18,6 @@ from gcnsim.ids import Float32Array, FloatArray, Int32Array, IntArray, frozen
 from gcnsim.partition import Part
 from gcnsim.sampling.sorted_rows import BLOCK, sort_rows
 from gcnsim.sampling.water_filling import Filling, water_fill
-from gcnsim.sampling.weights import column_scale
 
 INNER_PREFERENCE = 1.1
 """a_j of an inner neighbour in the variance to be minimised; 1 for a boundary one (PSC-GCN)."""
@@ -124,11 +123,6 @@ def sampler(name: str) -> type[Sampler]:
     return _SAMPLERS[name]
 
 
-def edge_probabilities(name: str, part: Part, epsilon: float, norms: Float32Array | None = None) -> Float32Array:
-    """p of the rule `name` at one rate, float32[nnz]; prepare the rule itself when several rates are wanted."""
-    return sampler(name)(part, norms).probabilities(epsilon).p
-
-
 def checked_rate(epsilon: float) -> float:
     """`epsilon` if it is in (0, 1]; raises ScenarioError otherwise."""
     if not 0.0 < epsilon <= 1.0:
@@ -143,7 +137,8 @@ def _constant(entries: int, value: float) -> Probabilities:
 
 def _influence(part: Part, norms: Float32Array | None) -> Float32Array:
     """sqrt(a_j) s_j / sqrt(deg_j + 1) per local id, float32[I + B], with the largest norm scaled to 1."""
-    influence = column_scale(part)
+    degrees = np.concatenate([part.inner_degree, part.boundary_degree])
+    influence: Float32Array = (1.0 / np.sqrt(degrees + 1.0)).astype(np.float32)
     influence[: part.inner_nodes] *= np.float32(np.sqrt(INNER_PREFERENCE))
     if norms is None:
         return influence

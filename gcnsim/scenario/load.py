@@ -2,6 +2,11 @@
 
 A scenario starts with `schema: gcnsim.scenario/1`. An unknown key, a missing unit or a value out of range is refused
 with its path; nothing is guessed. File names in a scenario are relative to the working directory, as on a command line.
+
+Fields of a cluster that contradict each other are refused where both are given.
+
+Only what somebody wrote counts: a default says nothing, so this is asked of the fields of a file or an option, before
+defaults fill in the others.
 """
 
 from __future__ import annotations
@@ -20,7 +25,6 @@ from gcnsim.fields import read_fields, rule_of, shown
 from gcnsim.io.yaml_files import parse_yaml, read_yaml
 from gcnsim.methods import Method, all_knobs
 from gcnsim.scenario.brought import of_host, with_brought
-from gcnsim.scenario.contradictions import refuse_contradictions
 from gcnsim.scenario.faults import Fault, read_faults, write_fault
 from gcnsim.scenario.measured import fill_measured
 from gcnsim.scenario.method_section import describe_method, read_method, read_value, section_keys, write_method
@@ -245,3 +249,18 @@ def _keys_of(section: str) -> list[str]:
 def paths() -> list[str]:
     """Every field that a scenario may give, by its path."""
     return [f"{section}.{key}" for section in SECTIONS for key in _keys_of(section)]
+
+
+def refuse_contradictions(given: Mapping[str, Any]) -> None:
+    """Raises ScenarioError where two fields of `cluster` cannot both hold. given: by name, those that were written."""
+    devices, one = given.get("devices"), given.get("device")
+    if devices is not None and one is not None and one != devices[0]:
+        raise ScenarioError(
+            f"cluster.device: {one} is not the first of cluster.devices ({','.join(devices)}), which name the device "
+            f"of every server; allowed with them: {devices[0]}, or none"
+        )
+    if given.get("gpudirect") and given.get("transport") == "staged":
+        raise ScenarioError(
+            "cluster.transport: staged is not allowed with cluster.gpudirect: true, which passes host memory by; "
+            "allowed: direct, or none"
+        )

@@ -3,7 +3,6 @@
 from gcnsim.schedule.bounds import Bounds, Loads, bounds, estimate, least_seconds, mean_loads, resource_loads
 from gcnsim.schedule.builder import Builder, Dependency, Waits, Work
 from gcnsim.schedule.collectives import (
-    all_to_all,
     allreduce,
     ring_allreduce,
     ring_broadcast,
@@ -30,7 +29,6 @@ __all__ = [
     "Variants",
     "Waits",
     "Work",
-    "all_to_all",
     "allreduce",
     "bounds",
     "estimate",

@@ -5,12 +5,10 @@ Over P workers, alone on equal links of latency alpha (the routes between them a
   a chunk of w / P to its right neighbour in every step;
 - broadcast of w bytes around a ring, in chunks of c: P alpha + (w + (P - 2) c) / bandwidth: the first chunk fills the
   ring hop by hop, the rest follows on all hops at once. No broadcast is faster than alpha + w / bandwidth;
-- all-reduce up and down a binary tree: 2 ceil(log2 P) (alpha + w / bandwidth) where P is a power of two;
-- all-to-all of w[n, m] bytes from n to m: not below what the busiest link must carry.
+- all-reduce up and down a binary tree: 2 ceil(log2 P) (alpha + w / bandwidth) where P is a power of two.
 
-Which all-reduce a cluster has is its `allreduce`. No method asks for `all_to_all`: their exchanges are messages between
-pairs, which leave one by one as their rows are made. It is the reference that these are tested against: where all rows
-are made at once and pass on as they come, such an exchange ends when this collective does.
+Which all-reduce a cluster has is its `allreduce`. Rows are exchanged by no collective: methods send messages between
+pairs, which leave one by one as their rows are made.
 """
 
 from __future__ import annotations
@@ -239,44 +237,3 @@ def tree_allreduce(builder: Builder, nbytes: Work, after: Sequence[Dependency]) 
         for rank in range(distance, cluster.gpus, 2 * distance):
             pass_on(rank - distance, rank)
     return [dep if isinstance(dep, int) else dep[0] for dep in ready]
-
-
-def all_to_all(
-    builder: Builder,
-    nbytes: FloatArray,
-    after: Sequence[Sequence[Dependency]],
-    *,
-    stream: str = "all",
-    layer: Layer = -1,
-    direction: Direction = Direction.NONE,
-) -> list[int]:
-    """Add a message from every worker to every other, all at once; per worker, the op at which it has all of its own.
-
-    nbytes: float64[..., P, P], from n to m, per iteration where it has a third axis. after: per worker, the ops before
-    which it neither sends nor receives.
-    """
-    cluster = builder.cluster
-    workers = range(cluster.gpus)
-    heard: list[list[Dependency]] = [[] for _ in workers]
-    for rank in workers:
-        for peer in workers:
-            if peer != rank:
-                heard[peer].append(
-                    builder.flow(
-                        OpKind.WIRE,
-                        rank,
-                        nbytes[..., rank, peer],
-                        hop(cluster, rank, peer),
-                        stream=f"{stream}.tx{peer}",
-                        after=[*after[rank], *after[peer]],
-                        layer=layer,
-                        direction=direction,
-                        peer=peer,
-                    )
-                )
-    return [
-        builder.compute(
-            OpKind.UNPACK, rank, 0.0, after=heard[rank], stream=f"{stream}.rx", layer=layer, direction=direction
-        )
-        for rank in workers
-    ]

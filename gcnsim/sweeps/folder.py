@@ -9,7 +9,6 @@ A sweep that was killed goes on from what lies there.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+from filelock import FileLock, Timeout
 
 from gcnsim.errors import FileError
 from gcnsim.io.atomic import atomic_write
@@ -189,12 +189,10 @@ def alone(path: str | Path) -> Iterator[None]:
     place = Path(path)
     try:
         place.mkdir(parents=True, exist_ok=True)
-        lock = open(place / LOCK, "wb")  # noqa: SIM115 - held until the block ends
+        lock = FileLock(place / LOCK).acquire(blocking=False)
+    except Timeout:
+        raise FileError(f"{path}: another sweep writes there now; allowed: when it has ended") from None
     except OSError as error:
         raise FileError(f"{path}: cannot be written: {error.strerror}") from None
     with lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            raise FileError(f"{path}: another sweep writes there now; allowed: when it has ended") from None
         yield

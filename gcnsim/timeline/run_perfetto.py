@@ -1,8 +1,9 @@
 """A run as a trace file for Perfetto: its iterations, what each worker does, its messages as arrows, its links' rates.
 
-Events of the "Trace Event Format" (`timeline.perfetto`): a process `iterations` with a slice for each, warm-up ones
-marked; a process per worker with a track per kind of work; an arrow (`ph` s and f) from where a message leaves to where
-it arrives; a process `links` with a counter (`ph` C) per link, in bytes per second.
+The format is the JSON of the "Trace Event Format", times in microseconds, written exactly to the picosecond: a process
+`iterations` with a slice for each, warm-up ones marked; a process per worker with a track per kind of work; an arrow
+(`ph` s and f) from where a message leaves to where it arrives; a process `links` with a counter (`ph` C) per link, in
+bytes per second.
 
 Several messages under way at once would overlap on their track: it is cut where one begins or ends, and a slice says
 how many there are. In detail every stream has a track of its own instead, as many as it takes for no overlap.
@@ -10,6 +11,7 @@ how many there are. In detail every stream has a track of its own instead, as ma
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,10 +19,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from gcnsim.ids import FloatArray, IntArray, Iteration
+from gcnsim.ids import FloatArray, Int32Array, IntArray, Iteration
 from gcnsim.io.atomic import atomic_write
 from gcnsim.timeline import KIND_CODE, KINDS, PHASE, Direction, OpKind, Phase, Timeline
-from gcnsim.timeline.perfetto import as_json, lanes_of, meta, micros, span_args
 
 COMPUTE, RECEIVE, REDUCE = "compute", "receive", "all-reduce"
 TRACKS: Final = (COMPUTE, "sampling", "pack", "copy to host", "send", RECEIVE, "copy to device", REDUCE, "pause")
@@ -31,6 +32,8 @@ MAIN: Final = ("gpu", "compute")
 
 ARRIVES: Final = 2_000
 """Picoseconds before its end at which an arrow meets a slice: viewers cut times to nanoseconds."""
+
+_PS_PER_US: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +73,7 @@ def write_run_trace(path: str | Path, timeline: Timeline, title: str, facts: Run
     """
     slices, arrows = _in_detail(timeline) if detail else _by_kind(timeline)
     with atomic_write(path, text=True) as file:
-        file.write('{"displayTimeUnit":"ms","otherData":' + as_json({"title": title}) + ',"traceEvents":[\n')
+        file.write('{"displayTimeUnit":"ms","otherData":' + _as_json({"title": title}) + ',"traceEvents":[\n')
         file.write(",\n".join(_events(timeline, facts, slices, arrows)))
         file.write("\n]}\n")
 
@@ -94,8 +97,8 @@ def _events(timeline: Timeline, facts: RunFacts, slices: list[Slice], arrows: li
         yield from _arrow(timeline, arrow, number, place)
     for name, (instants, rates) in facts.rates.items():
         for at, rate in zip(instants.tolist(), rates.tolist(), strict=True):
-            args = as_json({"bytes/s": float(f"{rate:.9g}")})
-            yield f'{{"ph":"C","name":"{name}","pid":{iterations + 1},"ts":{micros(at)},"args":{args}}}'
+            args = _as_json({"bytes/s": float(f"{rate:.9g}")})
+            yield f'{{"ph":"C","name":"{name}","pid":{iterations + 1},"ts":{_micros(at)},"args":{args}}}'
 
 
 def _places(tracks: set[tuple[int, str]]) -> dict[tuple[int, str], int]:
@@ -107,7 +110,7 @@ def _places(tracks: set[tuple[int, str]]) -> dict[tuple[int, str], int]:
 
 
 def _named(name: str, pid: int, tid: int, args: dict[str, Any]) -> str:
-    return as_json(meta(name, pid, tid, args))
+    return _as_json(_meta(name, pid, tid, args))
 
 
 def _processes(pid: int, name: str, place: int) -> Iterator[str]:
@@ -127,14 +130,14 @@ def _iterations(facts: RunFacts, pid: int) -> Iterator[str]:
         yield _timed(event, start, end - start, args)
         if iteration + 1 == facts.measured:
             text = '{"ph":"i","name":"measured from here","cat":"measured","s":"g"'
-            yield f'{text},"pid":{pid},"tid":1,"ts":{micros(end)}}}'
+            yield f'{text},"pid":{pid},"tid":1,"ts":{_micros(end)}}}'
         start = end
 
 
 def _timed(event: dict[str, Any], start_ps: int, length_ps: int, args: dict[str, Any]) -> str:
     """A complete event, its times written to the picosecond."""
-    times = f',"ts":{micros(start_ps)},"dur":{micros(length_ps)},"args":'
-    return as_json(event)[:-1] + times + as_json(args) + "}"
+    times = f',"ts":{_micros(start_ps)},"dur":{_micros(length_ps)},"args":'
+    return _as_json(event)[:-1] + times + _as_json(args) + "}"
 
 
 def _slice(timeline: Timeline, found: Slice, track: int) -> str:
@@ -142,7 +145,7 @@ def _slice(timeline: Timeline, found: Slice, track: int) -> str:
     names = [RECEIVE if found.received else str(kind) for kind in kinds]
     counted = [f"{name} x{names.count(name)}" if names.count(name) > 1 else name for name in dict.fromkeys(names)]
     event = {"ph": "X", "name": " + ".join(counted), "cat": str(PHASE[kinds[0]]), "pid": found.worker, "tid": track}
-    args = span_args(timeline, found.spans[0]) if len(found.spans) == 1 else _several(timeline, found)
+    args = _span_args(timeline, found.spans[0]) if len(found.spans) == 1 else _several(timeline, found)
     if found.received and len(found.spans) == 1:
         args["peer"] = int(timeline.worker[found.spans[0]])
     return _timed(event, found.start_ps, found.end_ps - found.start_ps, args)
@@ -168,7 +171,7 @@ def _arrow(timeline: Timeline, arrow: Arrow, number: int, place: Mapping[tuple[i
     for own, phase, at, more in ends:
         yield (
             f'{{"ph":"{phase}","name":"{name}","cat":"message","id":{number},"pid":{own[0]},"tid":{place[own]},'
-            f'"ts":{micros(at)}{more}}}'
+            f'"ts":{_micros(at)}{more}}}'
         )
 
 
@@ -247,7 +250,7 @@ def _cut(timeline: Timeline, worker: int, track: str, spans: list[int], *, recei
 
 def _in_detail(timeline: Timeline) -> tuple[list[Slice], list[Arrow]]:
     """A slice per span on tracks per stream, one per message where it is received, and arrows between the two."""
-    lanes = lanes_of(timeline).tolist()
+    lanes = _lanes(timeline).tolist()
     slices, arrows = [], []
     sent = set(messages(timeline).tolist())
     busy: dict[tuple[int, str], list[int]] = {}
@@ -266,3 +269,45 @@ def _in_detail(timeline: Timeline) -> tuple[list[Slice], list[Arrow]]:
             slices.append(Slice(peer, seen, start, end, (span,), received=True))
             arrows.append(Arrow(span, (worker, track), (peer, seen)))
     return slices, arrows
+
+
+def _lanes(timeline: Timeline) -> Int32Array:
+    """Per span the lowest lane of its worker's stream that is free when it starts, int32[spans]; 0 without overlap."""
+    busy: dict[tuple[int, int], list[int]] = {}
+    lanes = np.zeros(len(timeline), dtype=np.int32)
+    for i, key in enumerate(zip(timeline.worker.tolist(), timeline.stream.tolist(), strict=True)):
+        start, end = int(timeline.start_ps[i]), int(timeline.end_ps[i])
+        ends = busy.setdefault(key, [])
+        lane = next((place for place, until in enumerate(ends) if until <= start), len(ends))
+        ends[lane : lane + 1] = [end]
+        lanes[i] = lane
+    return lanes
+
+
+def _meta(name: str, pid: int, tid: int, args: dict[str, Any]) -> dict[str, Any]:
+    """An event that names a process (tid 0) or a track, or says where it stands."""
+    return {"ph": "M", "name": name, "pid": pid, "tid": tid, "args": args}
+
+
+def _span_args(timeline: Timeline, i: int) -> dict[str, Any]:
+    """What a viewer shows of span `i`: iteration, layer, direction, peer and bytes, where it has them."""
+    args: dict[str, Any] = {"iteration": int(timeline.iteration[i])}
+    if timeline.layer[i] >= 0:
+        args["layer"] = int(timeline.layer[i])
+    if timeline.direction[i]:
+        args["direction"] = Direction(int(timeline.direction[i])).name.lower()
+    if timeline.peer[i] >= 0:
+        args["peer"] = int(timeline.peer[i])
+    if timeline.nbytes[i]:
+        args["bytes"] = float(timeline.nbytes[i])
+    return args
+
+
+def _micros(picoseconds: int) -> str:
+    """Microseconds, to the picosecond."""
+    return f"{picoseconds // _PS_PER_US}.{picoseconds % _PS_PER_US:06d}"
+
+
+def _as_json(value: Any) -> str:
+    """JSON of one line without spaces; no number that is none."""
+    return json.dumps(value, separators=(",", ":"), allow_nan=False)

@@ -1,19 +1,22 @@
-"""From what the user asked for to a checked `Dataset`: digits, a named file, or any graph file."""
+"""From what the user asked for to a checked `Dataset`: digits, a named file, or any graph file.
+
+Features, labels and masks beside the graph, from any source that holds them.
+"""
 
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
 from gcnsim.errors import FileError, GraphError, ScenarioError, nearest
 from gcnsim.graph import Graph, load_graph
+from gcnsim.graph.formats.nodes import MASKS, read_nodes
 from gcnsim.ids import AnyArray, BoolArray, IntArray, frozen
 from gcnsim.streams import stream
 from runtime.data import digits
-from runtime.data.archive import MASKS, NodeData, read_node_data
 from runtime.data.dataset import Dataset
 from runtime.data.features import Features, InMemory, Normal, Projection, Source, Standard, Step, UnitRows
 from runtime.options import Options
@@ -166,3 +169,23 @@ def _steps(options: Options, source: Source, train: IntArray) -> tuple[Step, ...
     if options.feature_dim is not None:
         steps.append(Projection.fixed(source.width, options.feature_dim))
     return tuple(steps)
+
+
+__all__ = ["MASKS", "NodeData", "read_node_data"]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeData:
+    """What a file says about its nodes; None where it says nothing. labels as in `Dataset`; masks: train, val, test;
+    notes as in `NodeArrays`."""
+
+    features: InMemory | None = None
+    labels: AnyArray | None = None
+    masks: tuple[BoolArray, BoolArray, BoolArray] | None = None
+    notes: tuple[str, ...] = ()
+
+
+def read_node_data(path: str, nodes: int, *, features: bool = True, labels: bool = True) -> NodeData:
+    """What the source at `path` holds for its graph of `nodes` nodes; arguments and errors as of `read_nodes`."""
+    held = read_nodes(path, nodes, features=features, labels=labels)
+    return NodeData(None if held.features is None else InMemory(held.features), held.labels, held.masks, held.notes)

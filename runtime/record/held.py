@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from filelock import lock_descriptor
+
 from gcnsim.errors import FileError
 
 
@@ -20,18 +22,14 @@ def hold(folder: str | Path) -> int | None:
     except OSError as error:
         raise FileError(f"{folder}: cannot be written: {error.strerror}") from None
     try:
-        import fcntl
-
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        holder = _holder(os.fstat(handle).st_ino)
-        os.close(handle)
-        raise FileError(
-            f"{folder}: is being written by {holder}; allowed: another folder, or when it has ended"
-        ) from None
-    except (ImportError, OSError):
+        locked = lock_descriptor(handle, blocking=False)
+    except OSError:
         os.close(handle)
         return None
+    if not locked:
+        holder = _holder(os.fstat(handle).st_ino)
+        os.close(handle)
+        raise FileError(f"{folder}: is being written by {holder}; allowed: another folder, or when it has ended")
     return handle
 
 

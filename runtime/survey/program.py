@@ -1,22 +1,29 @@
-"""What every worker of a survey does: meet, measure, train one run after another. Worker 0 decides and writes."""
+"""What every worker of a survey does: meet, measure, train one run after another. Worker 0 decides and writes.
+
+Made-up graphs, the same on every server: hubs and neighbourhoods, so that some parts have much to exchange.
+"""
 
 from __future__ import annotations
 
 import json
 import sys
 import time
+from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import torch
 
+from gcnsim.graph import Graph, build_csr
+from gcnsim.io.atomic import atomic_write
 from gcnsim.runs.cluster import Cluster
+from gcnsim.streams import stream
 from runtime.data import DatasetCache
 from runtime.emulation import Emulation
 from runtime.launch import Place, Watch, connect
 from runtime.microbench import Measurement, MicrobenchRequest, document, measured, write
 from runtime.survey.fitting import fitting
 from runtime.survey.folder import MICROBENCH, Folder, clear, note_failure
-from runtime.survey.graphs import made_up, save
 from runtime.survey.request import GRAPHS, SurveyRequest
 from runtime.survey.rule import BUDGETS, GeneratedGraph
 from runtime.survey.servers import Servers, carried, cluster_of, meet, transfers
@@ -173,3 +180,29 @@ def _tell(asked: SurveyRequest, folder: Folder, minutes: float) -> None:
 def _say(line: str) -> None:
     sys.stderr.write(f"runtime.survey: {line}\n")
     sys.stderr.flush()
+
+
+_REACH: Final = 1 / 60
+"""Of all nodes, the mean distance of a near neighbour."""
+
+_HUBS: Final = 3.0
+"""Far ends are drawn as u to this power: degrees by a power law, node 0 the largest hub."""
+
+
+def made_up(name: str, made: GeneratedGraph, device: str) -> Graph:
+    """The graph `name`, drawn from its name: near edges by an exponential distance, far ones to hubs."""
+    nodes = made.nodes[device]
+    generator = stream(0, "survey", name)
+    source = generator.integers(nodes, size=nodes * made.degree // 2)
+    near = (source + 1 + generator.exponential(nodes * _REACH, source.size).astype(np.int64)) % nodes
+    far = (nodes * generator.random(source.size) ** _HUBS).astype(np.int64)
+    target = np.where(generator.random(source.size) < made.far, far, near)
+    return build_csr(source, target, nodes, name)
+
+
+def save(path: Path, graph: Graph) -> None:
+    """Write the graph as training reads it; nothing where it is already. Raises FileError."""
+    if path.is_file():
+        return
+    with atomic_write(path) as file:
+        np.savez(file, allow_pickle=False, indptr=graph.indptr, indices=graph.indices)

@@ -21,7 +21,6 @@ from gcnsim.graph import Graph, build_csr, load_graph, read_arrays
 from gcnsim.graph.formats.layouts import DglFolder, layout_of
 from gcnsim.graph.formats.nodes import check_features, read_nodes
 from gcnsim.graph.formats.write import write_npz
-from gcnsim.graph.generate.pairing import read_degrees
 from gcnsim.graph.memory import memory_to_load
 from gcnsim.partition import open_partition, partition_graph, read_partition, write_partition
 from gcnsim.sampling.norms import read_norms, write_norms
@@ -244,17 +243,6 @@ def _dgl_facts(folder: Path) -> None:
     found.facts()
 
 
-def _degrees(home: Path) -> None:
-    put(home / "0" / "degrees.npy", _npy(np.array([3, 2, 2, 1])))
-    put(home / "1" / "degrees.txt", "3\n2\n2\n1\n")
-    put(home / "2" / "degrees.txt", gzip.compress(b"3\n2\n2\n1\n", mtime=0))
-
-
-def _read_degrees(folder: Path) -> None:
-    for path in folder.iterdir():
-        read_degrees(path)
-
-
 def _partition(home: Path) -> None:
     (home / "0").mkdir()
     write_partition(home / "0" / "g.partition", partition_graph(ring(), 2, "block"))
@@ -307,7 +295,6 @@ def readers() -> Iterator[Reader]:
     yield Reader("edge list Parquet", _parquet, _parquet_file)
     yield Reader("edge table", _edge_tables, _texts)
     yield Reader("DGL partition", _dgl, _dgl_facts, frozenset({"part0/part_graph.dgl"}))
-    yield Reader("degree sequence", _degrees, _read_degrees)
     yield Reader("partition", _partition, lambda folder: read_partition(folder / "g.partition"))
     yield Reader("owners of others", _owners, _open_owners, frozenset({"part0/graph.dgl", "part1/graph.dgl"}))
     yield Reader("norms", _norms, lambda folder: read_norms(folder / "g.norms", ring()))

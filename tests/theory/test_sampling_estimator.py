@@ -14,8 +14,9 @@ import pytest
 from gcnsim.graph import build_csr
 from gcnsim.ids import Float32Array, FloatArray
 from gcnsim.partition import Part, partition_graph, split
-from gcnsim.sampling import draw_edges, edge_probabilities, edge_weights
+from gcnsim.sampling import draw_edges
 from gcnsim.streams import stream
+from tests.sampled import edge_probabilities, edge_weights
 
 DRAWS, WIDTH = 3000, 3
 

@@ -175,17 +175,14 @@ def make_later() -> None:
 @contextmanager
 def _alone(wait: bool) -> Iterator[bool]:
     """A block that one process at a time is in: whether this one is. wait: until it is."""
+    from filelock import FileLock, Timeout
+
     try:
-        import fcntl
-    except ImportError:  # no such locks on this system: two would do the same work, and either's file is good
-        yield True
+        lock = FileLock(folder() / "kernel.lock").acquire(blocking=wait)
+    except Timeout:
+        yield False
         return
-    with open(folder() / "kernel.lock", "a", encoding="utf-8") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        except BlockingIOError:
-            yield False
-            return
+    with lock:
         yield True
 
 

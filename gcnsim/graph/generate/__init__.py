@@ -16,9 +16,7 @@ from gcnsim.graph.generate.fitted import (
     surrogate_facts,
     surrogates,
 )
-from gcnsim.graph.generate.kronecker import RMat, rmat
 from gcnsim.graph.generate.limits import memory_needed
-from gcnsim.graph.generate.pairing import configuration, read_degrees
 
 __all__ = [
     "BlockModel",
@@ -28,16 +26,12 @@ __all__ = [
     "FitRow",
     "Nature",
     "Outline",
-    "RMat",
     "Surrogate",
     "block_model",
-    "configuration",
     "memory_needed",
     "nature_of",
     "outline",
     "outlines",
-    "read_degrees",
-    "rmat",
     "surrogate",
     "surrogate_facts",
     "surrogates",

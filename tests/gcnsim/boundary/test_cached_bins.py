@@ -10,12 +10,13 @@ import pytest
 
 from gcnsim.boundary import StoredProfile, stored_profile
 from gcnsim.boundary.bins import Bins, inclusion_at
-from gcnsim.boundary.cached_bins import cached_in_cells
+from gcnsim.boundary.sample_stored import cached_in_cells
 from gcnsim.caching import cached_mask
 from gcnsim.errors import ScenarioError
 from gcnsim.ids import FloatArray, IntArray
-from gcnsim.sampling import edge_probabilities, inclusion
+from gcnsim.sampling import inclusion
 from gcnsim.streams import stream
+from tests.sampled import edge_probabilities
 
 
 def of_one(cells: Bins, nodes: list[list[int]], degree: list[int], size: int, chance: list[float]) -> FloatArray:

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from gcnsim.boundary import class_inclusion, expected_rows, profile_of
-from gcnsim.sampling import edge_probabilities, inclusion
+from gcnsim.sampling import inclusion
+from tests.sampled import edge_probabilities
 
 
 def test_profile_counts_every_boundary_node_and_cross_edge(small: Any) -> None:

@@ -26,7 +26,8 @@ from gcnsim.boundary.files import is_profile
 from gcnsim.boundary.rescale import between, means_of, resized, with_counts, with_senders
 from gcnsim.caching import CacheSize
 from gcnsim.errors import FileError, ScenarioError
-from gcnsim.sampling import edge_probabilities, inclusion
+from gcnsim.sampling import inclusion
+from tests.sampled import edge_probabilities
 
 
 @pytest.fixture(scope="module")

@@ -36,18 +36,10 @@ def test_a_seed_and_a_setting_change_the_graph(tmp_path: Path) -> None:
     assert len(set(hashes)) == 3
 
 
-def test_rmat_and_a_degree_sequence_as_json(tmp_path: Path) -> None:
-    found = _json(tmp_path, "rmat", "--nodes", "300", "--edges", "900", "--set", "a=0.4")
-    assert (found["schema"], found["nodes"], found["edges"]) == ("gcnsim.graph-generate/1", 300, 900)
-    degrees = tmp_path / "degrees.txt"
-    degrees.write_text("2\n2\n1\n1\n")
-    found = _json(tmp_path, "configuration", "--degrees", str(degrees))
-    assert (found["entries"], found["mean_degree"], found["max_degree"]) == (6, 1.5, 2)
-
-
 def test_a_surrogate_is_drawn_by_the_name_of_its_dataset(tmp_path: Path) -> None:
     found = _json(tmp_path, "flickr")
-    assert (found["model"], found["nodes"], found["entries"], found["seed"]) == ("flickr", 89_250, 899_756, 1)
+    assert (found["schema"], found["model"], found["seed"]) == ("gcnsim.graph-generate/1", "flickr", 1)
+    assert (found["nodes"], found["entries"]) == (89_250, 899_756)
     assert load_graph(tmp_path / "g.npz").features == 500
 
 
@@ -63,15 +55,12 @@ def _json(folder: Path, *words: str) -> dict[str, object]:
         (["blok", "--nodes", "5"], GraphError, "unknown model 'blok'; did you mean 'block'"),
         (["block", "--nodes", "5"], ScenarioError, "--edges: block needs it"),
         (["flickr", "--nodes", "5"], ScenarioError, "--nodes: flickr does not take it; allowed: none"),
-        ([*BLOCK, "--degrees", "d"], ScenarioError, "--degrees: block does not take it"),
         ([*BLOCK, "--set", "reech=1"], ScenarioError, "--set: 'reech=1' is not NAME=VALUE; did you mean 'reach'"),
         ([*BLOCK, "--set", "communities"], ScenarioError, "--set communities: no value; allowed: communities=VALUE"),
-        (["rmat", *BLOCK[1:], "--set", "a=nan"], GraphError, "rmat: a nan is outside 0 to 1"),
         ([*BLOCK, "--set", "fanout=2.5"], ScenarioError, "--set fanout: '2.5' is not a whole number"),
         (["block", "--nodes", "5", "--edges", "11"], GraphError, "11 edges; 5 nodes allow 1 to 10"),
         ([*BLOCK, "--max-memory", "1"], UnitError, "--max-memory: "),
         (["reddit", "--max-memory", "1GiB"], GraphError, "need about .* allowed: 1.00 GiB"),
-        (["configuration", "--degrees", "none.txt"], FileError, "none.txt: cannot be read"),
     ],
 )
 def test_what_cannot_be_drawn_is_one_line(
@@ -81,13 +70,6 @@ def test_what_cannot_be_drawn_is_one_line(
     with pytest.raises(kind, match=message):
         CliRunner().invoke(group, ["generate", *words, "--out", str(out)], catch_exceptions=False)
     assert not out.exists()
-
-
-def test_edges_that_found_no_place_are_told_of_how_many(tmp_path: Path) -> None:
-    degrees = tmp_path / "degrees.txt"
-    degrees.write_text("3 3 2 2 0\n")
-    said = _run("configuration", "--degrees", str(degrees), "--out", str(tmp_path / "g.npz"))
-    assert "left out      3 of 5 edges (60.0%) found no place" in said.splitlines()
 
 
 def test_another_suffix_than_npz_is_refused(tmp_path: Path) -> None:

@@ -50,7 +50,6 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("trace profile g.npz --partition g.part --out g.part", "g.part"),
         ("trace cache-curve g.trace --csv g.trace", "g.trace"),
         ("trace cache-curve g.trace --html g.trace", "g.trace"),
-        ("graph generate configuration --degrees degrees.txt --out degrees.txt", "degrees.txt"),
         ("graph partition g.npz --parts 2 --out g.npz", "g.npz"),
         ("graph convert g.txt g.txt", "g.txt"),
         ("what-if --graph g.npz --gpus 2 --csv link.npz", "link.npz"),

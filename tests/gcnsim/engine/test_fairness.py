@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from fractions import Fraction
 from random import Random
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -13,22 +12,6 @@ from hypothesis import strategies as st
 
 from gcnsim.engine import fairness, max_min_rates
 from gcnsim.engine.fairness import Sharing
-from gcnsim.engine.filling import Filling
-
-Kind = Callable[[list[float], list[tuple[int, ...]], list[float | None]], Any]
-
-
-class _Filled:
-    """Compiled sharing, asked as the other is."""
-
-    def __init__(self, *network: Any) -> None:
-        self.filling = Filling(*network)
-
-    def rates(self, counts: tuple[int, ...]) -> list[float]:
-        self.filling.counts[:] = counts
-        self.filling.share()
-        return self.filling.rates.tolist()
-
 
 Case = tuple[list[float], list[tuple[int, ...]], list[int], list[float | None]]
 
@@ -141,6 +124,38 @@ def test_order_of_flows_and_links_does_not_matter(case: Case, random: Random) ->
     assert moved == pytest.approx([rates[flow] for flow in flows], rel=1e-9)
 
 
+def one_by_one(case: Case) -> list[Fraction]:
+    """The definition, without bundles and in fractions: all flows rise until a link, or their own cap, stops some."""
+    capacity, routes, counts, caps = case
+    left = [Fraction(value) for value in capacity]
+    rising = [bundle for bundle, count in enumerate(counts) for _ in range(count)]
+    rates = [Fraction(0)] * len(routes)
+    while rising:
+        load = [sum(link in routes[bundle] for bundle in rising) for link in range(len(left))]
+        limit = {
+            bundle: min(
+                *(left[link] / load[link] for link in routes[bundle]),
+                Fraction(10**9 if (cap := caps[bundle]) is None else cap),
+            )
+            for bundle in rising
+        }
+        level = min(limit.values())
+        for bundle in [each for each in rising if limit[each] == level]:
+            rates[bundle] = level
+            for link in routes[bundle]:
+                left[link] -= level
+        rising = [bundle for bundle in rising if limit[bundle] > level]
+    return rates
+
+
+@settings(deadline=None, max_examples=200)
+@given(networks())
+def test_rates_are_those_of_plain_water_filling(case: Case) -> None:
+    capacity, routes, counts, caps = case
+    rates = max_min_rates(capacity, routes, counts, caps)
+    assert rates == pytest.approx([float(rate) for rate in one_by_one(case)], rel=1e-9)
+
+
 @settings(deadline=None, max_examples=100)
 @given(networks())
 def test_a_bundle_is_its_flows_one_by_one(case: Case) -> None:
@@ -151,20 +166,18 @@ def test_a_bundle_is_its_flows_one_by_one(case: Case) -> None:
     assert apart == pytest.approx([rates[b] for b in single], rel=1e-9)
 
 
-@pytest.mark.parametrize("kind", [Sharing, _Filled], ids=["small groups", "large groups"])
-def test_of_equally_tight_links_that_of_the_lowest_id_is_settled_first(kind: Kind) -> None:
+def test_of_equally_tight_links_that_of_the_lowest_id_is_settled_first() -> None:
     # 0.3 to each flow of either link. The first is settled, and 0.9 - 0.3, a little above 0.6, is left of the second.
     assert (0.9 - 0.3) / 2 == 0.30000000000000004 > 0.9 / 3 == 0.3
-    assert kind([0.3, 0.9], [(1,), (0, 1)], [None, None]).rates((2, 1)) == [0.30000000000000004, 0.3]
+    assert Sharing([0.3, 0.9], [(1,), (0, 1)], [None, None]).rates((2, 1)) == [0.30000000000000004, 0.3]
     # 1.1 / 5 on both links: the first is settled with what crosses both, and the second has what that left.
-    rates = kind([1.1, 1.1], [(0,), (1,), (0, 1)], [None] * 3).rates((3, 3, 2))
+    rates = Sharing([1.1, 1.1], [(0,), (1,), (0, 1)], [None] * 3).rates((3, 3, 2))
     assert rates == [0.22000000000000003, 0.22, 0.22000000000000003]
 
 
-@pytest.mark.parametrize("kind", [Sharing, _Filled], ids=["small groups", "large groups"])
-def test_a_cap_counts_for_each_flow_and_takes_no_part_of_others(kind: Kind) -> None:
+def test_a_cap_counts_for_each_flow_and_takes_no_part_of_others() -> None:
     # Two bundles of two and three flows, each flow at most 1 and 2: 14 - 2 - 6 is left to a single one.
-    shared = kind([14.0], [(0,), (0,), (0,)], [1.0, 2.0, None])
+    shared = Sharing([14.0], [(0,), (0,), (0,)], [1.0, 2.0, None])
     assert shared.rates((2, 3, 1)) == [1.0, 2.0, 6.0]
     assert shared.rates((2, 0, 1)) == [1.0, 0.0, 12.0]
 

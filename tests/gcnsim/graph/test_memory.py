@@ -11,7 +11,7 @@ import pytest
 from gcnsim.errors import GraphError
 from gcnsim.graph import build_csr
 from gcnsim.graph.formats.write import write_edges, write_npz
-from gcnsim.graph.generate import RMat, rmat
+from gcnsim.graph.generate import BlockModel, block_model
 from gcnsim.graph.memory import check_memory, check_partition_memory, memory_of_sizes, memory_to_load
 from tests.gcnsim.graph.formats.layouts.published import write_ogb_arrays, write_ogb_text, write_reddit, write_saint
 
@@ -89,7 +89,7 @@ print(said, int(peak.split()[1]) * 1024)
 def test_the_estimate_of_partitioning_is_above_the_truth(tmp_path: Path, nodes: int, edges: int) -> None:
     # METIS takes the most for graphs without communities.
     path = tmp_path / "g.npz"
-    write_npz(path, rmat(RMat(nodes, edges), 0))
+    write_npz(path, block_model(BlockModel(nodes, edges, communities=1, degree_spread=2.0), 0))
     done = subprocess.run([sys.executable, "-c", PARTITION, str(path)], capture_output=True, text=True, check=True)
     said, held = (int(word) for word in done.stdout.split())
     assert held < said < 2 * held

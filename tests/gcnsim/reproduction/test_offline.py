@@ -7,7 +7,7 @@ import pytest
 
 from gcnsim.boundary import BatchCounts
 from gcnsim.reproduction import SHIPPED, read_published, reproduce
-from gcnsim.reproduction.offline import loaded_bytes, partition_seconds
+from gcnsim.reproduction.answers import loaded_bytes, partition_seconds
 from gcnsim.reproduction.table_cells import Cell
 from gcnsim.sources import RangeEnd
 from gcnsim.workload import dataset

@@ -7,8 +7,9 @@ import pytest
 
 from gcnsim.ids import Int32Array
 from gcnsim.partition import Part
-from gcnsim.sampling import Draws, VarianceReduction, draw, draw_edges, edge_probabilities, inclusion
+from gcnsim.sampling import Draws, VarianceReduction, draw, draw_edges, inclusion
 from gcnsim.streams import stream
+from tests.sampled import edge_probabilities
 
 
 def two_boundary_nodes() -> Part:

@@ -19,12 +19,12 @@ from gcnsim.sampling import (
     counted,
     expected_layers,
     expected_neighbours,
-    law_of,
     layer_batch,
     lognormal_law,
     neighbour_batch,
 )
 from gcnsim.streams import stream
+from tests.sampled import law_of
 
 DRAWN = 10
 CASES = [(1000, (2, 2)), (1000, (10, 10)), (200, (25, 10)), (1000, (0.1, 0.1)), (500, (5, 5, 5))]

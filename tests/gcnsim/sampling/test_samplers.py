@@ -7,9 +7,10 @@ import pytest
 
 from gcnsim.errors import ScenarioError
 from gcnsim.partition import Part
-from gcnsim.sampling import Full, Uniform, VarianceReduction, edge_probabilities, edge_weights, sampler
+from gcnsim.sampling import Full, Uniform, VarianceReduction, sampler
 from gcnsim.sampling import samplers as samplers_module
 from gcnsim.sampling import sorted_rows as sorted_rows_module
+from tests.sampled import edge_probabilities, edge_weights
 
 
 def test_registry_finds_each_rule_and_hints_at_the_nearest() -> None:

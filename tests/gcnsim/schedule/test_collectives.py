@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
-
-import numpy as np
 import pytest
 
-from gcnsim.cluster import Cluster, LinkSpec, Paths, build_cluster
+from gcnsim.cluster import Cluster, LinkSpec, build_cluster
 from gcnsim.engine import simulate
 from gcnsim.schedule import (
     Builder,
     Dependency,
     Schedule,
-    all_to_all,
     ring_allreduce,
     ring_broadcast,
     ring_reduce_among,
@@ -22,7 +17,6 @@ from gcnsim.schedule import (
 )
 from gcnsim.schedule.collectives import CHUNK
 from gcnsim.timeline import PS_PER_S, Direction, OpKind
-from tests.cases import Case, method
 
 ALPHA, BANDWIDTH, PCIE_ALPHA, PCIE = 5e-5, 1e9, 1e-5, 8e9
 
@@ -146,48 +140,3 @@ def test_replicas_add_up_around_their_own_ring(workers: int) -> None:
     every = [ends[rank // 2] if rank in ring else ready[rank] for rank in range(2 * workers)]
     found = seconds(finished(builder, [int(str(op)) for op in every]))
     assert found == pytest.approx(2 * (workers - 1) * (ROUTE_ALPHA + 1e7 / workers / BANDWIDTH), abs=1e-10)
-
-
-def test_all_to_all_of_unequal_messages_is_bound_by_the_busiest_link() -> None:
-    builder, ready = begun(3)
-    nbytes = np.array([[0.0, 3e6, 1e6], [2e6, 0.0, 5e6], [0.0, 4e6, 0.0]])
-    found = seconds(finished(builder, all_to_all(builder, nbytes, [[op] for op in ready])))
-    busiest = max(nbytes.sum(axis=0).max(), nbytes.sum(axis=1).max()) / BANDWIDTH
-    assert busiest <= found <= busiest + ROUTE_ALPHA + 3e6 / BANDWIDTH
-
-
-def test_equal_messages_of_all_to_all_fill_every_link() -> None:
-    builder, ready = begun(4)
-    nbytes = np.full((4, 4), 1e6)
-    found = seconds(finished(builder, all_to_all(builder, nbytes, [[op] for op in ready])))
-    assert found == pytest.approx(ROUTE_ALPHA + 3e6 / BANDWIDTH, abs=1e-10)
-
-
-def test_an_exchange_of_rows_made_at_once_is_an_all_to_all(facts: Callable[..., Case]) -> None:
-    given = facts(workers=4, per_server=2)
-    paths = Paths(direct=True)
-    where = build_cluster(
-        gpus=4,
-        gpus_per_server=2,
-        pcie=LinkSpec(PCIE, PCIE_ALPHA),
-        nic=LinkSpec(BANDWIDTH, ALPHA),
-        memory=LinkSpec(10e9, 1e-6),
-        cores=LinkSpec(4.0),
-        paths=paths,
-    )
-    # Unequal pairs, but each worker sends as many rows as any other: all are packed at the same time.
-    rows = np.array([[[0, 300, 5000, 1000][(peer - rank) % 4] for peer in range(4)] for rank in range(4)])
-    written = method("full-graph")(replace(given, cluster=where, counts=replace(given.counts, rows=rows[None])))
-    run = simulate(written, 1)
-    wires = [op for op in written.ops if (op.kind, op.layer, op.direction) == (OpKind.WIRE, 0, Direction.FORWARD)]
-    began = {int(run.starts[0, op.index]) for op in wires}
-    assert len(began) == 1
-    nbytes = np.zeros((4, 4))
-    for op in wires:
-        nbytes[op.worker, op.peer] = written.demand[0, op.index]
-    builder = Builder("collective", where, 1)
-    ready: list[Dependency] = [builder.compute(OpKind.LOSS, rank, 0.0) for rank in range(4)]
-    collective = simulate(finished(builder, all_to_all(builder, nbytes, [[op] for op in ready])), 1)
-    for rank in range(4):
-        heard = max(int(run.ends[0, op.index]) for op in wires if op.peer == rank) - min(began)
-        assert heard == pytest.approx(int(collective.ends[0, collective.schedule.ends[rank]]), abs=20)

@@ -10,8 +10,7 @@ import pytest
 from gcnsim.engine import Run, simulate
 from gcnsim.scenario import Pause
 from gcnsim.schedule import Schedule
-from gcnsim.simulation.faults import apply_transient_faults
-from gcnsim.simulation.pauses import HELD
+from gcnsim.simulation.faults import HELD, apply_transient_faults
 from gcnsim.simulation.steady import Steady
 from gcnsim.timeline import PS_PER_S, OpKind
 from tests.cases import Case, method

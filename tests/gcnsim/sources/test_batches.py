@@ -13,11 +13,12 @@ from gcnsim.boundary import BatchCounts
 from gcnsim.errors import GcnsimError, ScenarioError
 from gcnsim.graph import Graph, induced
 from gcnsim.graph.generate import BlockModel, block_model
-from gcnsim.sampling import Groups, counted, expected_neighbours, law_of
+from gcnsim.sampling import Groups, counted, expected_neighbours
 from gcnsim.scenario import Scenario, from_mapping
 from gcnsim.simulation import study
 from gcnsim.sources import GraphSource, RangeEnd, degree_law, open_source
 from gcnsim.workload import dataset
+from tests.sampled import law_of
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from gcnsim.errors import ScenarioError
 from gcnsim.scenario import Scenario, from_mapping, scenario_hash, to_mapping
 from gcnsim.simulation import study
 from gcnsim.sources import RangeEnd, SurrogateSource, open_source
-from gcnsim.sources.sizes import SizesSource
+from gcnsim.sources.opening import SizesSource
 from gcnsim.workload import assumed_ratio, dataset
 
 

@@ -11,8 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gcnsim.engine import Run, link_rates, simulate, timeline
+from gcnsim.timeline import Timeline, run_perfetto
 from gcnsim.timeline.run_perfetto import RunFacts, write_run_trace
 from tests.cases import Case, method
 
@@ -148,3 +151,39 @@ def test_the_same_run_gives_the_same_bytes(run: Run, tmp_path: Path) -> None:
     first, *others = tracks(events, 0)
     assert first == "gpu"
     assert others == sorted(others)
+
+
+_drawn = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1), st.integers(0, 20), st.integers(0, 8)), max_size=25)
+
+
+@settings(deadline=None, max_examples=40)
+@given(_drawn)
+def test_no_two_spans_of_a_lane_overlap_and_no_lane_is_wasted(drawn: list[tuple[int, int, int, int]]) -> None:
+    columns = np.array(sorted(drawn, key=lambda span: span[2]), dtype=np.int64).reshape(-1, 4).T
+    size = columns.shape[1]
+    timeline = Timeline(
+        kind=np.zeros(size, dtype=np.uint8),
+        worker=columns[0].astype(np.int32),
+        stream=columns[1].astype(np.int32),
+        iteration=np.zeros(size, dtype=np.int32),
+        layer=np.zeros(size, dtype=np.int32),
+        direction=np.zeros(size, dtype=np.uint8),
+        peer=np.zeros(size, dtype=np.int32),
+        start_ps=columns[2],
+        end_ps=columns[2] + columns[3],
+        nbytes=np.zeros(size),
+        streams=("gpu", "nic-tx"),
+    )
+    lanes = run_perfetto._lanes(timeline)
+    for worker, stream in {(worker, stream) for worker, stream, _, _ in drawn}:
+        mine = (timeline.worker == worker) & (timeline.stream == stream)
+        starts, ends = timeline.start_ps[mine], timeline.end_ps[mine]
+        for lane in range(int(lanes[mine].max()) + 1):
+            held = np.flatnonzero(lanes[mine] == lane)
+            assert all(ends[a] <= starts[b] for a, b in pairwise(held.tolist()))
+        most = max(int(((starts <= at) & (ends > at)).sum()) for at in starts.tolist())
+        assert int(lanes[mine].max()) + 1 <= max(1, most) + int((starts == ends).sum())
+
+
+def test_an_hour_is_written_to_the_picosecond() -> None:
+    assert run_perfetto._micros(3_600_000_000_000_001) == "3600000000.000001"

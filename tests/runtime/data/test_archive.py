@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from gcnsim.errors import FileError, GcnsimError
 from gcnsim.graph import load_graph
 from gcnsim.ids import AnyArray
-from runtime.data.archive import NodeData, read_node_data
+from runtime.data.load import NodeData, read_node_data
 
 _TRIPLE: dict[str, AnyArray | None] = {
     "x": None,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gcnsim.errors import GraphError
-from gcnsim.partition import partition_graph, send_set, split
+from gcnsim.partition import own_send_sets, partition_graph, split
 from runtime.data import Dataset, load_dataset, share_of
 from runtime.options import Options
 
@@ -30,7 +30,7 @@ def test_the_shares_together_are_the_data_set(digits: Dataset) -> None:
         for mask, whole in ((share.train, digits.train), (share.val, digits.val), (share.test, digits.test)):
             assert np.array_equal(mask, whole[inner])
         assert (share.train_total, share.val_total, share.test_total) == (1078, 359, 360)
-        assert [rows.tolist() for rows in share.send_sets] == [send_set(parts, rank, m).tolist() for m in range(3)]
+        assert [rows.tolist() for rows in share.send_sets] == [rows.tolist() for rows in own_send_sets(parts[rank])]
         assert share.send_sets[rank].size == 0
         for array in (share.features, share.labels, share.train, share.val, share.test, *share.send_sets):
             assert not array.flags.writeable

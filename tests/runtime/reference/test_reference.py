@@ -13,7 +13,7 @@ from torch import Tensor
 
 from gcnsim.graph import Graph, build_csr
 from gcnsim.ids import FloatArray
-from gcnsim.partition import Part, partition_graph, send_set, split
+from gcnsim.partition import Part, own_send_sets, partition_graph, split
 from gcnsim.sampling import VarianceReduction, draw_edges
 from gcnsim.streams import stream
 from tests.runtime.reference.bns import bns
@@ -232,7 +232,7 @@ def test_boundary_rows_are_the_owners_of_tau_iterations_ago(
                     continue
                 for owner in range(3):
                     first, last = part.boundary_ptr[owner : owner + 2]
-                    sent = parts[owner].inner[send_set(parts, owner, n)]
+                    sent = parts[owner].inner[own_send_sets(parts[owner])[n]]
                     assert torch.equal(used.rows[first:last], history.rows[t - tau][index][sent.tolist()])
 
 

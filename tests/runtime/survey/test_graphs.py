@@ -9,7 +9,7 @@ import pytest
 from gcnsim.graph import load_graph
 from gcnsim.partition import partition_graph, split
 from runtime.survey import GeneratedGraph
-from runtime.survey.graphs import made_up, save
+from runtime.survey.program import made_up, save
 
 NODES = {"cpu": 2000, "cuda": 4000}
 

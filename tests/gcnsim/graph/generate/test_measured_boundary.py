@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from gcnsim.graph.generate import RMat, rmat
+from gcnsim.graph.generate import BlockModel, block_model
 from gcnsim.partition import part_of, partition_graph
 from studies.measured_boundary import random_boundary
 
 
 def test_random_parts_have_the_boundary_that_degrees_say() -> None:
-    graph = rmat(RMat(3000, 12_000), 1)
+    graph = block_model(BlockModel(3000, 12_000), 1)
     owners = partition_graph(graph, 5, "random")
     counted = sum(part_of(graph, owners, rank).boundary_nodes for rank in range(5))
     assert random_boundary(graph, 5) == pytest.approx(counted, rel=0.02)

@@ -1,0 +1,28 @@
+"""Probabilities, weights and degrees of real graphs, from their definitions: what sampling is tested against."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gcnsim.ids import Float32Array, FloatArray, IntArray
+from gcnsim.partition import Part
+from gcnsim.sampling import DegreeLaw, sampler
+
+
+def edge_probabilities(name: str, part: Part, epsilon: float, norms: Float32Array | None = None) -> Float32Array:
+    """p of the rule `name` at one rate, float32[nnz]."""
+    return sampler(name)(part, norms).probabilities(epsilon).p
+
+
+def edge_weights(part: Part) -> FloatArray:
+    """|P_ij| of every stored entry of `part`: 1 / sqrt((deg_i + 1)(deg_j + 1)), float64[nnz]."""
+    degrees = np.concatenate([part.inner_degree, part.boundary_degree])[part.columns]
+    rows = np.repeat(part.inner_degree, np.diff(part.indptr))
+    weights: FloatArray = 1.0 / np.sqrt((rows + 1.0) * (degrees + 1.0))
+    return weights
+
+
+def law_of(degrees: IntArray) -> DegreeLaw:
+    """The degrees of a real graph."""
+    degree, count = np.unique(degrees, return_counts=True)
+    return DegreeLaw(float(degrees.size), degree.astype(np.float64), count / degrees.size)
