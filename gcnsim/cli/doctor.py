@@ -27,6 +27,7 @@ from gcnsim.resources import usable_resources
 SCHEMA: Final = "gcnsim.doctor/1"
 CORE: Final[Mapping[str, str]] = {
     "click": "click",
+    "filelock": "filelock",
     "jinja2": "jinja2",
     "jsonschema": "jsonschema",
     "llvmlite": "llvmlite",

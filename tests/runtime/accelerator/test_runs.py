@@ -14,7 +14,7 @@ import pytest
 from gcnsim.engine.spans import timeline
 from gcnsim.errors import ScenarioError
 from gcnsim.evidence import scenario_of
-from gcnsim.evidence.accelerated import accelerated_cluster, accelerated_faults
+from gcnsim.evidence.recorded_run import accelerated_cluster, accelerated_faults
 from gcnsim.runs.recorded_run import RecordedRun, read_recorded_run
 from gcnsim.simulation import study
 from gcnsim.timeline import KIND_CODE, OpKind, Timeline

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gcnsim.report.page.heat import heats_of
+from gcnsim.report.page.html import heats_of
 from tests.gcnsim.results.made import answer_of
 
 
