@@ -290,6 +290,7 @@ def study(scenario: Scenario, accesses: Source | None = None, corner: RangeEnd =
     unsure = float(np.linalg.norm([machine.error, left_out, measured_error(scenario)]))
     chance = float(np.hypot(drawn, unsure))
     spread = metrics.iteration_s * (chance + wrong_by(schedule))
+    many_times = noise_s > 0.0 or spread >= metrics.iteration_s
     # No run of this work is faster than its bound; what laws leave out, other factors of the jitter or another machine
     # than the calibrated one would do to the bound too.
     least = limits.lower_s * max(0.0, 1.0 - unsure)
@@ -297,7 +298,7 @@ def study(scenario: Scenario, accesses: Source | None = None, corner: RangeEnd =
         scenario=scenario,
         metrics=metrics,
         bounds=limits,
-        low_s=_less(metrics.iteration_s, spread) if noise_s else max(least, metrics.iteration_s - spread),
+        low_s=_less(metrics.iteration_s, spread) if many_times else max(least, metrics.iteration_s - spread),
         high_s=metrics.iteration_s * (1.0 + lag) + spread + machine.unexplained_s,
         cache_hit_rate=counts.hit_rate,
         cache_fraction=counts.cache_fraction if chosen.fraction is None else chosen.fraction,

@@ -69,6 +69,17 @@ def test_the_slowest_part_decides(tmp_path: Path, graph: Path) -> None:
     assert study(asked(path, graph)).metrics.compute_s == pytest.approx(0.18, rel=1e-6)
 
 
+def test_a_mean_that_is_hardly_known_has_a_range_above_zero(tmp_path: Path, graph: Path) -> None:
+    from tests.measured_files import even, header, rows, write
+
+    about = header(graph, 2)
+    for part in about["parts"]:
+        part["relative_error"] = 2.0
+    result = study(asked(write(tmp_path / "m.parquet", about, rows(about, even)), graph))
+    assert result.low_s == pytest.approx(result.metrics.iteration_s / 3.0, rel=0.05)
+    assert result.high_s == pytest.approx(result.metrics.iteration_s * 3.0, rel=0.05)
+
+
 def test_on_a_core_the_time_outside_operations_is_measured_too(tmp_path: Path, graph: Path) -> None:
     from tests.measured_files import even, header, rows, write
 
