@@ -46,7 +46,7 @@ CORE: Final[Mapping[str, str]] = {
 
 EXTRAS: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
     "runtime": (
-        "real training on many workers (python -m runtime.train)",
+        "training and measuring (python -m runtime.train, runtime.measure)",
         {"torch": "torch", "safetensors": "safetensors", "scikit-learn": "sklearn"},
     ),
     "dgl": (

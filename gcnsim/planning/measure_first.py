@@ -18,6 +18,9 @@ LEAST_SHARE: Final = 0.2
 LEAST_SPAN: Final = 1.05
 """Time at one end of its range over that at the other, from which on a figure is worth measuring."""
 
+MEASURE: Final = "python -m runtime.measure --device cuda"
+"""What measures one's own workload on one GPU."""
+
 SURVEY: Final = "python -m runtime.survey --device cuda"
 """What measures a GPU, its host and the copies between them."""
 
@@ -48,7 +51,10 @@ def how_to_measure(scenario: Scenario, name: str) -> str:
     machine = resolve_machine(cluster)
     if machine.kind == "cpu":
         return MEASURE_CORES
-    if name.rpartition(".")[0] == machine.network.name and cluster.servers > 1:
+    profile = name.rpartition(".")[0]
+    if profile in {device.name for device in machine.devices or (machine.device,)}:
+        return f"{MEASURE} on one {profile}, then --measured-compute"
+    if profile == machine.network.name and cluster.servers > 1:
         return f"{SURVEY} on two servers (torchrun --nnodes 2), then gcnsim calibrate"
     return f"{SURVEY} on one server, then gcnsim calibrate"
 

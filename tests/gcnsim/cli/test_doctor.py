@@ -28,7 +28,7 @@ def test_extras_are_looked_up_but_never_imported() -> None:
     )
     run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stderr
-    assert "adds: real training" in run.stdout
+    assert "adds: training and measuring" in run.stdout
 
 
 def test_a_broken_core_dependency_is_exit_code_1(

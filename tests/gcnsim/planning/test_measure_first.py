@@ -34,7 +34,8 @@ def test_nothing_is_named_where_nothing_stands_out(effects: list[AssumptionEffec
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("t4.spmm_efficiency", "on one server, then gcnsim calibrate"),
+        ("t4.spmm_efficiency", "runtime.measure --device cuda on one t4, then --measured-compute"),
+        ("pcie3-x16.latency_s", "on one server, then gcnsim calibrate"),
         ("ethernet.efficiency", "on two servers (torchrun --nnodes 2)"),
         ("cluster.transport", "--transport direct or --transport staged"),
         ("workload", "partition your own graph (--graph)"),
