@@ -60,8 +60,13 @@ def times_as_fast(ratio: float) -> str:
     if abs(ratio - 1.0) < NEAR:
         return "as fast as"
     if ratio < 1.0:
-        return f"{1 / ratio:.2g} times as slow as"
-    return f"{ratio:.2f} times as fast as" if ratio < 2.0 else f"{ratio:.2g} times as fast as"
+        return f"{_times(1 / ratio)} times as slow as"
+    return f"{_times(ratio)} times as fast as"
+
+
+def _times(ratio: float) -> str:
+    """A ratio above 1: `1.04`, `3.3`, `202`."""
+    return f"{ratio:.2f}" if ratio < 2.0 else f"{ratio:.2g}" if ratio < 99.5 else f"{ratio:.0f}"
 
 
 def confidence_text(choice: Choice, rivals: Sequence[Candidate] = ()) -> str:

@@ -267,7 +267,10 @@ def _choices(
     for cluster in promising:
         own = [each.scenario for each, _ in rows if each.scenario.cluster == cluster]
         allowed = [each for each in own if rule.excludes(each) is None]
-        pool = dict.fromkeys([*allowed, *promising[cluster]])
+        # Nothing is searched of mini-batches: where they are asked for, their rows are what was asked.
+        named = {each.method.name for each in own if each.method.mini_batches}
+        searched = [each for each in promising[cluster] if each.method.name not in named]
+        pool = dict.fromkeys([*allowed, *searched])
         if pool:
             found[cluster] = choose([studies.candidate(each) for each in pool], own, rule)
     if not found:

@@ -102,6 +102,12 @@ def test_overrides_of_own_knobs_reach_the_methods_that_have_them() -> None:
         asked(method="dgl", gpus=2, overrides=["method.batch=0"])
 
 
+def test_what_is_recommended_of_mini_batches_is_what_was_asked() -> None:
+    answer = asked(method="dgl", gpus=1, overrides=["method.batch=500"])
+    assert [row["setting"] for row in answer.results] == ["batch 500"]
+    assert answer.recommendation["setting"] == "batch 500", "not the usual batch, which nobody asked for"
+
+
 def test_a_list_of_caches_is_a_row_each_of_pagraph() -> None:
     answer = asked(method="pagraph", gpus=2, gpus_per_server=2, cache=["0%", "10%", "auto"])
     rows = answer.results

@@ -8,7 +8,7 @@ import numpy as np
 
 from gcnsim.ids import FloatArray
 from gcnsim.planning.recommend import Choice
-from gcnsim.planning.verdict import confidence_text
+from gcnsim.planning.verdict import confidence_text, times_as_fast
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,3 +44,15 @@ def test_of_several_machines_they_are_compared_under_the_same_draws() -> None:
     assert confidence_text(own, [slow.estimate, even.estimate]).endswith(
         "50 %: in 2 of 4 draws as fast as the best of every other machine or within 3 % of it"
     )
+
+
+def test_ratios_are_read_either_way() -> None:
+    ratios = (1.01, 1.5, 3.31, 202.4, 0.4, 1 / 202.4)
+    assert [times_as_fast(ratio).removesuffix(" as") for ratio in ratios] == [
+        "as fast",
+        "1.50 times as fast",
+        "3.3 times as fast",
+        "202 times as fast",
+        "2.5 times as slow",
+        "202 times as slow",
+    ]
