@@ -112,6 +112,9 @@ def next_steps(
             clear = "makes no clear difference" if low < 0.0 < high else "changes little"
             idle.append(NoEffect(move.knob, f"{move.start} -> {move.end} {clear} ({ends})"))
             continue
+        if move.even and gain < 0.0:
+            idle.append(NoEffect(move.knob, f"{move.start} -> {move.end} does not shorten it"))
+            continue
         below = rule.too_approximate(move.scenario) is not None
         epoch_s = None if epochs == 1 else seconds * result.per_epoch
         step = Step(move.knob, move.start, move.end, seconds, gain, low, high, result.fits, below, epoch_s)
