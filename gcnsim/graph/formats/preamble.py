@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from gcnsim.errors import FileError
-from gcnsim.graph.formats.columns import Sample
+from gcnsim.graph.formats.columns import Sample, whole_number
 
 _SEPARATOR = re.compile(rb"\A\"?sep=[^\n]?\"?[ \t]*(?=\n)", re.IGNORECASE)
 """The first line by which a spreadsheet is told what separates columns."""
@@ -59,7 +59,8 @@ def without_counts(sample: Sample, data: bytes) -> tuple[Sample, int]:
     if not rows or not 2 <= len(first) <= _MOST_COUNTS or not all(map(_COUNT.fullmatch, first)):
         return sample, 0
     nodes, edges = int(first[0]), int(first[-1])
-    ids = [int(word) if _COUNT.fullmatch(word) else -1 for row in rows for word in row]
+    numbers = [whole_number(word) for row in rows for word in row]
+    ids = [-1 if number is None else number for number in numbers]
     largest = nodes - 1 if 0 in ids else nodes
     if min(ids) < 0 or max(ids) > largest or (len(first) == _MOST_COUNTS and first[0] != first[1]):
         return sample, 0
