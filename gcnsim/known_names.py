@@ -1,7 +1,7 @@
 """Names as people write them: `H100` is `h100`, `RTX4090` is `rtx-4090`; which known names another may mean.
 
 Case, hyphens, underscores and spaces do not tell names apart. A suggestion is made for a slip of the keys and for a
-family (`A100`: a100-40 or a100-80), never for another product: model numbers must agree.
+family (`A100`: a100-40, a100-80 and the PCIe boards), never for another product: model numbers must agree.
 """
 
 from __future__ import annotations
@@ -10,12 +10,19 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-MOST: Final = 6
+MOST: Final = 8
 """Names of a family that are written out."""
 
 _RUNS: Final = re.compile(r"[0-9]+|[^0-9]+")
 _DROPPED: Final = re.compile(r"[-_\s]+")
 _SEPARATORS: Final = "-_. "
+_MAKERS: Final = re.compile(r"(?:(?:nvidia|amd|tesla|geforce|radeon|instinct|quadro)[-_\s]+)+", re.IGNORECASE)
+_MEMORY_UNIT: Final = re.compile(r"(?<=\d)\s?gi?b\b", re.IGNORECASE)
+_BOARDS: Final = frozenset(("pcie", "sxm", "nvl"))
+"""Forms of one GPU."""
+
+_LEFT_OUT: Final = frozenset(("x", "xlarge"))
+"""What people leave out behind a number: `mi300` is mi300x, `p4d.24` is p4d.24xlarge."""
 
 SHORTEST_WORD: Final = 3
 """Letters of a word beside a number in which a slip may be: in fewer, each one makes another product (l40, l40s)."""
@@ -41,12 +48,19 @@ def meant_names(name: str, known: Iterable[str]) -> list[str]:
     (['reddit'], ['a100-40', 'a100-80'])
     >>> meant_names("volume", ["vol", "cut"])
     ['vol']
+    >>> meant_names("Tesla A100 80GB", ["a100-40", "a100-80", "a100-pcie-80"])
+    ['a100-80', 'a100-pcie-80']
     >>> meant_names("h20", ["h200", "h100"]), meant_names("rtx-2080", ["rtx-2080-ti"])
     ([], [])
     """
     names = sorted(set(known))
     slips = {each: distance for each in names if (distance := _slip(_plain(name), _plain(each))) is not None}
-    family = [each for each in names if _in_family(name.lower().strip(), each.lower()) or _shortened(name, each)]
+    bare = _MEMORY_UNIT.sub("", _MAKERS.sub("", name.lower().strip(), count=1))
+    family = [
+        each
+        for each in names
+        if _in_family(bare, each.lower()) or _has_words(bare, each.lower()) or _shortened(name, each)
+    ]
     if slips and (min(slips.values()) <= 1 or not family):
         return [min(slips, key=lambda each: (slips[each], each))]
     return family if len(family) <= MOST else []
@@ -95,6 +109,12 @@ def _in_family(name: str, known: str) -> bool:
     return False
 
 
+def _has_words(name: str, known: str) -> bool:
+    """Whether `known` has all words of `name`, and beside them numbers and boards alone: `v100 32` and v100-pcie-32."""
+    given, words = (set(re.split(r"[-_. ]+", each)) for each in (name, known))
+    return len(given) > 1 and given <= words and all(word.isdigit() or word in _BOARDS for word in words - given)
+
+
 def _shortened(name: str, known: str) -> bool:
     """Whether `known` is short for `name`: `vol` for volume. Numbers make another product."""
     given, plain = _plain(name), _plain(known)
@@ -105,8 +125,10 @@ def _goes_on(given: str, rest: str) -> bool:
     """Whether a known name that starts with `given` and ends with `rest` is one of its family."""
     apart = rest[0] in _SEPARATORS
     if given[-1].isdigit():
-        return apart and any(letter.isdigit() for letter in re.split(r"[-_. ]", rest)[1])
+        word = re.split(r"[-_. ]", rest)[1] if apart else ""
+        return word in _BOARDS or any(letter.isdigit() for letter in word) or rest in _LEFT_OUT
     shortened = len(given) >= SHORTEST_WORD and not any(letter.isdigit() for letter in given + rest)
+    shortened = shortened or (rest.isalpha() and given[-2:].isalpha())
     return apart or rest[0].isdigit() or shortened
 
 

@@ -18,7 +18,7 @@ Source: TypeAlias = str | Path | Mapping[str, Any]
 recorded run, a trace of the PyTorch profiler (.json, .json.gz) or a folder of them, one per rank."""
 
 SCENARIOS = (".yaml", ".yml")
-RESULT, RUN = "result.json", "run.json"
+RESULT = "result.json"
 KINDS = (
     "a scenario (.yaml), JSON of simulate or what-if, the folder of a result or of a recorded run, a trace of the "
     "PyTorch profiler or a folder of them"
@@ -57,9 +57,7 @@ def write_comparison(path: str | Path, found: Mapping[str, Any]) -> None:
 def _is_trace(source: Source) -> bool:
     from gcnsim.torch_profiler.trace_folder import is_profiler_trace
 
-    if isinstance(source, Mapping) or any((Path(source) / name).is_file() for name in (RESULT, RUN)):
-        return False
-    return is_profiler_trace(source)
+    return not isinstance(source, Mapping) and is_profiler_trace(source)
 
 
 def _side(source: Source, names: str | Path | None, progress: Progress) -> IterationReport:
@@ -69,10 +67,10 @@ def _side(source: Source, names: str | Path | None, progress: Progress) -> Itera
         if not str(source).strip():
             raise FileError(f"{str(source)!r}: is not a path; allowed: {KINDS}")
         path = Path(source)
-        if (path / RESULT).is_file():
-            return read_answer(str(path / RESULT), str(source))
         if _is_trace(source):
             return report_of_profile(path, str(source), names, progress)
+        if (path / RESULT).is_file():
+            return read_answer(str(path / RESULT), str(source))
         if path.is_dir():
             return report_of_run(path, str(source))
         if not path.exists() and not Path(str(source).rpartition("#")[0]).is_file():

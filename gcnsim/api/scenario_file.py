@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gcnsim.errors import ScenarioError, nearest
-from gcnsim.fields import shown
+from gcnsim.fields import denied, unknown_schema
 from gcnsim.io.yaml_files import read_yaml
 from gcnsim.scenario import SCHEMA, SOURCES, of_host, rule_at
 
@@ -27,12 +27,12 @@ def read_base(given: str | Path | Mapping[str, Any] | None) -> dict[str, Any]:
     found = dict(given) if isinstance(given, Mapping) else read_yaml(given)
     where = "scenario" if isinstance(given, Mapping) else given
     if not isinstance(found, dict):
-        raise ScenarioError(f"{where}: {shown(found)} is not a scenario; it starts with schema: {SCHEMA}")
+        raise ScenarioError(f"{where}: {denied(found)} a scenario; it starts with schema: {SCHEMA}")
     if found.get("schema") != SCHEMA:
-        raise ScenarioError(f"{where}: schema: {shown(found.get('schema'))} is not known; write schema: {SCHEMA}")
+        raise ScenarioError(f"{where}: {unknown_schema(found)}; write schema: {SCHEMA}")
     for key, value in found.items():
         if key not in ("schema", "name", "faults") and not isinstance(value, dict):
-            raise ScenarioError(f"{where}: {key}: {shown(value)} is not a section")
+            raise ScenarioError(f"{where}: {key}: {denied(value)} a section")
     return {key: dict(value) if isinstance(value, dict) else value for key, value in found.items()}
 
 

@@ -19,7 +19,7 @@ from gcnsim.cli.outputs import check_outputs
 from gcnsim.cli.owners import partition_option, read_owners
 from gcnsim.cli.progress import progress
 from gcnsim.cli.tables import print_columns, print_table
-from gcnsim.errors import GraphError, ScenarioError, nearest
+from gcnsim.errors import GraphError, ScenarioError, nearest, plural
 from gcnsim.graph import Graph, graph_notes, load_graph
 from gcnsim.graph.formats.nodes import read_nodes
 from gcnsim.graph.memory import check_memory
@@ -44,6 +44,9 @@ from gcnsim.partition import (
     write_partition,
 )
 from gcnsim.scenario import IMBALANCE
+
+_WHOLE_FROM: Final = 100
+"""A mean of less is shown with a decimal."""
 
 _Masks: TypeAlias = Sequence[BoolArray] | None
 """Who trains, validates and tests, bool[N] each; None where the graph does not say."""
@@ -155,7 +158,7 @@ def command(
         masks = read_nodes(file, loaded.nodes, features=False, labels=False).masks
         cuts = [] if partition is None else [_described(loaded, masks, read_owners(partition, loaded), None)]
         for way in ways:
-            say(f"partitioning {loaded.nodes:,} nodes into {way.parts} parts ({way.method})")
+            say(f"partitioning {loaded.nodes:,} nodes into {plural(way.parts, 'part')} ({way.method})")
             cuts.append(_cut(loaded, masks, way, seed, allowed))
     if out is not None:
         write_partition(out, cuts[0].owners)
@@ -275,4 +278,5 @@ def _print_rows(cuts: Sequence[_Cut]) -> None:
 
 
 def _spread(found: Spread) -> str:
-    return f"{found.mean:,.0f} per part ({found.least:,}..{found.most:,})"
+    digits = 0 if found.mean >= _WHOLE_FROM or found.mean == round(found.mean) else 1
+    return f"{found.mean:,.{digits}f} per part ({found.least:,}..{found.most:,})"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gcnsim.errors import FileError, ScenarioError
+from gcnsim.errors import FileError, ScenarioError, plural
 from gcnsim.runs.recorded_run import TRACE, RecordedRun
 from gcnsim.sampling import NODES
 from gcnsim.scenario import Scenario
@@ -34,7 +34,7 @@ def _other_batches(run: RecordedRun, trace: BatchTrace) -> Iterator[str]:
     if origin.graph_hash != run.graph["hash"]:
         yield f"is of the graph {origin.graph_hash[:12]}, the run of {run.graph['hash'][:12]}"
     if trace.workers != run.workers:
-        yield f"has {trace.workers} workers, the run {run.workers}"
+        yield f"has {plural(trace.workers, 'worker')}, the run {run.workers}"
     for name, found in (("method", origin.method), ("seed", origin.seed)):
         if found != run.options[name]:
             yield f"was drawn with {name} {found}, the run with {run.options[name]}"
@@ -46,7 +46,7 @@ def _elsewhere(run: RecordedRun, trace: AccessTrace) -> Iterator[str]:
     if origin.graph_hash != run.graph["hash"]:
         yield f"is of the graph {origin.graph_hash[:12]}, the run of {run.graph['hash'][:12]}"
     if trace.parts != run.workers:
-        yield f"has {trace.parts} workers, the run {run.workers}"
+        yield f"has {plural(trace.parts, 'worker')}, the run {run.workers}"
     if origin.partition_method != run.partition["method"]:
         yield f"is of a partition by {origin.partition_method}, the run of one by {run.partition['method']}"
     for name, found, wanted in (

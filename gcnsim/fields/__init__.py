@@ -11,10 +11,12 @@ from gcnsim.fields.rules import (
     Truth,
     Word,
     check_fields,
+    denied,
     entry,
     read_fields,
     rule_of,
     shown,
+    unknown_schema,
 )
 
 __all__ = [
@@ -29,8 +31,10 @@ __all__ = [
     "Truth",
     "Word",
     "check_fields",
+    "denied",
     "entry",
     "read_fields",
     "rule_of",
     "shown",
+    "unknown_schema",
 ]

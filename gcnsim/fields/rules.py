@@ -78,7 +78,7 @@ class Number:
     def wrong(self, value: object) -> str | None:
         """What is wrong with `value`, and what is allowed; None where it is allowed."""
         if isinstance(value, bool) or not isinstance(value, Integral if self.whole else Real):
-            return f"{shown(value)} is not {self.allowed}"
+            return f"{denied(value)} {self.allowed}"
         number: Any = value
         # Comparison is exact for whole numbers of any length.
         above = number > self.low if self.low_open else number >= self.low
@@ -121,7 +121,7 @@ class Count(Number):
             return Number.read(self, raw, path)
         value = Fraction(match[1]) * 10 ** _THOUSANDS[match[2]]
         if value.denominator != 1:
-            raise ScenarioError(f"{path}: {shown(raw)} is not {self.allowed}")
+            raise ScenarioError(f"{path}: {denied(raw)} {self.allowed}")
         return Number.read(self, int(value), path)
 
 
@@ -216,7 +216,7 @@ class Word:
     def read(self, raw: object, path: str) -> str:
         if not isinstance(raw, str) or raw == "":
             known = f"; {self.allowed}" if self.names else ""
-            raise ScenarioError(f"{path}: {shown(raw)} is not {self.noun}{known}")
+            raise ScenarioError(f"{path}: {denied(raw)} {self.noun}{known}")
         name: str = self.canonical(raw)
         self.check(name, path)
         return name
@@ -255,7 +255,7 @@ class Truth:
 
     def check(self, value: Any, path: str) -> None:
         if not isinstance(value, bool):
-            raise ScenarioError(f"{path}: {shown(value)} is not {self.allowed}")
+            raise ScenarioError(f"{path}: {denied(value)} {self.allowed}")
 
     def write(self, value: Any) -> object:
         return value
@@ -269,6 +269,25 @@ def shown(value: object) -> str:
         return "a list"
     text = "nothing" if value is None else repr(value)
     return text if len(text) <= 60 else f"{text[:56]}...'"
+
+
+def denied(value: object) -> str:
+    """How to begin about a value that is not what is needed.
+
+    >>> f"{denied(7)} a section", f"{denied(None)} a section"
+    ('7 is not a section', 'is empty, not a section')
+    """
+    return "is empty, not" if value is None else f"{shown(value)} is not"
+
+
+def unknown_schema(found: Any) -> str:
+    """What to say of the schema in `found`, which is none that is known.
+
+    >>> unknown_schema({"schema": 7}), unknown_schema({})
+    ('schema: 7 is not known', 'schema is missing')
+    """
+    schema = found.get("schema")
+    return "schema is missing" if schema is None else f"schema: {shown(schema)} is not known"
 
 
 def entry(rule: Rule, doc: str, default: Any = MISSING, *, optional: bool = False) -> Any:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from gcnsim.errors import plural
 from gcnsim.graph.csr import Cleaning, Graph
 
 MANY_ISOLATED = 0.05
@@ -26,8 +27,10 @@ def graph_warnings(graph: Graph) -> tuple[str, ...]:
 
 def graph_notes(graph: Graph) -> tuple[str, ...]:
     """The warnings, and before them a line on what loading left out: loops, duplicates, columns and arrays."""
-    left_out = replace(graph.cleaning, reverse_entries_added=0)
-    return (*(() if left_out == Cleaning() else (f"{graph.name}: {left_out}",)), *graph_warnings(graph))
+    left_out = replace(graph.cleaning, reverse_entries_added=0, second_kind_from=0)
+    kinds = replace(Cleaning(), second_kind_from=graph.cleaning.second_kind_from)
+    said = [f"{graph.name}: {each}" for each in (left_out, kinds) if each != Cleaning()]
+    return (*said, *graph_warnings(graph))
 
 
 def _isolated(graph: Graph) -> str | None:
@@ -37,7 +40,10 @@ def _isolated(graph: Graph) -> str | None:
     said = f"{graph.name}: {isolated:,} of {graph.nodes:,} nodes are isolated (no edges)"
     if not graph.unused_ids:
         return said
-    return f"{said}: the ids have gaps, {graph.unused_ids:,} numbers do not occur; --ids compact leaves them out"
+    do = "does" if graph.unused_ids == 1 else "do"
+    return (
+        f"{said}: the ids have gaps, {plural(graph.unused_ids, 'number')} {do} not occur; --ids compact leaves them out"
+    )
 
 
 def _first_line(graph: Graph) -> str | None:

@@ -37,11 +37,10 @@ class Cleaning:
             if self.reverse_entries_added
             else "",
             f"ignored: {', '.join(self.ignored)}" if self.ignored else "",
-            f"the second column's ids are nodes of another kind, from {self.second_kind_from:,} on"
-            if self.second_kind_from
-            else "",
         ]
-        return ", ".join(part for part in said if part) or "already clean"
+        kinds = f"the second column's ids are nodes of another kind, from {self.second_kind_from:,} on"
+        changes = [", ".join(part for part in said if part), kinds if self.second_kind_from else ""]
+        return "; ".join(part for part in changes if part) or "already clean"
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from gcnsim.hardware.far import FarFigures
 from gcnsim.hardware.figure import SOURCES, Curve, Fact, Figure, figures_of, origins
 from gcnsim.hardware.kernels import AGGREGATORS, NUMBA, PLAIN, PLAIN_KERNELS, CoreKernels
 from gcnsim.hardware.maps import MAP_TERMS, MapFigures
-from gcnsim.hardware.naming import gpu_named, gpu_of, known_device
+from gcnsim.hardware.naming import gpu_meant, gpu_named, gpu_of, known_device
 from gcnsim.hardware.networks import (
     NETWORK,
     NetworkBandwidth,
@@ -81,6 +81,7 @@ __all__ = [
     "figure_names",
     "figures_of",
     "file_stamp",
+    "gpu_meant",
     "gpu_named",
     "gpu_of",
     "host",

@@ -17,6 +17,7 @@ from gcnsim.hardware.own_files import is_file
 from gcnsim.known_names import known_name
 
 _UNSAID: Final = re.compile(r"nvidia|amd|tesla|geforce|radeon|instinct|sxm\d?|hbm\d?e?|ac")
+_BOARD: Final = re.compile(r"pcie|sxm\d?|hbm\d?e?|nvl")
 _OF_HOST: Final = {"gh200": "480gb"}
 """The memory that a driver's name says, by model, where that is its processor's and not the GPU's own."""
 
@@ -37,10 +38,23 @@ def gpu_named(name: str) -> str | None:
 def known_device(text: str) -> str | None:
     """The device of the catalogue that `text` names, as people or its driver write it, or the file that it is.
 
-    >>> known_device("H100"), known_device("Tesla T4"), known_device("A100 80GB"), known_device("b100")
+    >>> known_device("H100"), known_device("Tesla T4"), known_device("A100-SXM4-80GB"), known_device("A100 80GB")
     ('h100', 't4', 'a100-80', None)
     """
-    return text if is_file(text) else known_name(text, devices()) or gpu_named(text)
+    return text if is_file(text) else known_name(text, devices()) or gpu_meant(text)
+
+
+def gpu_meant(text: str) -> str | None:
+    """As `gpu_named`, but for what people write: who names the memory alone, of a GPU that two boards have with it, may
+    mean either, where a driver says which.
+
+    >>> gpu_meant("Tesla V100-SXM2-32GB"), gpu_meant("Tesla V100 32GB")
+    ('v100-32', None)
+    """
+    found = gpu_named(text)
+    model, _, memory = (found or "").rpartition("-")
+    unsaid = memory.isdigit() and not any(_BOARD.fullmatch(word) for word in _words(text))
+    return None if unsaid and f"{model}-pcie-{memory}" in devices() else found
 
 
 def gpu_of(names: Sequence[str], where: str) -> str:

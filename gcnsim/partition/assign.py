@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gcnsim.errors import GraphError, nearest
+from gcnsim.errors import GraphError, nearest, plural
 from gcnsim.graph import Graph
 from gcnsim.ids import BoolArray, Int32Array, frozen
 from gcnsim.partition.metis import ALGORITHMS, BALANCES, KWAY, NODES, metis_owners
@@ -44,9 +44,9 @@ def partition_graph(
         if word not in known:
             raise GraphError(f"partition {noun} {word!r} is unknown: {nearest(word, known)}")
     if parts < 1:
-        raise GraphError(f"{graph.name}: {parts} parts; at least 1 is needed")
+        raise GraphError(f"{graph.name}: {plural(parts, 'part')}; at least 1 is needed")
     if graph.nodes < parts:
-        raise GraphError(f"{graph.name}: {graph.nodes} nodes cannot make {parts} parts; each needs a node")
+        raise GraphError(f"{graph.name}: {graph.nodes} nodes cannot make {plural(parts, 'part')}; each needs a node")
     if method != "metis":
         return _labelled(graph, _dealt(graph, parts, method, seed), parts, method, seed)
     owner = np.zeros(graph.nodes, dtype=np.int32)

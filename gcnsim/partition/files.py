@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gcnsim.errors import FileError
+from gcnsim.errors import FileError, plural
 from gcnsim.graph import Graph
 from gcnsim.ids import Int32Array
 from gcnsim.io.container import read_sections, write_sections
@@ -48,7 +48,8 @@ def read_partition(path: str | Path, graph: Graph | None = None) -> Partitioning
 
 def _check_owners(path: str | Path, owner: Int32Array, parts: int) -> None:
     if parts < 1 or owner.min() < 0 or owner.max() >= parts:
-        raise FileError(f"{path}: owners run from {owner.min()} to {owner.max()}; {parts} parts allow 0 to {parts - 1}")
+        allowed = f"with {plural(parts, 'part')} 0 to {parts - 1} are allowed"
+        raise FileError(f"{path}: owners run from {owner.min()} to {owner.max()}; {allowed}")
     # Parts are counted only where there are not more than nodes: an owner may be any int32.
     if parts > owner.size or (np.bincount(owner, minlength=parts) == 0).any():
-        raise FileError(f"{path}: {parts} parts for {owner.size} nodes, but some parts are empty")
+        raise FileError(f"{path}: {plural(parts, 'part')} for {owner.size} nodes, but some parts are empty")

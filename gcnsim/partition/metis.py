@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from gcnsim.errors import GraphError
+from gcnsim.errors import GraphError, plural
 from gcnsim.graph import Graph
 from gcnsim.ids import AnyArray, BoolArray, Int32Array
 
@@ -85,7 +85,8 @@ def metis_owners(
             )
             found = np.asarray(listed)
     except RuntimeError as error:
-        raise GraphError(f"METIS could not cut the graph into {parts} parts, or was asked to end: {error}") from None
+        into = plural(parts, "part")
+        raise GraphError(f"METIS could not cut the graph into {into}, or was asked to end: {error}") from None
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, usual)
     return found.astype(np.int32), int(value)

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 
 from gcnsim.ids import FloatArray
-from gcnsim.runs.files import RUN
 from gcnsim.runs.recorded_run import read_recorded_run
 from gcnsim.torch_profiler.names import Names
 from gcnsim.torch_profiler.profiled_run import read_profiled_run
@@ -50,7 +49,7 @@ def read_measured(
     names: as for `read_profiled_run`. Raises FileError, naming the file and what is wrong.
     """
     place = Path(path)
-    if not (place / RUN).is_file() and (place.is_file() or is_profiler_trace(place)):
+    if place.is_file() or is_profiler_trace(place):
         profiled = read_profiled_run(place, names, progress)
         found = _measured(place, "trace", profiled.workers, profiled.iterations, profiled.phases, profiled.notes)
         return replace(found, devices=tuple(profiled.devices))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Final, TypeAlias
 
 from gcnsim.errors import FileError, ScenarioError, nearest
-from gcnsim.fields import Measure, Number, Word, check_fields, entry, read_fields, rule_of, shown
+from gcnsim.fields import Measure, Number, Word, check_fields, denied, entry, read_fields, rule_of, shown
 from gcnsim.io.yaml_files import parse_yaml
 from gcnsim.units import BANDWIDTH, FRACTION, SECONDS
 
@@ -103,7 +103,7 @@ _NAMES: Final[Mapping[type, str]] = {kind: name for name, kind in FAULTS.items()
 def read_faults(raw: object) -> tuple[Fault, ...]:
     """The faults in a scenario's list, each a mapping with its `kind`. Raises ScenarioError or UnitError."""
     if not isinstance(raw, list):
-        raise ScenarioError(f"faults: {shown(raw)} is not a list; write - kind: {next(iter(FAULTS))}")
+        raise ScenarioError(f"faults: {denied(raw)} a list; write - kind: {next(iter(FAULTS))}")
     return tuple(_read(each, f"faults[{place}]") for place, each in enumerate(raw))
 
 
@@ -131,7 +131,7 @@ def read_injected(texts: Sequence[str]) -> tuple[Fault, ...]:
 
 def _read(raw: object, path: str) -> Fault:
     if not isinstance(raw, dict) or not isinstance(raw.get("kind"), str):
-        raise ScenarioError(f"{path}: {shown(raw)} is not a fault; give its kind: {', '.join(FAULTS)}")
+        raise ScenarioError(f"{path}: {denied(raw)} a fault; give its kind: {', '.join(FAULTS)}")
     if raw["kind"] not in FAULTS:
         raise ScenarioError(f"{path}: unknown fault {shown(raw['kind'])}; {nearest(raw['kind'], FAULTS)}")
     kind = FAULTS[raw["kind"]]

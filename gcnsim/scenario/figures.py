@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from gcnsim.errors import ScenarioError, UnitError, nearest
-from gcnsim.fields import shown
+from gcnsim.fields import denied, shown
 from gcnsim.hardware import (
     QUANTITIES,
     ZERO_ALLOWED,
@@ -124,4 +124,4 @@ def _value(name: str, raw: object, path: str) -> float:
     except UnitError as error:
         raise UnitError(f"{path}: {name}: {error}") from None
     except ValueError:
-        raise ScenarioError(f"{path}: {name}: {shown(raw)} is not a number") from None
+        raise ScenarioError(f"{path}: {name}: {denied(raw)} a number") from None

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gcnsim.errors import FileError, ScenarioError, nearest
-from gcnsim.fields import read_fields, rule_of, shown
+from gcnsim.fields import denied, read_fields, rule_of, unknown_schema
 from gcnsim.io.yaml_files import parse_yaml, read_yaml
 from gcnsim.methods import Method, all_knobs
 from gcnsim.scenario.brought import of_host, with_brought
@@ -74,9 +74,9 @@ def from_mapping(mapping: object, source: str, overrides: Sequence[str] = ()) ->
     Raises ScenarioError or UnitError.
     """
     if not isinstance(mapping, dict):
-        raise ScenarioError(f"{source}: {shown(mapping)} is not a scenario; it starts with schema: {SCHEMA}")
+        raise ScenarioError(f"{source}: {denied(mapping)} a scenario; it starts with schema: {SCHEMA}")
     if mapping.get("schema") != SCHEMA:
-        raise ScenarioError(f"{source}: schema: {shown(mapping.get('schema'))} is not known; write schema: {SCHEMA}")
+        raise ScenarioError(f"{source}: {unknown_schema(mapping)}; write schema: {SCHEMA}")
     raw = deepcopy(mapping)
     for override in overrides:
         put_over(raw, override)
@@ -84,10 +84,10 @@ def from_mapping(mapping: object, source: str, overrides: Sequence[str] = ()) ->
         if key not in SECTIONS and key not in KEYS:
             raise ScenarioError(f"{key}: unknown key; {nearest(str(key), [*KEYS, *SECTIONS])}")
         if key in SECTIONS and not isinstance(value, dict):
-            raise ScenarioError(f"{key}: {shown(value)} is not a section; keys: {', '.join(_keys_of(key))}")
+            raise ScenarioError(f"{key}: {denied(value)} a section; keys: {', '.join(_keys_of(key))}")
     name = raw.get("name", "scenario")
     if not isinstance(name, str) or not name.isprintable() or not 1 <= len(name) <= 200:
-        raise ScenarioError(f"name: {shown(name)} is not a name (one line of text)")
+        raise ScenarioError(f"name: {denied(name)} a name (one line of text)")
     plain = {section: kind for section, kind in SECTIONS.items() if section != METHOD}
     raw["cluster"] = with_brought(raw.get("cluster", {}))
     fill_measured(raw)
@@ -226,7 +226,7 @@ def put_over(raw: dict[str, Any], text: str) -> None:
     except FileError as error:
         raise ScenarioError(str(error)) from None
     if isinstance(scalar, dict | list):
-        raise ScenarioError(f"--set {path}: {shown(scalar)} is not one value")
+        raise ScenarioError(f"--set {path}: {denied(scalar)} one value")
     section, dot, key = path.partition(".")
     if path == "name":
         raw["name"] = scalar

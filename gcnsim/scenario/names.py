@@ -1,14 +1,18 @@
-"""Rules of fields that name devices and hosts: of the catalogue, or files; several devices, one for each server."""
+"""Rules of fields that name devices, hosts and links: of the catalogue, or files; several devices, one a server."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, Final
 
 from gcnsim.errors import ScenarioError
 from gcnsim.fields import Word, shown
-from gcnsim.hardware import DESCRIBED, DESCRIBED_HOST, device, devices, gpu_named, host, hosts, is_file
+from gcnsim.hardware import DESCRIBED, DESCRIBED_HOST, device, devices, gpu_meant, host, hosts, is_file, links
+
+_RATE: Final = re.compile(r"\d+(\.\d*)?\s*([kmgtp]i?)?b.{0,20}", re.IGNORECASE)
+"""How a rate begins, in any unit: no link is called so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,26 @@ def _own_host(name: str) -> bool:
     return is_file(name) and host(name) is not None
 
 
-DEVICE: Final = Word("a device", devices, _own_device, alias=gpu_named, otherwise=DESCRIBED)
-DEVICES: Final = Words("device", devices, _own_device, alias=gpu_named, otherwise=DESCRIBED)
+DEVICE: Final = Word("a device", devices, _own_device, alias=gpu_meant, otherwise=DESCRIBED)
+DEVICES: Final = Words("device", devices, _own_device, alias=gpu_meant, otherwise=DESCRIBED)
 HOST: Final = Word("a host", hosts, _own_host, otherwise=DESCRIBED_HOST)
+
+
+@dataclass(frozen=True, slots=True)
+class LinkName(Word):
+    """The name of a link. rate: the field that sets a rate instead, up to the value."""
+
+    rate: str = ""
+
+    def check(self, value: Any, path: str) -> None:
+        """Refuse an unknown name. Raises ScenarioError, starting with `path`."""
+        if _RATE.fullmatch(str(value)):
+            raise ScenarioError(
+                f"{path}: {shown(value)} is a rate, the name of a link is needed: {', '.join(sorted(links()))}; a rate "
+                f"is set with --set {self.rate}={value}"
+            )
+        Word.check(self, value, path)
+
+
+PCIE: Final = LinkName("a link", links, rate="cluster.figures=NAME.bandwidth")
+LINK: Final = LinkName("a link", links, rate="cluster.bandwidth")

@@ -12,16 +12,11 @@ from gcnsim.cluster import ALLREDUCES, RING
 from gcnsim.errors import ScenarioError, plural
 from gcnsim.fields import Count, Measure, Number, Truth, Word, check_fields, entry
 from gcnsim.graph import IDS, two_columns
-from gcnsim.hardware import (
-    AGGREGATORS,
-    GENERIC_LINK,
-    NETWORK,
-    links,
-)
+from gcnsim.hardware import AGGREGATORS, GENERIC_LINK, NETWORK
 from gcnsim.methods import FEATURES, Method
 from gcnsim.scenario.faults import Fault, check_faults
 from gcnsim.scenario.figures import CatalogueFigures, Figures
-from gcnsim.scenario.names import DEVICE, DEVICES, HOST
+from gcnsim.scenario.names import DEVICE, DEVICES, HOST, LINK, PCIE
 from gcnsim.scenario.partition import PartitionSpec
 from gcnsim.units import BANDWIDTH, FRACTION, SECONDS
 from gcnsim.workload import (
@@ -75,10 +70,8 @@ class ClusterSpec:
         NETWORK, "raw bandwidth of a server's NIC, per direction; the name of a network (ethernet-25g) too", 1.875e9
     )
     latency: float | None = entry(Measure(SECONDS, 0.0, 60.0), "of the network; null: the link's", None, optional=True)
-    pcie: str | None = entry(
-        Word("a link", links), "GPU to host; null: the slower of the device's and the host's", None, optional=True
-    )
-    link: str = entry(Word("a link", links), "kind of network: its efficiency and latency", GENERIC_LINK)
+    pcie: str | None = entry(PCIE, "GPU to host; null: the slower of the device's and the host's", None, optional=True)
+    link: str = entry(LINK, "kind of network: its efficiency and latency", GENERIC_LINK)
     host: str = entry(
         HOST, "server: its CPU; GPUs and NIC, where not given; of the catalogue, or in a file", "generic-16"
     )

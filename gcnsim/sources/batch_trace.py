@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from gcnsim.boundary import AccessCounts
-from gcnsim.errors import ScenarioError
+from gcnsim.errors import ScenarioError, plural
 from gcnsim.methods import NeighbourBatches
 from gcnsim.scenario import Scenario
 from gcnsim.sources.batches import only_batches, plan_of
@@ -55,8 +55,11 @@ class BatchTraceSource(Source):
             raise ScenarioError(
                 f"method.name: {method.name} is not allowed; {self.path} has mini-batches of {trace.origin.method}"
             )
-        if scenario.cluster.gpus != trace.workers:
-            raise ScenarioError(f"{self.path}: has {trace.workers} workers, the cluster has {scenario.cluster.gpus}")
+        gpus = scenario.cluster.gpus
+        if gpus != trace.workers:
+            raise ScenarioError(
+                f"{self.path}: has {plural(trace.workers, 'worker')}, the cluster has {plural(gpus, 'GPU')}"
+            )
         shapes = resolve_model(scenario.workload, self.declared).shapes
         plan_of(scenario, shapes)
         layers = int(trace.entries.shape[2])

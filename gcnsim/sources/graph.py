@@ -94,7 +94,7 @@ class GraphSource(Source):
         return {
             "kind": "real",
             "text": f"{graph.name}: {graph.nodes:,} nodes, {graph.entries:,} stored entries ({graph.cleaning}); "
-            f"{how}: boundary/inner {boundary / graph.nodes:.3g} at {cut.parts} parts",
+            f"{how}: boundary/inner {boundary / graph.nodes:.3g} at {plural(cut.parts, 'part')}",
             "hash": cut.graph_hash,
         }
 
@@ -182,7 +182,9 @@ class GraphSource(Source):
             else:
                 cut = open_partition(spec.file, self.graph)
                 if cut.parts != gpus:
-                    raise ScenarioError(f"{spec.file}: has {cut.parts} parts, the cluster has {gpus} GPUs")
+                    raise ScenarioError(
+                        f"{spec.file}: has {plural(cut.parts, 'part')}, the cluster has {plural(gpus, 'GPU')}"
+                    )
             self._parts[key] = cut, split(self.graph, cut)
         return self._parts[key]
 

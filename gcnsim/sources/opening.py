@@ -81,7 +81,8 @@ def _refuse_idle_fields(scenario: Scenario) -> None:
         if sizes is not None:
             raise ScenarioError(f"partition: {sizes} is known by sizes alone; only workload.graph can be partitioned")
         raise ScenarioError(
-            f"partition: {source or workload.dataset} is partitioned already; only workload.graph can be"
+            f"partition: {source or workload.dataset} is partitioned already and cannot be partitioned anew; allowed: "
+            "with a graph file (workload.graph)"
         )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gcnsim.boundary import AccessCounts, StoredProfile, draw_access, node_counts, read_profile, with_cross_edges
-from gcnsim.errors import ScenarioError
+from gcnsim.errors import ScenarioError, plural
 from gcnsim.results import Assumed
 from gcnsim.sampling import NODES
 from gcnsim.scenario import Scenario
@@ -55,8 +55,8 @@ class ProfileSource(Source):
             "kind": "profile",
             "text": f"{self.path}: profile of {of}: {int(stored.inner_nodes.sum()):,} nodes, "
             f"{int(stored.entries.sum()):,} stored entries; {origin.partition_method}, seed {origin.partition_seed}: "
-            f"boundary/inner {stored.boundary_nodes.sum() / stored.inner_nodes.sum():.3g} at {stored.parts} parts; "
-            "norms 1",
+            f"boundary/inner {stored.boundary_nodes.sum() / stored.inner_nodes.sum():.3g} "
+            f"at {plural(stored.parts, 'part')}; norms 1",
             "hash": origin.graph_hash,
         }
 
@@ -85,7 +85,7 @@ class ProfileSource(Source):
         if scenario.cluster.gpus != self.stored.parts:
             raise ScenarioError(
                 f"cluster.gpus: {scenario.cluster.gpus} is not allowed; {self.path} is a profile of "
-                f"{self.stored.parts} parts and answers for as many GPUs"
+                f"{plural(self.stored.parts, 'part')} and answers for as many GPUs"
             )
         if scenario.method.mini_batches:
             raise ScenarioError(

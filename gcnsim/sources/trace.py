@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gcnsim.boundary import AccessCounts
-from gcnsim.errors import ScenarioError
+from gcnsim.errors import ScenarioError, plural
 from gcnsim.ids import frozen
 from gcnsim.methods import FULL, Method
 from gcnsim.sampling import NODES
@@ -50,7 +50,7 @@ class TraceSource(Source):
             "kind": "recorded-trace",
             "text": f"{self.path}: {trace.iterations} graphs of {origin.graph_name} drawn with {origin.sampler} at "
             f"{knob} {origin.epsilon:g}; {origin.partition_method}, seed {origin.partition_seed}: boundary/inner "
-            f"{boundary / int(trace.inner_nodes.sum()):.3g} at {trace.parts} parts",
+            f"{boundary / int(trace.inner_nodes.sum()):.3g} at {plural(trace.parts, 'part')}",
             "hash": origin.graph_hash,
         }
 
@@ -77,7 +77,9 @@ class TraceSource(Source):
     def _check(self, gpus: int, method: Method) -> None:
         origin = self.trace.origin
         if gpus != self.trace.parts:
-            raise ScenarioError(f"{self.path}: has {self.trace.parts} workers, the cluster has {gpus} GPUs")
+            raise ScenarioError(
+                f"{self.path}: has {plural(self.trace.parts, 'worker')}, the cluster has {plural(gpus, 'GPU')}"
+            )
         if method.sampling().whole:
             return
         asked = method.sampling().drawn_by

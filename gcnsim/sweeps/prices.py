@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from typing import Any, Final
 
 from gcnsim.errors import GcnsimError, ScenarioError, nearest
-from gcnsim.fields import shown
+from gcnsim.fields import denied, shown
 from gcnsim.hardware import PRICINGS, Exchange, Price, PriceBook
 
 CHOSEN: Final = ("price", "file", "pricing", "currency", "exchange")
@@ -34,7 +34,7 @@ def read_prices(given: object) -> PriceBook:
     if given is None:
         return PriceBook()
     if not isinstance(given, Mapping):
-        raise ScenarioError(f"prices: {shown(given)} is not a section; keys: {', '.join(CHOSEN)}")
+        raise ScenarioError(f"prices: {denied(given)} a section; keys: {', '.join(CHOSEN)}")
     if "given" in given:
         return _written(given)
     for key in given:
@@ -43,13 +43,13 @@ def read_prices(given: object) -> PriceBook:
     price = given.get("price", [])
     texts = [price] if isinstance(price, str) else price
     if not isinstance(texts, list) or not all(isinstance(each, str) for each in texts):
-        raise ScenarioError(f"prices.price: {shown(price)} is not a list of NAME=PRICE, e.g. [t4=0.35USD/h]")
+        raise ScenarioError(f"prices.price: {denied(price)} a list of NAME=PRICE, e.g. [t4=0.35USD/h]")
     for key in ("file", "pricing", "currency"):
         if given.get(key) is not None and not isinstance(given[key], str):
             raise ScenarioError(f"prices.{key}: {shown(given[key])} is not text")
     exchange = given.get("exchange")
     if exchange is not None and (isinstance(exchange, bool) or not isinstance(exchange, int | float)):
-        raise ScenarioError(f"prices.exchange: {shown(exchange)} is not a number; units of currency for one US dollar")
+        raise ScenarioError(f"prices.exchange: {denied(exchange)} a number; units of currency for one US dollar")
     try:
         return PriceBook.of(texts, given.get("file"), given.get("currency"), exchange, given.get("pricing"))
     except ScenarioError as error:

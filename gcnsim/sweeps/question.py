@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gcnsim.errors import ScenarioError, nearest
-from gcnsim.fields import shown
+from gcnsim.fields import denied, shown, unknown_schema
 from gcnsim.hardware import PriceBook
 from gcnsim.io.yaml_files import read_yaml
 from gcnsim.methods import DEFAULT, all_knobs, method_type
@@ -99,9 +99,9 @@ def load_question(path: str | Path) -> dict[str, Any]:
     """The question in the file at `path`, as plain data. Raises FileError or ScenarioError."""
     found = read_yaml(path)
     if not isinstance(found, dict):
-        raise ScenarioError(f"{path}: {shown(found)} is not the question of a sweep; it starts with schema: {SCHEMA}")
+        raise ScenarioError(f"{path}: {denied(found)} the question of a sweep; it starts with schema: {SCHEMA}")
     if found.get("schema") != SCHEMA:
-        raise ScenarioError(f"{path}: schema: {shown(found.get('schema'))} is not known; write schema: {SCHEMA}")
+        raise ScenarioError(f"{path}: {unknown_schema(found)}; write schema: {SCHEMA}")
     return found
 
 
@@ -117,7 +117,7 @@ def read_question(
             raise ScenarioError(f"{key}: unknown key; {nearest(str(key), KEYS)}")
     name, interval = mapping.get("name", "sweep"), mapping.get("interval", FULL)
     if not isinstance(name, str) or not name.isprintable() or not 1 <= len(name) <= 200:
-        raise ScenarioError(f"name: {shown(name)} is not a name (one line of text)")
+        raise ScenarioError(f"name: {denied(name)} a name (one line of text)")
     if interval not in INTERVALS:
         raise ScenarioError(f"interval: {shown(interval)} is not allowed; one of {', '.join(INTERVALS)}")
     given = _section(mapping, "axes")
@@ -156,14 +156,14 @@ def _refuse_set(axes: Mapping[str, Axis], overrides: Sequence[str]) -> None:
 def _section(mapping: Mapping[str, Any], key: str) -> dict[str, Any]:
     found = mapping.get(key, {})
     if not isinstance(found, dict):
-        raise ScenarioError(f"{key}: {shown(found)} is not a section")
+        raise ScenarioError(f"{key}: {denied(found)} a section")
     return found
 
 
 def _lines(mapping: Mapping[str, Any], key: str) -> list[tuple[str, object]]:
     found = mapping.get(key, [])
     if not isinstance(found, list):
-        raise ScenarioError(f"{key}: {shown(found)} is not a list")
+        raise ScenarioError(f"{key}: {denied(found)} a list")
     return [(f"{key}[{index}]", each) for index, each in enumerate(found)]
 
 
@@ -181,7 +181,7 @@ def _sample(given: object) -> Sample | None:
     if given is None:
         return None
     if not isinstance(given, dict):
-        raise ScenarioError(f"sample: {shown(given)} is not a section; keys: {', '.join(SAMPLE_KEYS)}")
+        raise ScenarioError(f"sample: {denied(given)} a section; keys: {', '.join(SAMPLE_KEYS)}")
     for key in given:
         if key not in SAMPLE_KEYS:
             raise ScenarioError(f"sample.{key}: unknown key; {nearest(str(key), SAMPLE_KEYS)}")
@@ -190,7 +190,7 @@ def _sample(given: object) -> Sample | None:
         raise ScenarioError(f"sample.kind: {shown(kind)} is not allowed; one of {', '.join(SAMPLES)}")
     for name, value, least in (("points", points, 1), ("seed", seed, 0)):
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 2**31:
-            raise ScenarioError(f"sample.{name}: {shown(value)} is not a whole number of at least {least}")
+            raise ScenarioError(f"sample.{name}: {denied(value)} a whole number of at least {least}")
     assert isinstance(points, int)
     return Sample(str(kind), points, seed)
 

@@ -16,7 +16,7 @@ from re import compile as compiled
 from typing import Any, Final
 
 from gcnsim.errors import FileError, nearest
-from gcnsim.fields import shown
+from gcnsim.fields import shown, unknown_schema
 from gcnsim.io.yaml_files import read_yaml
 from gcnsim.timeline import OpKind
 
@@ -127,8 +127,7 @@ def read_names(path: str | Path) -> Names:
     """The patterns in the YAML file at `path`. Raises FileError, naming the file, the key and what is allowed."""
     raw = read_yaml(path)
     if not isinstance(raw, dict) or raw.get("schema") != SCHEMA:
-        found = raw.get("schema") if isinstance(raw, dict) else None
-        raise FileError(f"{path}: schema: {shown(found)} is not known; allowed: {SCHEMA}")
+        raise FileError(f"{path}: {unknown_schema(raw if isinstance(raw, dict) else {})}; allowed: {SCHEMA}")
     for key in raw:
         if key not in ("schema", "iteration", "names"):
             raise FileError(f"{path}: {key}: is not known; {nearest(str(key), ('schema', 'iteration', 'names'))}")

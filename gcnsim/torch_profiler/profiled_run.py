@@ -20,7 +20,7 @@ from gcnsim.ids import AnyArray, FloatArray, IntArray, Rank, frozen
 from gcnsim.timeline import KIND_CODE, PS_PER_S, Intervals, OpKind, Timeline
 from gcnsim.torch_profiler.names import Names, read_names
 from gcnsim.torch_profiler.profiled_worker import WorkerTrace, workers_of
-from gcnsim.torch_profiler.trace_events import NoEventsError, Progress
+from gcnsim.torch_profiler.trace_events import NoTraceError, Progress
 from gcnsim.torch_profiler.trace_file import read_trace_file
 from gcnsim.torch_profiler.trace_folder import trace_files
 
@@ -89,33 +89,69 @@ def read_profiled_run(
     given = names if isinstance(names, Names) else Names() if names is None else read_names(names)
     place = Path(path)
     files, others = trace_files(place) if place.is_dir() else ([place], [])
-    ranked: dict[int, tuple[Path, list[WorkerTrace]]] = {}
-    mended: list[str] = []
-    world = 0
-    for number, file in enumerate(files):
-        try:
-            read = read_trace_file(file, progress)
-        except NoEventsError:
-            if not place.is_dir():
-                raise
-            others.append(file.name)
-            continue
-        rank = number if read.rank is None else read.rank
-        if rank in ranked:
-            raise FileError(f"{file}: of rank {rank}, as {ranked[rank][0].name}; allowed: one file for each rank")
-        ranked[rank] = (file, workers_of(read, given))
-        world = max(world, read.world or 0)
-        mended += [f"{file.name}: {read.mended}"] if read.mended else []
+    found, faults = _read(files, given, progress)
+    if faults and not place.is_dir():
+        raise next(iter(faults.values()))
+    found, bare = _on_gpus(found)
+    ranked: dict[int, _File] = {}
+    for each in found:
+        if each.rank in ranked:
+            other = ranked[each.rank].path.name
+            raise FileError(f"{each.path}: of rank {each.rank}, as {other}; allowed: one file for each rank")
+        ranked[each.rank] = each
+    world = max((each.world for each in found), default=0)
+    empty = {name: fault for name, fault in faults.items() if fault.meant}
+    if empty and len(ranked) < max(world, 1):
+        raise next(iter(empty.values()))
+    others += [name for name in faults if name not in empty]
     if not ranked:
-        found = f" (found: {_listed(others)}, without traceEvents)" if others else ""
-        raise FileError(f"{path}: has no trace (*.json, *.json.gz){found}; allowed: a folder with a file for each rank")
-    workers = [worker for rank in sorted(ranked) for worker in ranked[rank][1]]
-    notes = [f"{path}: not read, since no trace of the profiler: {_listed(others)}"] if others else []
+        held = f" (found: {_listed(others)}, without traceEvents)" if others else ""
+        raise FileError(f"{path}: has no trace (*.json, *.json.gz){held}; allowed: a folder with a file for each rank")
+    left_out = {"no trace of the profiler": others, "without iterations": [*empty], "without a GPU": bare}
+    notes = [f"{path}: not read, since {why}: {_listed(names)}" for why, names in left_out.items() if names]
+    mended = [f"{each.path.name}: {each.mended}" for each in found if each.mended]
     if mended:
         notes.append(mended[0] + (f"; likewise in {len(mended) - 1} more of the files" if len(mended) > 1 else ""))
     if len(ranked) < world:
         notes.append(f"{path}: has traces of {len(ranked)} of {world} ranks: waits for the others are not told apart")
-    return _run(place, workers, notes)
+    return _run(place, [worker for rank in sorted(ranked) for worker in ranked[rank].workers], notes)
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """A trace. rank: as it says itself, else the place of its name; world: ranks that it knows of, 0: none."""
+
+    path: Path
+    rank: int
+    sure: bool
+    world: int
+    workers: list[WorkerTrace]
+    mended: str
+
+
+def _read(files: Sequence[Path], names: Names, progress: Progress) -> tuple[list[_File], dict[str, NoTraceError]]:
+    """The traces among the files; and by name, what is wrong with the others. Raises FileError for damaged ones."""
+    found: list[_File] = []
+    faults: dict[str, NoTraceError] = {}
+    for number, file in enumerate(files):
+        try:
+            read = read_trace_file(file, progress)
+            workers = workers_of(read, names)
+        except NoTraceError as error:
+            faults[file.name] = error
+            continue
+        sure, rank = read.rank is not None, number if read.rank is None else read.rank
+        found.append(_File(file, rank, sure, read.world or 0, workers, read.mended))
+    return found, faults
+
+
+def _on_gpus(found: list[_File]) -> tuple[list[_File], list[str]]:
+    """The traces without those of a CPU alone that lie beside traces of GPUs and are of no rank of their own; and the
+    names of these.
+    """
+    gpus = {each.rank for each in found if each.workers[0].device}
+    bare = [each for each in found if gpus and not each.workers[0].device and (each.rank in gpus or not each.sure)]
+    return [each for each in found if each not in bare], [each.path.name for each in bare]
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -13,7 +13,6 @@ from typing import Final
 
 import numpy as np
 
-from gcnsim.errors import FileError
 from gcnsim.ids import AnyArray, BoolArray, FloatArray
 from gcnsim.timeline import KIND_CODE, PHASE, OpKind, Phase
 from gcnsim.torch_profiler.names import (
@@ -29,6 +28,7 @@ from gcnsim.torch_profiler.names import (
     is_unnamed,
     matches,
 )
+from gcnsim.torch_profiler.trace_events import NoTraceError
 from gcnsim.torch_profiler.trace_file import NONE, Events, TraceFile
 
 SMALL: Final = 0.05
@@ -148,7 +148,7 @@ class _Reading:
         """Iterations from one mark to the next, numbered from 0."""
         if found.size < 2:
             hint = "allowed: two iterations or more, marked by the profiler's steps or a range named by --names"
-            raise FileError(f"{self.trace.path}: {missing}; {hint}")
+            raise NoTraceError(f"{self.trace.path}: {missing}; {hint}")
         self.thread = int(self.events.place[found[0]])
         at = np.sort(times[found]).tolist()
         return {n: (at[n], at[n + 1]) for n in range(len(at) - 1)}

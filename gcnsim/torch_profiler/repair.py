@@ -22,6 +22,13 @@ ESCAPED_END: Final = re.compile(r'\\"(?=[ \t\r\n]*(?:,[ \t\r\n]*"|[}\]]))')
 KEPT: Final = re.compile(r'\\(["\\])|\\')
 """A backslash; the group is there where it escapes what follows in a text whose other backslashes do not."""
 
+EMPTY: Final = "an empty value"
+BACKSLASH: Final = "a backslash that is not escaped"
+CONTROLS: Final = "a control character"
+FOREIGN: Final = "bytes that are no UTF-8"
+KNOWN: Final = frozenset((EMPTY, BACKSLASH, CONTROLS, FOREIGN))
+"""Faults that the profiler is known to write, in texts and descriptions alone; others have other causes."""
+
 ENDS: Final = ",:}]"
 """What follows a text in JSON; a quote before anything else does not end one."""
 
@@ -40,11 +47,17 @@ class DamageError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Mend:
-    """A fault that was read around. at: its position in the text. key: whose value was replaced; empty for none."""
+    """A fault that was read around. kind: of faults; at: its position in the text; key: whose value was replaced, empty
+    for none."""
 
-    what: str
+    kind: str
     at: int
     key: str = ""
+
+    @property
+    def what(self) -> str:
+        """The fault in words."""
+        return f"{self.kind} after {self.key!r}" if self.key else self.kind
 
 
 def mended_value(text: str, at: int, key: str = "") -> tuple[Any, int, list[Mend]]:
@@ -72,7 +85,7 @@ class _Repair:
         if found == '"':
             return self._string()
         if found in ENDS:
-            self._mend("an empty value", self.at, key)
+            self._mend(EMPTY if key else "an empty value in a list", self.at, key)
             return None
         return self._word(key)
 
@@ -85,8 +98,7 @@ class _Repair:
         return self.text[self.at]
 
     def _mend(self, what: str, at: int, key: str = "") -> None:
-        after = f" after {key!r}" if key else ""
-        self.mends.append(Mend(f"{what}{after}", at, key))
+        self.mends.append(Mend(what, at, key))
 
     def _object(self) -> dict[str, Any]:
         self.at += 1
@@ -152,7 +164,7 @@ class _Repair:
         raw = self.text[start:end]
         control = CONTROL.search(raw)
         if control:
-            self._mend("a control character", start + control.start())
+            self._mend(CONTROLS, start + control.start())
         if inner:
             self._mend("a quote that is not escaped", inner[0])
             for place in reversed(inner):
@@ -160,7 +172,7 @@ class _Repair:
         try:
             return str(json.loads(f'"{raw}"', strict=False))
         except ValueError as error:
-            self._mend("a backslash that is not escaped", start + getattr(error, "pos", 1) - 1)
+            self._mend(BACKSLASH, start + getattr(error, "pos", 1) - 1)
         literal = KEPT.sub(lambda match: match[0] if match[1] else r"\\", raw)
         return str(json.loads(f'"{literal}"', strict=False))
 

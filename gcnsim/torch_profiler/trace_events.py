@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gcnsim.errors import FileError
-from gcnsim.torch_profiler.repair import Mend
+from gcnsim.torch_profiler.repair import KNOWN, Mend
 from gcnsim.torch_profiler.trace_text import CutOffError, Text, TraceTextError, unpacked
 
 EVENTS: Final = "traceEvents"
@@ -21,8 +21,13 @@ EVENTS: Final = "traceEvents"
 Progress = Callable[[str], None]
 
 
-class NoEventsError(FileError):
-    """A JSON document that is no trace."""
+class NoTraceError(FileError):
+    """A file without a run: another JSON document, an empty file, or events of which nothing marks iterations."""
+
+    def __init__(self, message: str, *, meant: bool = True) -> None:
+        """meant: whether the file may have been meant as a trace."""
+        super().__init__(message)
+        self.meant = meant
 
 
 class TraceEvents:
@@ -37,7 +42,7 @@ class TraceEvents:
         self.mended: list[Mend] = []
         self.header_mended: list[Mend] = []
         self._progress = progress
-        self._faults, self._first = 0, ""
+        self._faults, self._first, self._unusual = 0, "", dict[str, None]()
         self._count, self._last = 0, ""
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
@@ -59,10 +64,10 @@ class TraceEvents:
             return ""
         places = "1 damaged place was" if self._faults == 1 else f"{self._faults:,} damaged places were"
         first = "" if self._faults == 1 else "the first of them "
-        return (
-            f"{places} mended while reading, {first}{self._first}: a known fault of the profiler, which leaves times "
-            "as they are"
-        )
+        said = f"{places} mended while reading, {first}{self._first}"
+        if not self._unusual:
+            return f"{said}: a known fault of the profiler, which leaves times as they are"
+        return f"{said}; not known of the profiler: {', '.join(self._unusual)}"
 
     def _said(self, done: int, size: int) -> None:
         self._progress(f"reading {self.path.name}, {100 * done // max(size, 1)} % of {size / 1e6:,.0f} MB")
@@ -71,11 +76,22 @@ class TraceEvents:
         return f"; its last whole event is event {self._count - 1} ({self._last})" if self._count else ""
 
     def _events(self, text: Text) -> Iterator[dict[str, Any]]:
+        if text.empty():
+            self._begins(text, "{")
         if text.peek() == "[":
             yield from self._items(text)
         else:
             yield from self._object(text)
         text.end()
+
+    def _begins(self, text: Text, character: str) -> None:
+        """Move behind `character`. Raises NoTraceError where it is not there."""
+        try:
+            text.take(character)
+        except CutOffError as error:
+            raise NoTraceError(f"{self.path}: {error}; copy it again, or record it again") from None
+        except TraceTextError as error:
+            raise NoTraceError(f"{self.path}: {error}") from None
 
     def _object(self, text: Text) -> Iterator[dict[str, Any]]:
         text.take("{")
@@ -86,6 +102,8 @@ class TraceEvents:
             text.take(":")
             if key == EVENTS and not found:
                 found = True
+                if text.peek() not in ("", "["):
+                    self._begins(text, "[")
                 self.header_mended += self._note(text, "the header")
                 yield from self._items(text)
             elif isinstance(key, str):
@@ -94,7 +112,7 @@ class TraceEvents:
                 raise text.wrong("a key that is no text")
         self.header_mended += self._note(text, "the header")
         if not found:
-            raise NoEventsError(f"{self.path}: has no {EVENTS}: not a trace of the PyTorch profiler")
+            raise NoTraceError(f"{self.path}: has no {EVENTS}: not a trace of the PyTorch profiler", meant=False)
 
     def _items(self, text: Text) -> Iterator[dict[str, Any]]:
         text.take("[")
@@ -116,6 +134,7 @@ class TraceEvents:
             what, place = text.first
             self._first = f"{what} in {where} ({place})"
         self._faults += len(mended)
+        self._unusual |= {mend.kind: None for mend in mended if mend.kind not in KNOWN}
         return mended
 
 

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Callable
 from typing import IO, Any, Final
 
-from gcnsim.torch_profiler.repair import DamageError, IncompleteError, Mend, mended_value
+from gcnsim.torch_profiler.repair import FOREIGN, DamageError, IncompleteError, Mend, mended_value
 
 CHUNK: Final = 1 << 22
 """Bytes read at once."""
@@ -96,6 +96,10 @@ class Text:
     def wrong(self, what: str) -> TraceTextError:
         """The error that says what is here instead of JSON."""
         return TraceTextError(f"not a JSON document: {what} ({self._where(self._at)})")
+
+    def empty(self) -> bool:
+        """Whether the file is whole and holds nothing."""
+        return not self.peek() and not self._fault
 
     def peek(self) -> str:
         """The next character that is no space; empty at the end."""
@@ -192,7 +196,7 @@ class Text:
     def _passed(self, end: int, mends: list[Mend]) -> None:
         """Move to `end`; what was mended on the way is kept."""
         while self._foreign and self._foreign[0] < self._before + end:
-            mends.append(Mend("bytes that are no UTF-8", self._foreign.pop(0) - self._before))
+            mends.append(Mend(FOREIGN, self._foreign.pop(0) - self._before))
         if mends and not self.first:
             least = min(mends, key=lambda mend: mend.at)
             self.first = least.what, self._where(least.at)

@@ -26,17 +26,35 @@ def test_a_name_of_two_is_of_neither() -> None:
 
 @pytest.mark.parametrize(
     ("typed", "known"),
-    [("Tesla T4", "t4"), ("NVIDIA H100 80GB HBM3", "h100"), ("A100 80GB", "a100-80"), ("v100-16gb", "v100-16")],
+    [
+        ("Tesla T4", "t4"),
+        ("H100 80GB", "h100"),
+        ("Tesla P100", "p100"),
+        ("NVIDIA H100 80GB HBM3", "h100"),
+        ("A100-SXM4-80GB", "a100-80"),
+        ("a100-pcie-40gb", "a100-pcie-40"),
+    ],
 )
 def test_a_device_may_be_named_as_its_driver_does(typed: str, known: str) -> None:
     assert known_device(typed) == known
 
 
+@pytest.mark.parametrize("typed", ["A100 80GB", "Tesla V100 32GB", "v100-16gb", "NVIDIA A100 40 GB"])
+def test_a_memory_that_two_boards_have_names_neither(typed: str) -> None:
+    assert known_device(typed) is None
+
+
 @pytest.mark.parametrize(
     ("typed", "meant"),
     [
-        ("A100", ["a100-40", "a100-80"]),
-        ("v100", ["v100-16", "v100-32"]),
+        ("A100", ["a100-40", "a100-80", "a100-pcie-40", "a100-pcie-80"]),
+        ("v100", ["v100-16", "v100-32", "v100-pcie-16", "v100-pcie-32"]),
+        ("Tesla V100", ["v100-16", "v100-32", "v100-pcie-16", "v100-pcie-32"]),
+        ("A100 80GB", ["a100-80", "a100-pcie-80"]),
+        ("v100-16gb", ["v100-16", "v100-pcie-16"]),
+        ("GeForce 4090", ["rtx-4090"]),
+        ("mi300", ["mi300x"]),
+        ("AMD Instinct MI250", ["mi250x"]),
         ("4090", ["rtx-4090"]),
         ("rxt-4090", ["rtx-4090"]),
         ("rtx-a", ["rtx-a4000", "rtx-a5000", "rtx-a6000"]),
@@ -58,7 +76,7 @@ def test_a_family_has_its_members_and_a_slip_its_name(typed: str, meant: list[st
         "h20",
         "h800",
         "mi325x",
-        "mi250",
+        "mi300a",
         "t5",
         "a10",
         "a40",
@@ -89,7 +107,14 @@ def test_no_other_data_set_is_suggested(typed: str) -> None:
         ("psc", methods(), ["psc-gcn"]),
         ("cagnet", methods(), ["cagnet-1.5d", "cagnet-1d"]),
         ("p4d", hosts(), ["p4d.24xlarge"]),
-        ("dgx", hosts(), []),
+        (
+            "dgx",
+            hosts(),
+            ["dgx-1-v100", "dgx-a100", "dgx-a100-320", "dgx-b200", "dgx-h100", "dgx-h200", "dgx-station-a100"],
+        ),
+        ("p4d.24xl", hosts(), ["p4d.24xlarge"]),
+        ("p3dn.24", hosts(), ["p3dn.24xlarge"]),
+        ("g6.48xl", hosts(), ["g6.48xlarge"]),
         ("dgx-a", hosts(), ["dgx-a100", "dgx-a100-320"]),
         ("dgx-h", hosts(), ["dgx-h100", "dgx-h200"]),
         ("g5", hosts(), ["g5.12xlarge", "g5.48xlarge"]),

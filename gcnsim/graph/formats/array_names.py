@@ -69,6 +69,18 @@ def first_of(names: Iterable[str], held: dict[str, str]) -> str | None:
     return next((held[plain(name)] for name in names if plain(name) in held), None)
 
 
+def named_like(name: str, part: str, other: str) -> str:
+    """What the array of the part `other` is called where that of `part` is `name`.
+
+    >>> named_like("idx_train", "train", "val"), named_like("te_mask", "test", "val")
+    ('idx_val', 'va_mask')
+    """
+    word = max((each for each in PARTS[part] if each in name.lower()), key=len)
+    at = name.lower().index(word)
+    said = PARTS[other][-1 if word == PARTS[part][-1] else 0]
+    return f"{name[:at]}{said}{name[at + len(word) :]}"
+
+
 def split_names(kinds: tuple[str, ...], part: str) -> tuple[str, ...]:
     """All names of `part` of this kind, such as train_mask and mask_train; the usual ones first."""
     words = PARTS[part]

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from gcnsim.errors import FileError, ScenarioError, nearest, plural
-from gcnsim.graph.formats.headers import Ends, marked_only, named_ends, only_ends
+from gcnsim.graph.formats.headers import Ends, marked_only, named_ends, only_ends, rivals, says_nothing
 
 _SAMPLE: Final = 50
 """Lines that are looked at."""
@@ -22,9 +22,10 @@ _SEPARATORS: Final = {False: (";", "|", ",", None, "\t"), True: ("\t", ";", "|",
 """By whether ids are names: what may separate columns, in the order tried; None: whitespace."""
 
 _NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eEdD][+-]?\d+)?")
-WHOLE = re.compile(r"[+-]?\d{1,25}(\.0*)?|[+-]?\d\.\d{1,25}[eE][+-]?\d{1,3}")
-"""A whole number, also as it is written by those who keep all numbers with decimals."""
-_INTEGER = re.compile(r"\d{1,18}")
+WHOLE = re.compile(r"[+-]?\d{1,25}(\.0*)?|[+-]?\d{1,25}(\.\d{0,25})?[eE][+-]?\d{1,3}")
+"""What may be a whole number, also as it is written by those who keep all numbers with decimals or exponents."""
+EXACT: Final = 2**53
+"""Above, a number with decimals is not every whole number."""
 _DATE = re.compile(r"\d{4}-\d\d-\d\d.*|\d{1,2}[./]\d{1,2}[./]\d{2,4}.*")
 _SECONDS: Final = 10**8
 """Since 1970, from 1973 on; few graphs have as many nodes."""
@@ -89,15 +90,16 @@ def layout_of(sample: Sample, chosen: Sequence[str] | None, *, names: bool, wher
     separator = _separator(sample.lines, names)
     rows = [fields_of(line, separator) for _, line in sample.lines]
     first_line, first, after = sample.lines[0][0], rows[0], rows[1:]
-    if after and len(after[0]) == len(first) + 1 and not any(map(is_number, first)):
-        first = ["", *first]  # R writes names of rows, and no name above them
+    shorter = bool(after) and len(after[0]) == len(first) + 1
+    if shorter and (not any(map(is_number, first)) or (sample.lines[0][1][0] == "\t" and _unnamed(["", *first]))):
+        first = ["", *first]  # R writes names of rows, and no name above them; of pandas' tabs the first is white space
     width = len(first)
     header = _commented(sample.comments, separator, width)
     skip = 0
     if header is None and (_is_header(first, after, names) or (chosen is not None and not _positions(chosen))):
         header, skip = first, first_line
     at = f"{where}: line {first_line}"
-    ends = _chosen(chosen, header, width, at) if chosen is not None else _ends(header, rows, at)
+    ends = _chosen(chosen, header, width, at) if chosen is not None else _ends(header, after if skip else rows, at)
     if any(map(_TWO_KINDS.search, sample.comments)):
         ends = replace(ends, two_kinds=True)
     others = [k for k in range(width) if k not in (ends.source, ends.target)]
@@ -139,6 +141,20 @@ def is_number(text: str) -> bool:
     return _NUMBER.fullmatch(text.strip()) is not None or text.strip().lower() in ("nan", "inf", "-inf")
 
 
+def whole_number(text: str) -> int | None:
+    """The whole number that the text is, in any notation; None for others, and for those that are not exact.
+
+    >>> whole_number("1e+05"), whole_number("7.0"), whole_number("1.5"), whole_number("1e-3")
+    (100000, 7, None, None)
+    """
+    if not WHOLE.fullmatch(text):
+        return None
+    if text.lstrip("+-").isdigit():
+        return int(text)
+    value = float(text)
+    return int(value) if value.is_integer() and abs(value) <= EXACT else None
+
+
 def _separator(lines: Sequence[tuple[int, str]], names: bool) -> str | None:
     texts = [line for _, line in lines]
     if all(_DECIMAL_COMMA.fullmatch(line.rstrip()) for line in texts[1:] or texts):
@@ -156,7 +172,9 @@ def _separator(lines: Sequence[tuple[int, str]], names: bool) -> str | None:
 
 def _is_header(first: Sequence[str], after: Sequence[Sequence[str]], names: bool) -> bool:
     """Whether the first line names the columns, judged by it and by the lines after it."""
-    if not any(first) or _holds_edge(first):
+    if _unnamed(first) or _numbers_rows(first, after):
+        return True
+    if not any(first) or sum(map(is_number, first)) > 1:
         return False
     ends = named_ends(first)
     if not names:
@@ -176,6 +194,18 @@ def _is_header(first: Sequence[str], after: Sequence[Sequence[str]], names: bool
         return False
     columns = zip(first, zip(*rows, strict=True), strict=True)
     return not first[0] or any(not is_number(name) and all(map(is_number, column)) for name, column in columns)
+
+
+def _numbers_rows(first: Sequence[str], after: Sequence[Sequence[str]]) -> bool:
+    """Whether the first line has no number in its first cell, and the lines after it have there their own numbers."""
+    if len(first) < 3 or not after or is_number(first[0]):
+        return False
+    return _counts_lines([row[0] for row in after if row])
+
+
+def _unnamed(header: Sequence[str]) -> bool:
+    """Whether the first cell is empty and the others count from 0, as pandas writes columns without names."""
+    return len(header) > 2 and not header[0] and list(header[1:]) == [str(k) for k in range(len(header) - 1)]
 
 
 def _holds_edge(row: Sequence[str]) -> bool:
@@ -210,40 +240,64 @@ def _ends(header: Sequence[str] | None, rows: Sequence[Sequence[str]], at: str) 
             )
         _check_first(rows, at)
         return Ends(0, 1)
+    pairs = [f"{header[one]}, {header[other]}" for one, other in rivals(header)]
+    if pairs:
+        raise FileError(f"{at}: the header names the ends of an edge twice ({' and '.join(pairs)}); {CHOOSE}")
     ends = named_ends(header) or only_ends(header)
-    if ends is None:
-        shown = ", ".join(name or "''" for name in header)
+    named = [k for k, name in enumerate(header) if name.strip()]
+    if len(named) == 3 and ends == Ends(named[0], named[1]) and says_nothing(header):
+        _check_first([[row[k] for k in named] for row in rows if len(row) == len(header)], at, header)
+    if ends is None or (_unnamed(header) and rows and not _counts_lines([row[0] for row in rows if row])):
         raise FileError(
-            f"{at}: the header ({shown}) does not say which two columns are the ends of an edge, as source, target do; "
-            f"{CHOOSE}"
+            f"{at}: the header ({_shown(header)}) does not say which two columns are the ends of an edge, as source, "
+            f"target do; {CHOOSE}"
         )
     return ends
 
 
-def _check_first(rows: Sequence[Sequence[str]], at: str) -> None:
-    """Raises FileError where the first of three columns without names holds times or numbers the lines."""
+def _shown(header: Sequence[str]) -> str:
+    return ", ".join(name or "''" for name in header)
+
+
+def _check_first(rows: Sequence[Sequence[str]], at: str, header: Sequence[str] = ()) -> None:
+    """Raises FileError where the first of three columns, without names or with some that say nothing (`header`), holds
+    times or numbers the lines.
+    """
     whole = [row for row in rows if len(row) == 3]
-    if len(whole) < len(rows) or not all(_INTEGER.fullmatch(row[2]) or not is_number(row[2]) for row in whole):
+    numbers = [tuple(map(whole_number, row)) for row in whole]
+    weights = any(ids[2] is None and is_number(row[2]) for ids, row in zip(numbers, whole, strict=True))
+    if not whole or len(whole) < len(rows) or weights:
         return
     first = [row[0] for row in whole]
     held = "times" if all(map(_DATE.fullmatch, first)) else ""
-    if not held and all(map(_INTEGER.fullmatch, [word for row in whole for word in row])):
-        if all(int(word) >= _SECONDS and int(row[1]) < _SECONDS for word, row in zip(first, whole, strict=True)):
+    ids = [(one, two, three) for one, two, three in numbers if None not in (one, two, three)]
+    if not held and len(ids) == len(whole):
+        if all(int(one or 0) >= _SECONDS > int(two or 0) for one, two, _ in ids):
             held = "times"
-        counts = _counts_on(first) and int(first[0]) < 2 and not _counts_on([row[1] for row in whole])
-        if counts and len(rows) > 2 and len({row[2] for row in whole}) > 1:
+        counts = _counts_lines(first) and not _counts_on([two for _, two, _ in ids])
+        if counts and len(rows) > 2 and len({three for *_, three in ids}) > 1:
             held = "the numbers of lines"
     if held:
+        what, ends = "3 columns without a header", ("2,3", "1,2")
+        if header:
+            ends = ",".join(header[-2:]), ",".join(header[-3:-1])
+            what = f"the header ({_shown(header)}) does not say which columns are the ends of an edge"
         raise FileError(
-            f"{at}: 3 columns without a header, and the first looks like {held} ({first[0][:40]}, ...); {CHOOSE}, "
-            "as in --ends 2,3, or --ends 1,2 where the third is a weight"
+            f"{at}: {what}, and the first looks like {held} ({first[0][:40]}, ...); {CHOOSE}, "
+            f"as in --ends {ends[0]}, or --ends {ends[1]} where the third is a weight"
         )
 
 
-def _counts_on(words: Sequence[str]) -> bool:
-    """Whether each is the one before and one."""
-    begin = int(words[0])
-    return [int(word) for word in words] == [*range(begin, begin + len(words))]
+def _counts_lines(words: Sequence[str]) -> bool:
+    """Whether the texts are the numbers of their lines, from 0 or 1."""
+    numbers = [whole_number(word) for word in words]
+    return _counts_on(numbers) and numbers[0] in (0, 1)
+
+
+def _counts_on(numbers: Sequence[int | None]) -> bool:
+    """Whether each is the one before and one; of none at all it is not known."""
+    begin = numbers[0] if numbers else None
+    return begin is not None and list(numbers) == [*range(begin, begin + len(numbers))]
 
 
 def _positions(chosen: Sequence[str]) -> bool:

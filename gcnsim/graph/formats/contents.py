@@ -15,6 +15,10 @@ _SCIPY = ("format", "shape", "data", "row", "col", "indptr", "indices", "isarray
 """By plain name, what `scipy.sparse.save_npz` writes."""
 
 
+_ONLY_SPLITS = ("train", "training", "test", "testing")
+"""By plain name, what is part of a split even where no other part is there."""
+
+
 class ArraySource(Protocol):
     """Named arrays, each read when it is asked for: an archive, or a folder of `.npy` files."""
 
@@ -150,5 +154,5 @@ def _split(held: dict[str, str]) -> dict[str, Split]:
                 found[part] = Split(name, kind)  # type: ignore[arg-type]
                 break
     # A bare `val` alone may be anything.
-    whole = len(found) == len(known.PARTS)
-    return {part: each for part, each in found.items() if whole or each.kind != "either"}
+    alone = len(found) == 1 and plain(next(iter(found.values())).name) not in _ONLY_SPLITS
+    return {part: each for part, each in found.items() if not alone or each.kind != "either"}

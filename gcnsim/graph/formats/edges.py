@@ -23,7 +23,16 @@ import numpy as np
 from gcnsim.errors import FileError, GraphError, plural
 from gcnsim.graph.build import build_csr
 from gcnsim.graph.csr import Graph
-from gcnsim.graph.formats.columns import CHOOSE, Layout, Sample, fields_of, is_number, layout_of, sample_of
+from gcnsim.graph.formats.columns import (
+    CHOOSE,
+    Layout,
+    Sample,
+    fields_of,
+    is_number,
+    layout_of,
+    sample_of,
+    whole_number,
+)
 from gcnsim.graph.formats.table import INT64, read_pairs
 from gcnsim.ids import AnyArray, IntArray, frozen
 
@@ -252,7 +261,8 @@ def without_counts(sample: Sample, data: bytes) -> tuple[Sample, int]:
     if not rows or not 2 <= len(first) <= _MOST_COUNTS or not all(map(_COUNT.fullmatch, first)):
         return sample, 0
     nodes, edges = int(first[0]), int(first[-1])
-    ids = [int(word) if _COUNT.fullmatch(word) else -1 for row in rows for word in row]
+    numbers = [whole_number(word) for row in rows for word in row]
+    ids = [-1 if number is None else number for number in numbers]
     largest = nodes - 1 if 0 in ids else nodes
     if min(ids) < 0 or max(ids) > largest or (len(first) == _MOST_COUNTS and first[0] != first[1]):
         return sample, 0

@@ -29,7 +29,7 @@ PAIRS: Final = _pairs(
 )
 """Words for the first and the second end of an edge, the clearest first."""
 
-MARKS: Final = _pairs("u/v i/j 1/2 0/1 a/b x/y s/t h/t")
+MARKS: Final = _pairs("u/v i/j 0/1 1/2 a/b x/y s/t h/t")
 """Marks that tell two columns of one name apart: `node_1` and `node_2`, `gene A` and `gene B`, `u` and `v`."""
 
 KINDS: Final = _set(
@@ -61,7 +61,9 @@ class Ends:
 def named_ends(header: Sequence[str]) -> Ends | None:
     """The ends that the names say by themselves; None where they do not, or say it of several pairs."""
     names = [_words(name) for name in header]
-    found = _pair(names)
+    found = next(iter(_pairs_of(names)), None)
+    if found is None and not _in_series(names):
+        found = _marked(names)
     if found is None:
         kinds = [(k, words & KINDS) for k, words in enumerate(map(frozenset, names)) if not words & _NO_ENDS]
         nouns = [(k, noun) for k, noun in kinds if noun]
@@ -83,22 +85,77 @@ def only_ends(header: Sequence[str]) -> Ends | None:
     return Ends(plain[0], plain[1]) if len(plain) == 2 else None
 
 
+def rivals(header: Sequence[str]) -> tuple[tuple[int, int], ...]:
+    """The pairs of columns where two say as clearly that they are the ends (`from, to, source, target`); else none.
+
+    `start, end` beside another pair are times, and a pair of longer names (`from_name, to_name`) describes the ends.
+    """
+    names = [_words(name) for name in header]
+    pairs = _pairs_of(names)
+    if not pairs:
+        return ()
+    clear, *others = pairs
+    length = sum(len(names[place]) for place in clear)
+    times = {("start",), ("end",)}
+    same = [
+        pair
+        for pair in others
+        if pair[::-1] != clear and sum(len(names[k]) for k in pair) <= length and {names[k] for k in pair} != times
+    ]
+    return (clear, same[0]) if same else ()
+
+
+def says_nothing(header: Sequence[str]) -> bool:
+    """Whether no name says what its column holds, neither an end nor a weight, a time, a label or a line's number."""
+    names = [_words(name) for name in header if name.strip()]
+    known = KINDS | _ATTRIBUTES
+    return not _pairs_of(names) and not any(known.intersection(words) or _FILLERS.issuperset(words) for words in names)
+
+
+def _in_series(names: Sequence[tuple[str, ...]]) -> bool:
+    """Whether more than three columns have names, of which three differ in one letter or number that counts on, as in
+    `V1, V2, V3, V4`: such names say nothing.
+    """
+    usable = set(_usable(names))
+    return sum(map(bool, names)) > 3 and any(
+        all((*words[:k], _after(words[k], step), *words[k + 1 :]) in usable for step in (1, 2))
+        for words in usable
+        for k in range(len(words))
+    )
+
+
+def _after(word: str, steps: int) -> str:
+    """The letter or number so many later; nothing where the word is neither."""
+    if re.fullmatch(r"[0-9]{1,9}", word):
+        return str(int(word) + steps)
+    return chr(ord(word) + steps) if re.fullmatch(r"[a-z]", word) else ""
+
+
 def marked_only(header: Sequence[str], ends: Ends) -> bool:
     """Whether the ends are single letters alone (`u` and `v`), which may as well be the names of two nodes."""
     return all(len(header[place].strip()) == 1 for place in (ends.source, ends.target))
 
 
-def _pair(names: Sequence[tuple[str, ...]]) -> tuple[int, int] | None:
-    usable = [() if _NO_ENDS.intersection(words) else words for words in names]
+def _usable(names: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    return [() if _NO_ENDS.intersection(words) else words for words in names]
+
+
+def _pairs_of(names: Sequence[tuple[str, ...]]) -> list[tuple[int, int]]:
+    """What the names say by `PAIRS`, the clearest first."""
+    usable, pairs = _usable(names), list[tuple[int, int]]()
     for first, second in PAIRS:
         found = _differing(usable, first, second)
-        if found:
-            return found[0]
         one, other = ([k for k, words in enumerate(usable) if word in words] for word in (first, second))
-        if len(one) == len(other) == 1 and one != other:
-            return one[0], other[0]
+        if not found and len(one) == len(other) == 1 and one != other:
+            found = [(one[0], other[0])]
+        pairs += found[:1]
+    return list(dict.fromkeys(pairs))
+
+
+def _marked(names: Sequence[tuple[str, ...]]) -> tuple[int, int] | None:
+    """What the names say by `MARKS`; None where several pairs have the same."""
     for first, second in MARKS:
-        found = _differing(usable, first, second)
+        found = _differing(_usable(names), first, second)
         if found:
             return found[0] if len(found) == 1 else None
     return None

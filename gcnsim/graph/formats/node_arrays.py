@@ -10,7 +10,7 @@ import numpy as np
 from gcnsim.errors import FileError
 from gcnsim.graph.formats.arrays import whole_row
 from gcnsim.graph.formats.contents import ArraySource, Contents, contents_of
-from gcnsim.graph.formats.splits import masks_from, splits_in
+from gcnsim.graph.formats.splits import check_whole, masks_from, splits_in
 from gcnsim.ids import AnyArray, frozen
 
 _SURE_ROWS = 3
@@ -45,6 +45,7 @@ def node_arrays(source: ArraySource, nodes: int, wanted: Collection[str]) -> Fou
         spelled["labels"] = held.labels
         notes += [chosen] if chosen else []
     if "train_mask" in wanted and held.split:
+        check_whole(source, held)
         arrays |= masks_from(source, held.split, nodes)
         spelled |= {f"{part}_mask": each.name for part, each in held.split.items()}
         several = max(splits_in(source, each, nodes) for each in held.split.values())

@@ -182,11 +182,8 @@ def _labels(given: _Given, nodes: int) -> AnyArray | None:
 
 
 def _masks(given: _Given, nodes: int) -> tuple[BoolArray, BoolArray, BoolArray] | None:
-    there = [given.spelled(name) for name in MASKS if name in given]
-    if not there:
+    if not any(name in given for name in MASKS):
         return None
-    if len(there) < len(MASKS):
-        raise FileError(f"{given.path}: only {', '.join(there)}; all of {', '.join(MASKS)} are needed, or none")
     for name in MASKS:
         mask = given[name]
         if mask.shape != (nodes,) or mask.dtype.kind not in "iub" or mask.min() < 0 or mask.max() > 1:

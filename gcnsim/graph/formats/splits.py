@@ -7,11 +7,31 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from gcnsim.errors import FileError
+from gcnsim.graph.formats.array_names import PARTS, named_like
 from gcnsim.graph.formats.arrays import whole_numbers, whole_row
-from gcnsim.graph.formats.contents import ArraySource, Split
+from gcnsim.graph.formats.contents import ArraySource, Contents, Split
 from gcnsim.ids import AnyArray, BoolArray, frozen
 
 MASKS = ("train_mask", "val_mask", "test_mask")
+
+_LISTED = 12
+"""Names in a message."""
+
+
+def check_whole(source: ArraySource, held: Contents) -> None:
+    """Raises FileError, in the source's own words, where a part of the split in `held` is missing."""
+    missing = [part for part in PARTS if part not in held.split]
+    if not missing:
+        return
+    end = ".npy" if source.path.is_dir() else ""
+    names = {part: f"{each.name}{end}" for part, each in held.split.items()}
+    part, like = next(iter(names.items()))
+    needed = [names.get(each) or named_like(like, part, each) for each in PARTS]
+    others = [f"{name}{end}" for name in held.unknown]
+    unread = f"; not understood: {', '.join(others[:_LISTED])}" if others else ""
+    raise FileError(
+        f"{source.path}: only {', '.join(names.values())}; all of {', '.join(needed)} are needed, or none{unread}"
+    )
 
 
 def masks_from(source: ArraySource, split: Mapping[str, Split], nodes: int) -> dict[str, AnyArray]:

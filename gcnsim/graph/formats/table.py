@@ -6,6 +6,7 @@ NumPy's compiled reader takes the whole file at once; only a file it refuses is 
 from __future__ import annotations
 
 import re
+import unicodedata
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,15 +17,18 @@ from numpy.typing import DTypeLike
 
 from gcnsim.errors import FileError, plural
 from gcnsim.graph.build import MOST_NODES
-from gcnsim.graph.formats.columns import WHOLE, fields_of
+from gcnsim.graph.formats.columns import EXACT, fields_of, whole_number
 from gcnsim.ids import AnyArray
 
 INT64 = np.iinfo(np.int64)
-_EXACT = 2**53
-"""Above, a number with decimals is not every whole number."""
-
 _MISSING = re.compile(r"<?na>?|n/a|nan|null|none|[+-]?inf", re.IGNORECASE)
 """What stands for a value that is not there."""
+
+_SPACES = re.compile(r"[^\S\t\n\r ]|[\u200b-\u200f\u2060\ufeff]")
+"""White space of other kinds, and characters that nobody sees: text editors show them as nothing or as a space."""
+
+_ODD = "\ufffd"
+"""What stands for such a character where it is looked for."""
 
 _ATTEMPTS: tuple[tuple[DTypeLike, DTypeLike], ...] = ((np.int64, np.float64), (np.int64, "S1"), (np.float64, "S1"))
 """Types of ends and of other columns, in the order tried. A column that is not read may hold anything."""
@@ -90,7 +94,7 @@ def read_pairs(
 def numbered_lines(data: bytes) -> Iterator[tuple[int, bytes]]:
     """The lines that hold something besides a comment, with their numbers from 1."""
     for number, line in enumerate(BytesIO(data), start=1):
-        content = line.split(b"#", 1)[0].strip()
+        content = line.split(b"#", 1)[0].rstrip()
         if content:
             yield number, content
 
@@ -99,7 +103,7 @@ def _whole(ends: AnyArray) -> AnyArray | None:
     """As int64; None where a number with decimals is not whole, or may not be the one that was written."""
     if ends.dtype.kind == "i":
         return ends
-    exact = np.isfinite(ends).all() and bool(np.all((np.abs(ends) <= _EXACT) & (ends % 1 == 0)))
+    exact = np.isfinite(ends).all() and bool(np.all((np.abs(ends) <= EXACT) & (ends % 1 == 0)))
     return ends.astype(np.int64) if exact else None
 
 
@@ -112,17 +116,32 @@ def _first_fault(
 ) -> str | None:
     for number, line in numbered_lines(data):
         if number > skip:
-            fault = _fault(fields_of(line.decode("utf-8", "replace"), separator), width, ends, least, names)
-            if fault:
-                return f"line {number}: {fault}"
+            text = line.decode("utf-8", "replace")
+            read, plain = (
+                _fault(fields_of(_SPACES.sub(each, text), separator), width, ends, least, names) for each in (_ODD, " ")
+            )
+            if read and not plain:
+                return f"line {number}: {_odd_space(text)}"
+            if read:
+                return f"line {number}: {_fault(fields_of(text, separator), width, ends, least, names) or read}"
     return None
+
+
+def _odd_space(text: str) -> str:
+    """What to say of a line in which only such a character is wrong."""
+    found = next(_SPACES.finditer(text))
+    name = unicodedata.name(found[0], "control character").lower()
+    return (
+        f"character {found.start() + 1} is U+{ord(found[0]):04X} ({name}), which separates no columns; allowed: a "
+        "space, a tab or a comma in its place"
+    )
 
 
 def _fault(fields: list[str], width: int, ends: tuple[int, int], least: int, names: bool) -> str | None:
     if len(fields) != width:
         return f"{plural(len(fields), 'column')}; {width} are needed"
     for text in (fields[place] for place in ends):
-        number = _number(text)
+        number = whole_number(text)
         if number is None:
             # Only what reads like a name is one: the hint must not send anybody in a circle.
             named = text.isprintable() and re.search(r"[^\W\d_]", text) and not _MISSING.fullmatch(text)
@@ -133,12 +152,3 @@ def _fault(fields: list[str], width: int, ends: tuple[int, int], least: int, nam
             hint = "; --ids compact renumbers others" if names and least == 0 else ""
             return f"node id {number} is out of range; {least} to {most} are allowed{hint}"
     return None
-
-
-def _number(text: str) -> int | None:
-    if not WHOLE.fullmatch(text):
-        return None
-    if text.lstrip("+-").isdigit():
-        return int(text)
-    value = float(text)
-    return int(value) if value.is_integer() and abs(value) <= _EXACT else None

@@ -9,10 +9,11 @@ import pytest
 
 import gcnsim
 from gcnsim.api.question import settings
+from gcnsim.api.scenario_file import read_base
 from gcnsim.cli import main
 from gcnsim.errors import ScenarioError
 from gcnsim.methods import COMPARED
-from gcnsim.scenario import SCHEMA
+from gcnsim.scenario import SCHEMA, load_scenario
 from gcnsim.units import bandwidth
 
 FILE: dict[str, Any] = {
@@ -76,7 +77,7 @@ def test_sizes_replace_a_data_set_and_a_data_set_sizes() -> None:
 @pytest.mark.parametrize(
     ("scenario", "said"),
     [
-        ({"cluster": {}}, "schema: nothing is not known; write schema: gcnsim.scenario/1"),
+        ({"cluster": {}}, "schema is missing; write schema: gcnsim.scenario/1"),
         (FILE | {"cluster": [1]}, "cluster: a list is not a section"),
         (FILE | {"clutser": {}}, "clutser: unknown key; did you mean 'cluster'"),
         (FILE | {"cluster": {"gpu": 2}}, "cluster.gpu: unknown key; did you mean 'gpus'"),
@@ -128,3 +129,14 @@ def test_networks_of_different_kinds_are_no_rows_of_one_question() -> None:
     with pytest.raises(ScenarioError, match="15Gbps and infiniband-hdr-200g are networks of different kinds"):
         settings(bandwidth=["15Gbps", "infiniband-hdr-200g"])
     assert {each.cluster.bandwidth for each in settings(bandwidth=["10GbE", "ethernet-10g", "10Gbps"])} == {1.25e9}
+
+
+@pytest.mark.parametrize("text", ["", "# nothing yet\n", "\n\n"])
+def test_an_empty_file_is_called_empty(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "s.yaml"
+    path.write_text(text)
+    with pytest.raises(ScenarioError) as caught:
+        read_base(path)
+    assert str(caught.value) == f"{path}: is empty, not a scenario; it starts with schema: gcnsim.scenario/1"
+    with pytest.raises(ScenarioError, match=r"s\.yaml: is empty, not a scenario"):
+        load_scenario(path)

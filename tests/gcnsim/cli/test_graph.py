@@ -132,8 +132,8 @@ def split_cycle(tmp_path: Path) -> Path:
 def test_partition_prints_who_trains_validates_and_tests_in_the_parts(split_cycle: Path) -> None:
     lines = _run("partition", str(split_cycle), "--parts", "2", "--method", "block").splitlines()
     assert "training nodes    1 per part (0..2)" in lines
-    assert "validation nodes  0 per part (0..1)" in lines
-    assert "test nodes        0 per part (0..1)" in lines
+    assert "validation nodes  0.5 per part (0..1)" in lines
+    assert "test nodes        0.5 per part (0..1)" in lines
     found = json.loads(_run("partition", str(split_cycle), "--parts", "2", "--method", "block", "--json"))
     assert found["training_nodes"] == {"mean": 1.0, "least": 0, "most": 2}
 
@@ -279,3 +279,12 @@ def test_user_errors_pass_through_to_the_door(cycle: Path) -> None:
 @pytest.mark.parametrize("command", ["info amazon_cs.npz", "partition amazon_cs.npz", "convert ogbn_products"])
 def test_help_holds_an_example(command: str) -> None:
     assert f"gcnsim graph {command}" in _run(command.split()[0], "--help")
+
+
+def test_a_mean_that_is_no_whole_number_has_a_decimal(tmp_path: Path) -> None:
+    ring, nodes = build_csr(np.arange(6), np.roll(np.arange(6), -1), 6, "ring"), np.arange(6)
+    masks = {"train_mask": nodes < 3, "val_mask": nodes == 3, "test_mask": nodes > 3}
+    np.savez(tmp_path / "ring.npz", allow_pickle=False, indptr=ring.indptr, indices=ring.indices, **masks)
+    lines = _run("partition", str(tmp_path / "ring.npz"), "--parts", "2", "--method", "block").splitlines()
+    assert "training nodes    1.5 per part (0..3)" in lines
+    assert "inner nodes       3 per part (3..3)" in lines

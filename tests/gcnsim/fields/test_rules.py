@@ -63,7 +63,7 @@ def test_yes_or_no_is_a_truth_value_and_nothing_else() -> None:
     assert (rule.read(True, "p"), rule.read(False, "p")) == (True, False)
     assert (rule.write(True), rule.allowed, rule.unit) == (True, "true or false", "")
     for raw in (0, 1, "true", None, [True]):
-        with pytest.raises(ScenarioError, match=r"^p: .* is not true or false$"):
+        with pytest.raises(ScenarioError, match=r"^p: (.* is|is empty,) not true or false$"):
             rule.read(raw, "p")
 
 
@@ -84,7 +84,7 @@ def test_words_name_the_nearest() -> None:
     assert rule.read("t4", "p") == "t4"
     with pytest.raises(ScenarioError, match="p: unknown device 'cpu'; did you mean 'cpu-core'"):
         rule.read("cpu", "p")
-    with pytest.raises(ScenarioError, match="p: nothing is not a file name"):
+    with pytest.raises(ScenarioError, match="p: is empty, not a file name"):
         Word("a file name").read(None, "p")
 
 

@@ -41,15 +41,15 @@ def test_another_graph_is_refused(tmp_path: Path, skewed: Graph) -> None:
 @pytest.mark.parametrize(
     ("meta", "owner", "message"),
     [
-        ({}, np.array([0, 1, 2], dtype=np.int32), "owners run from 0 to 2; 2 parts allow 0 to 1"),
+        ({}, np.array([0, 1, 2], dtype=np.int32), "owners run from 0 to 2; with 2 parts 0 to 1 are allowed"),
         ({}, np.array([0, -1], dtype=np.int32), "owners run from -1 to 0"),
         ({}, np.array([0, 0], dtype=np.int32), "2 parts for 2 nodes, but some parts are empty"),
         (
             {"parts": 10**12},
             np.array([0, 1], dtype=np.int32),
-            "1000000000000 parts for 2 nodes, but some parts are empty",
+            "1,000,000,000,000 parts for 2 nodes, but some parts are empty",
         ),
-        ({"parts": 0}, np.array([0], dtype=np.int32), "owners run from 0 to 0; 0 parts allow 0 to -1"),
+        ({"parts": 0}, np.array([0], dtype=np.int32), "owners run from 0 to 0; with 0 parts 0 to -1 are allowed"),
         ({"parts": "two"}, np.array([0, 1], dtype=np.int32), "parts is 'two'; a int is needed"),
         ({"seed": None}, np.array([0, 1], dtype=np.int32), "seed is None"),
         ({}, np.array([0, 1], dtype=np.int64), "the section 'owner' is not a row of int32"),

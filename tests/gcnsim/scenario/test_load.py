@@ -82,7 +82,7 @@ def test_a_graph_takes_the_place_of_the_default_dataset() -> None:
         ("method: {cache: 30}", UnitError, "method.cache: 30"),
         ("cluster: {shared_cores: 1}", ScenarioError, "cluster.shared_cores: 1 is not true or false"),
         ("cluster: {shared_cores: 'yes'}", ScenarioError, "cluster.shared_cores: 'yes' is not true or false"),
-        ("cluster: {shared_cores: null}", ScenarioError, "cluster.shared_cores: nothing is not true or false"),
+        ("cluster: {shared_cores: null}", ScenarioError, "cluster.shared_cores: is empty, not true or false"),
         ("cluster: {calibration: ''}", ScenarioError, "cluster.calibration: '' is not a file name"),
         ("workload: {norm: batch}", ScenarioError, "workload.norm: unknown normalisation 'batch'"),
         ("method: {overlap: all}", ScenarioError, "method.overlap: unknown overlap 'all'"),
@@ -131,7 +131,7 @@ def test_overrides_go_over_the_file() -> None:
         ("schema=x", "unknown path"),
         ("cluster.gpus=[1", "--set cluster.gpus"),
         ("cluster.gpus=[1]", "a list is not one value"),
-        ("cluster.gpus=", "cluster.gpus: nothing is not a whole number"),
+        ("cluster.gpus=", "cluster.gpus: is empty, not a whole number"),
         ("cluster.gpus=0", "cluster.gpus: 0 is not allowed"),
     ],
 )

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from gcnsim.errors import ScenarioError
-from gcnsim.scenario.names import Words
+from gcnsim.hardware import links
+from gcnsim.scenario.load import from_mapping
+from gcnsim.scenario.names import LINK, PCIE, Words
 
 NAMES = Words("device", lambda: ("t4", "h100"), own=lambda text: text.endswith(".yaml"))
 
@@ -36,3 +38,27 @@ def test_what_names_nothing(raw: Any, said: str) -> None:
     assert said in str(caught.value)
     with pytest.raises(ScenarioError, match="is not allowed"):
         NAMES.check("t4", "p")
+
+
+@pytest.mark.parametrize("rate", ["32GB/s", "256 Gbit/s", "16gb/s", "100Mbps"])
+def test_a_rate_in_the_place_of_a_link_is_told_how_it_is_set(rate: str) -> None:
+    needed = f"'{rate}' is a rate, the name of a link is needed: {', '.join(sorted(links()))}; a rate is set with --set"
+    for field, path, way in (
+        (PCIE, "cluster.pcie", "cluster.figures=NAME.bandwidth"),
+        (LINK, "cluster.link", "cluster.bandwidth"),
+    ):
+        with pytest.raises(ScenarioError) as caught:
+            field.read(rate, path)
+        assert str(caught.value) == f"{path}: {needed} {way}={rate}"
+
+
+def test_both_ways_to_set_a_rate_are_there() -> None:
+    ways = ["cluster.figures=pcie4-x16.bandwidth=20GB/s", "cluster.bandwidth=25Gbit/s", "cluster.pcie=PCIe4-x16"]
+    cluster = from_mapping({"schema": "gcnsim.scenario/1"}, "s", ways).cluster
+    assert (cluster.figures, cluster.bandwidth, cluster.pcie) == (
+        (("pcie4-x16.bandwidth", 20e9),),
+        25e9 / 8,
+        "pcie4-x16",
+    )
+    with pytest.raises(ScenarioError, match=r"unknown link 'pcie5'; did you mean 'pcie5-x16'\?"):
+        PCIE.read("pcie5", "p")

@@ -73,7 +73,7 @@ def test_counts_are_those_that_were_recorded(recorded: Path) -> None:
     ("changed", "said"),
     [
         ({"name": "distdgl"}, "method.name: distdgl is not allowed; {path} has mini-batches of graphsage"),
-        ({"gpus": 3}, "{path}: has 2 workers, the cluster has 3"),
+        ({"gpus": 3}, "{path}: has 2 workers, the cluster has 3 GPUs"),
         ({"layers": 3}, "{path}: has mini-batches of 2 layers, the model has 3"),
         ({"batch": 1}, "method.batch: 1 is not allowed; {path} has batches of 2"),
     ],

@@ -14,6 +14,7 @@ from gcnsim.torch_profiler import trace_text
 from gcnsim.torch_profiler.names import Names
 from gcnsim.torch_profiler.profiled_run import ProfiledRun, read_profiled_run
 from gcnsim.torch_profiler.repair import DamageError, IncompleteError, mended_value
+from gcnsim.torch_profiler.trace_folder import is_profiler_trace
 from tests.gcnsim.torch_profiler.made_traces import by_part, cuda_events, document, event, write
 
 UNREAD = '{"ph": "X", "cat": "python_function", "name": %s, "pid": 1, "tid": 1, "ts": 5, "dur": 1, "args": {%s}}'
@@ -73,7 +74,10 @@ def test_damage_where_nothing_is_read_leaves_the_answer(
     assert note.startswith("t.json: ")
     assert says in note
     assert "line " in note
-    assert "a known fault of the profiler" in note
+    unusual = ("a quote that", "the number", "a comma", "text without", "an empty value in a list")
+    known = not any(f"{kind}" in says for kind in unusual)
+    assert note.endswith(": a known fault of the profiler, which leaves times as they are") == known
+    assert ("; not known of the profiler: " in note) == (not known)
     assert len(note) < 300
     if characters > 7:
         (tmp_path / "t.json.gz").write_bytes(gzip.compress(data))
@@ -90,6 +94,13 @@ def test_a_note_says_event_line_and_character(tmp_path: Path) -> None:
         "t.json: 2 damaged places were mended while reading, the first of them an empty value after 'd' in event 1, "
         "'f' (line 3, character 22): a known fault"
     )
+
+
+def test_damage_that_is_not_the_profilers_is_listed(tmp_path: Path) -> None:
+    added = unread(args='"a": , "b": [1,, 2], "c": word'), unread(args='"d": other')
+    (note,) = mended(read(tmp_path / "t.json", trace(*added)))
+    assert note.startswith("t.json: 4 damaged places were mended while reading, the first of them an empty value after")
+    assert note.endswith("); not known of the profiler: a comma too many, text without quotes")
 
 
 def test_several_damaged_ranks_are_one_note(tmp_path: Path) -> None:
@@ -212,6 +223,68 @@ def test_other_json_files_beside_traces_are_named_and_left_out(tmp_path: Path) -
         (tmp_path / "rank1.json").write_bytes(bad)
         with pytest.raises(FileError, match=rf"rank1\.json: {says}"):
             read_profiled_run(tmp_path)
+
+
+NO_RUNS = {
+    "empty.json": "",
+    "blank.json": " \n",
+    "none.json": '{"traceEvents": []}',
+    "null.json": '{"traceEvents": null}',
+    "list.json": "[]",
+    "chrome.json": '[{"ph": "X", "cat": "c", "name": "f", "pid": 1, "tid": 1, "ts": 1, "dur": 2}]',
+    "cpu.json": json.dumps(document([event("cpu_op", "aten::mm", 1, 2)])),
+    "run.json": '{"lr": 0.1}',
+    "result.json": '{"accuracy": 0.9}',
+}
+
+
+def _two_ranks(folder: Path) -> ProfiledRun:
+    for rank in range(2):
+        write(folder / f"rank{rank}.json", document(cuda_events(rank), rank))
+    return read_profiled_run(folder)
+
+
+@pytest.mark.parametrize("name", NO_RUNS)
+def test_a_file_without_a_run_beside_whole_traces_is_named_and_left_out(tmp_path: Path, name: str) -> None:
+    whole = _two_ranks(tmp_path / "run")
+    (tmp_path / "run" / name).write_text(NO_RUNS[name])
+    assert is_profiler_trace(tmp_path / "run")
+    run = read_profiled_run(tmp_path / "run")
+    assert run.parts == whole.parts
+    (note,) = set(run.notes) - set(whole.notes)
+    why = "no trace of the profiler" if name in ("run.json", "result.json", "list.json") else "without iterations"
+    assert note == f"{tmp_path / 'run'}: not read, since {why}: {name}"
+
+
+@pytest.mark.parametrize("name", [name for name in NO_RUNS if name not in ("run.json", "result.json", "list.json")])
+def test_where_a_rank_is_missing_a_file_without_a_run_is_refused(tmp_path: Path, name: str) -> None:
+    _two_ranks(tmp_path / "run")
+    (tmp_path / "run" / "rank1.json").write_text(NO_RUNS[name])
+    with pytest.raises(FileError, match=r"rank1\.json: (it is cut off|no ProfilerStep#N|not a JSON document)"):
+        read_profiled_run(tmp_path / "run")
+    (tmp_path / "run" / "rank0.json").unlink()
+    with pytest.raises(FileError, match=r"rank1\.json: (it is cut off|no ProfilerStep#N|not a JSON document)"):
+        read_profiled_run(tmp_path / "run")
+
+
+def test_a_trace_of_a_cpu_alone_beside_traces_of_gpus_is_left_out(tmp_path: Path) -> None:
+    whole = _two_ranks(tmp_path / "run")
+    steps = [event("user_annotation", f"ProfilerStep#{n}", 100.0 * n, 100.0) for n in range(5)]
+    write(tmp_path / "run" / "loader.json", document(steps))
+    run = read_profiled_run(tmp_path / "run")
+    assert run.parts == whole.parts
+    assert f"{tmp_path / 'run'}: not read, since without a GPU: loader.json" in run.notes
+
+
+def test_a_run_of_ours_is_none_of_the_profiler(tmp_path: Path) -> None:
+    _two_ranks(tmp_path / "run")
+    for schema in ("gcnsim.run/1", "gcnsim.result/1"):
+        write(tmp_path / "run" / "run.json", {"seed": 1, "schema": schema})
+        assert not is_profiler_trace(tmp_path / "run")
+    for rank in range(2):
+        (tmp_path / "run" / f"rank{rank}.json").unlink()
+    write(tmp_path / "run" / "run.json", {"lr": 0.1})
+    assert not is_profiler_trace(tmp_path / "run")
 
 
 def test_collectives_whose_kind_the_trace_does_not_say_are_noted(tmp_path: Path) -> None:

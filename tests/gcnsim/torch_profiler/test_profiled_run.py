@@ -189,7 +189,7 @@ def test_own_names_of_kernels_come_first(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "schema: nothing is not known; allowed: gcnsim.trace-names/1"),
+        ("", "schema is missing; allowed: gcnsim.trace-names/1"),
         ("schema: gcnsim.trace-names/1\nnam: {}", "nam: is not known; did you mean 'names'?"),
         ("schema: gcnsim.trace-names/1\niteration: 3", "iteration: 3 is no pattern"),
         ("schema: gcnsim.trace-names/1\nnames: [a]", "names: a list is no mapping"),

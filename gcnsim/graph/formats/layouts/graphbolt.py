@@ -27,7 +27,7 @@ from gcnsim.graph.formats.layouts.numbers import read_numbers
 from gcnsim.graph.formats.node_arrays import Found, node_arrays
 from gcnsim.graph.formats.npz import widths_of
 from gcnsim.graph.formats.size import Size, text_size
-from gcnsim.graph.formats.splits import mask_of
+from gcnsim.graph.formats.splits import check_whole, mask_of
 from gcnsim.ids import AnyArray
 
 _SETS = {"train": "train_set", "val": "validation_set", "test": "test_set"}
@@ -177,9 +177,11 @@ class GraphBoltFolder:
     def _unnamed_sets(self) -> _Sets:
         """The files of `set/` by their names, where the document names no task."""
         files = NpyFiles.in_folder(self.said.path.parent / "set")
-        split = contents_of(files).split
-        if len(split) < len(PARTS):
+        held = contents_of(files)
+        split = held.split
+        if not split:
             return _Sets({}, {})
+        check_whole(files, held)
         ids = {part: files.files[found.name] for part, found in split.items()}
         spelled = {part: f"{found.name.split('_')[0]}_labels" for part, found in split.items()}
         labels = {part: files.files[name] for part, name in spelled.items() if name in files.files}

@@ -178,7 +178,22 @@ def test_a_table_of_edges_alone_is_a_graph(tmp_path: Path, name: str, turned: bo
 
 
 _REFUSED: list[tuple[dict[str, Any], str]] = [
-    ({"train_idx": _TRAIN, "test_idx": _TEST}, "only train_idx, test_idx; all of train_mask, val_mask, test_mask"),
+    (
+        {"train_idx": _TRAIN, "test_idx": _TEST},
+        "only train_idx, test_idx; all of train_idx, val_idx, test_idx are needed, or none",
+    ),
+    (
+        {"trn_idx": _TRAIN, "vld_idx": _VAL, "tst_idx": _TEST},
+        "only trn_idx, tst_idx; all of trn_idx, val_idx, tst_idx are needed, or none; not understood: vld_idx",
+    ),
+    (
+        {"te_mask": _MASKS[2], "memo": _VAL},
+        "only te_mask; all of tr_mask, va_mask, te_mask are needed, or none; not un",
+    ),
+    ({"idx_train": _TRAIN}, "only idx_train; all of idx_train, idx_val, idx_test are needed, or none"),
+    ({"train": _TRAIN, "test": _TEST}, "only train, test; all of train, val, test are needed, or none"),
+    ({"test": _TEST}, "only test; all of train, val, test are needed, or none"),
+    ({"val": _VAL, "train_nid": _TRAIN}, "only train_nid, val; all of train_nid, val, test_nid are needed, or none"),
     ({"train_idx": [0, 10], "val_idx": _VAL, "test_idx": _TEST}, "node ids run from 0 to 10; 0 to 9 are allowed"),
     ({"train_idx": [0, 0], "val_idx": _VAL, "test_idx": _TEST}, "'train_idx' holds a node number more than once"),
     ({"train_idx": [0.5], "val_idx": _VAL, "test_idx": _TEST}, "'train_idx' is float64[1] with the value 0.5"),

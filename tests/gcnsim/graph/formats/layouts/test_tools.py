@@ -95,6 +95,23 @@ def test_what_a_folder_holds_beside_is_named(tmp_path: Path) -> None:
     assert load_graph(folder).cleaning.ignored == ("edge weight (numpy)",)
 
 
+@pytest.mark.parametrize(
+    ("write", "file", "message"),
+    [
+        (write_pagraph, "val.npy", "only train.npy, test.npy; all of train.npy, val.npy, test.npy are needed, or none"),
+        (write_pagraph, "train.npy", "only val.npy, test.npy; all of train.npy, val.npy, test.npy are needed, or none"),
+        (write_arrays, "test_idx.npy", "only train_idx.npy, val_idx.npy; all of train_idx.npy, val_idx.npy, test_idx"),
+    ],
+)
+def test_a_folder_with_two_parts_of_the_split_is_refused(
+    tmp_path: Path, write: Callable[[Path], Path], file: str, message: str
+) -> None:
+    folder = write(tmp_path / "data")
+    (folder / file).rename(folder / "odd_one.npy")
+    _refused(folder, f"{message}")
+    _refused(folder, "; not understood: odd_one.npy")
+
+
 def test_papers_of_igb_may_lack_features_or_call_them_otherwise(tmp_path: Path) -> None:
     papers = write_igb(tmp_path / "igb") / "processed" / "paper"
     (papers / "node_feat.npy").rename(papers / "feature.npy")
