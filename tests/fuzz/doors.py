@@ -77,6 +77,8 @@ EXEMPT: Final[Mapping[str, str]] = {
     "runtime/exchange/exchange.py:Exchange.__init__": "opens a channel between workers",
     "runtime/launch/failure_report.py:read_failures": "of workers that this process started, in a folder of its own",
     "runtime/methods/batches/stores.py:PartStore.__init__": "opens a channel between workers",
+    "runtime/exchange/channels.py:Channels.control": "opens a channel between workers",
+    "runtime/measuring/memory.py:free_bytes": "of the kernel",
     "runtime/methods/families/block_worker.py:BlockWorker.__init__": "opens a channel between workers",
     "runtime/methods/families/block_worker.py:_grid": "opens a channel between workers",
     "runtime/methods/sancus/worker.py:StaleBlocks.__init__": "opens a channel between workers",

@@ -9,6 +9,7 @@ from pathlib import Path
 from gcnsim.calibration_record.measurements import read_measurements
 from gcnsim.calibration_record.record import read_calibration, write_calibration
 from gcnsim.evidence import scenario_of
+from gcnsim.measured_compute.reading import read_measured_compute
 from gcnsim.runs.cluster import Cluster, write_cluster
 from gcnsim.runs.measured import read_measured
 from gcnsim.runs.recorded_run import read_learning_curve, read_recorded_run
@@ -20,6 +21,7 @@ from tests.fuzz.readers import Reader, file_named, put, text
 from tests.gcnsim.calibration.made import calibration, measurements
 from tests.gcnsim.timeline.test_parquet import timeline
 from tests.gcnsim.validation.conftest import EMULATED, run_document, write_folder
+from tests.measured_files import measured_file, write_graph
 
 KNOBS = {"tau": 2, "epsilon": 0.3}
 
@@ -62,11 +64,21 @@ def _calibration(home: Path) -> None:
     write_calibration(home / "0" / "c.json", calibration())
 
 
+def _measured(home: Path) -> None:
+    (home / "0").mkdir()
+    graph = write_graph(home / "0")
+    measured_file(home / "0", graph, 2)
+    graph.unlink()
+
+
 def readers() -> Iterator[Reader]:
     """All of this file."""
     yield Reader("recorded run", _runs, _recorded)
     yield Reader("learning curve", _runs, _curve, frozenset({"timeline.parquet", "cluster.json"}))
     yield Reader("run of one's own", _runs, _own, frozenset({"timeline.parquet", "cluster.json"}))
+    yield Reader(
+        "measured compute", _measured, file_named(lambda path: read_measured_compute(str(path)), "measured.parquet")
+    )
     yield Reader("calibration record", _calibration, file_named(read_calibration, "c.json"))
     yield Reader(
         "micro-benchmarks",
