@@ -20,6 +20,7 @@ _HEADING: Final = re.compile(r"^## (.+)$", re.MULTILINE)
 _RUNTIME: Final = {
     "train": "runtime.train.tasks",
     "emulate": "runtime.cli.emulate",
+    "measure": "runtime.cli.measure",
     "profile": "runtime.cli.microbench",
     "survey": "runtime.cli.survey",
 }

@@ -122,7 +122,7 @@ def _named() -> list[tuple[str, click.Command]]:
 
 PAGE = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
 SHOWN = [example.shown for example in examples_of(PAGE)]
-MEASURING = ("python -m runtime.emulate", "python -m runtime.profile", "python -m runtime.survey")
+MEASURING = tuple(f"python -m runtime.{name}" for name in ("emulate", "measure", "profile", "survey"))
 """They need root, an idle machine or minutes: no example of them is run."""
 
 
