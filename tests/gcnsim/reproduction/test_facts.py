@@ -54,7 +54,7 @@ def test_a_row_to_be_predicted_has_no_published_value(tmp_path: Path) -> None:
         (f"{{{KEY}, use: calibrate, reduce_s: -1, metrics: [reduce_s]}}", "reduce_s: -1 is not allowed; .* at least 0"),
         (f"{{{KEY}, use: calibrate, total_s: true, metrics: [total_s]}}", "total_s: True is not a number above 0"),
         (f"{{{KEY}, use: calibrate, total_s: 1 s, metrics: [total_s]}}", "total_s: '1 s' is not a number above 0"),
-        (f"{{{KEY}, use: calibrate, metrics: [total_s]}}", "total_s: nothing is not a number above 0"),
+        (f"{{{KEY}, use: calibrate, metrics: [total_s]}}", "total_s: is empty, not a number above 0"),
         (f"{{{KEY}, use: predict, metrics: [total_s, total_s]}}", "metrics: total_s, total_s; each once"),
         ("[reddit, gcn]", "is not a row"),
     ],

@@ -85,7 +85,7 @@ def test_what_cannot_be_set_up_has_a_reason(tmp_path: Path, more: dict[str, Any]
         ({"linear_layers": "one"}, "row 1: linear_layers: 'one' is not"),
         ({"method": 7}, "row 1: method is 7; allowed: a text"),
         ({"value": -1.0}, "row 1: value: -1 is not allowed; .*, as the row is to calibrate"),
-        ({"value": None}, "row 1: value: nothing is not"),
+        ({"value": None}, "row 1: value: is empty, not"),
     ],
 )
 def test_what_is_wrong_with_a_row_is_one_line(tmp_path: Path, more: dict[str, Any], said: str) -> None:
