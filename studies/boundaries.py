@@ -1,6 +1,6 @@
 """What partitions of real graphs look like: the measurements behind the assumptions for published datasets.
 
-Prints the tables of docs/validation.md: boundary and cross edges, how uneven the parts are, and the rows that the
+Prints the tables of docs/checks.md: boundary and cross edges, how uneven the parts are, and the rows that the
 variance-reduction sampler really needs beside the first-order rule that stands in for it without a graph.
 Needs GCNSIM_DATA.
 """

@@ -1,6 +1,6 @@
 """Where each instant of a worker's iteration goes: one function for simulated, recorded and profiled timelines.
 
-The parts, and what each source knows of them, stand in docs/glossary.md ("Where an iteration goes").
+The parts stand in docs/glossary.md ("Where an iteration goes"); what each source knows of them, in `reading`.
 """
 
 from gcnsim.breakdown.breakdown import NEVER, Breakdown, breakdown

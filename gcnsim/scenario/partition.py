@@ -29,7 +29,7 @@ class PartitionSpec:
     )
     imbalance: float | None = entry(
         IMBALANCE,
-        "largest part over the mean, at most so much more; null: METIS' own",
+        "allowed excess of the largest part over the mean; null: METIS' own",
         None,
         optional=True,
     )
@@ -38,10 +38,10 @@ class PartitionSpec:
         "METIS balances the parts' nodes, their edges, or nodes and training nodes",
         NODES,
     )
-    file: str | None = entry(_FILE, "a partition that is there, instead of cutting", None, optional=True)
+    file: str | None = entry(_FILE, "an existing partition, instead of cutting", None, optional=True)
     statistics: str = entry(
         Word("statistics", lambda: ("profile", "published")),
-        "of a dataset's parts: its profile, or what tables print",
+        "of a dataset's parts: its profile, or printed tables",
         "profile",
     )
     parts: int | None = entry(

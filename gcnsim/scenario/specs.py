@@ -67,13 +67,17 @@ class ClusterSpec:
     gpus_per_server: int = entry(Number(True, 1, 1024), "GPUs in one server; the last may hold fewer", 2)
     device: str = entry(DEVICE, "device of the catalogue, or in a file", "t4")
     bandwidth: float = entry(
-        NETWORK, "raw bandwidth of a server's NIC, per direction; the name of a network (ethernet-25g) too", 1.875e9
+        NETWORK, "raw bandwidth of a server's NIC, per direction; or the name of a network (ethernet-25g)", 1.875e9
     )
-    latency: float | None = entry(Measure(SECONDS, 0.0, 60.0), "of the network; null: the link's", None, optional=True)
+    latency: float | None = entry(
+        Measure(SECONDS, 0.0, 60.0), "latency of the network; null: the link's", None, optional=True
+    )
     pcie: str | None = entry(PCIE, "GPU to host; null: the slower of the device's and the host's", None, optional=True)
     link: str = entry(LINK, "kind of network: its efficiency and latency", GENERIC_LINK)
     host: str = entry(
-        HOST, "server: its CPU; GPUs and NIC, where not given; of the catalogue, or in a file", "generic-16"
+        HOST,
+        "server of the catalogue, or in a file: its CPU, and its GPUs and NIC where the question gives none",
+        "generic-16",
     )
     shared_cores: bool = entry(Truth(), "servers emulated on one machine share its cores", False)
     calibration: str | None = entry(_FILE, "calibration record with measured figures", None, optional=True)
@@ -88,8 +92,7 @@ class ClusterSpec:
     )
     nvlink: float | None = entry(
         Measure(BANDWIDTH, 125.0, 1.25e13, or_none=True),
-        "of a GPU to the others of its server, per direction; null: the host's, of a host that is no instance the "
-        "device's",
+        "bandwidth of a GPU to the others of its server, per direction; null: the instance's, or else the device's",
         None,
         optional=True,
     )
@@ -101,60 +104,71 @@ class ClusterSpec:
     )
     transport: str | None = entry(
         Word("a transport", lambda: TRANSPORTS),
-        "whole copies in host memory (gloo), or bytes pass on as they come (NCCL); null: direct between GPUs, staged "
+        "direct (NCCL), or staged: whole copies in host memory (gloo); null: direct between GPUs, staged "
         "where a platform or implementation: released says so",
         None,
         optional=True,
     )
     gpudirect: bool | None = entry(
-        Truth(), "between GPU and NIC, not through host memory; null: where the host has it", None, optional=True
+        Truth(), "copies between GPU and NIC bypass host memory; null: where the host can", None, optional=True
     )
     transfers: str = entry(
-        Word("an order", lambda: ("concurrent", "serial")), "messages of a worker to its peers", "concurrent"
+        Word("an order", lambda: ("concurrent", "serial")),
+        "whether a worker sends to its peers at the same time or in order",
+        "concurrent",
     )
-    pcie_sharing: str = entry(Word("a sharing", lambda: ("none", "switch")), "uplinks of GPUs to their host", "none")
+    pcie_sharing: str = entry(
+        Word("a sharing", lambda: ("none", "switch")), "whether GPUs share a PCIe uplink to their host", "none"
+    )
     gpus_per_switch: int | None = entry(
         Number(True, 1, 1024), "GPUs on one PCIe switch, with pcie_sharing: switch; null: 2", None, optional=True
     )
-    servers_per_rack: int | None = entry(Number(True, 1, 1024), "null: one switch for all", None, optional=True)
-    payload: str = entry(Word("a payload", lambda: PAYLOADS), "how boundary rows travel", "fp32")
-    oversubscription: float = entry(Number(False, 1, 1000), "of a rack's uplink by its servers' NICs", 1.0)
-    host_memory: float | None = entry(
-        Measure(BANDWIDTH, 125.0, 1.25e13), "that copies and NIC of a server share; null: no limit", None, optional=True
+    servers_per_rack: int | None = entry(
+        Number(True, 1, 1024), "servers below one rack switch; null: one switch for all", None, optional=True
     )
-    allreduce: str = entry(Word("an all-reduce", lambda: ALLREDUCES), "order in which gradients are summed", RING)
+    payload: str = entry(Word("a payload", lambda: PAYLOADS), "format of boundary rows on the way", "fp32")
+    oversubscription: float = entry(Number(False, 1, 1000), "bandwidth of a rack's NICs over that of its uplink", 1.0)
+    host_memory: float | None = entry(
+        Measure(BANDWIDTH, 125.0, 1.25e13),
+        "host memory bandwidth shared by copies and NIC; null: unlimited",
+        None,
+        optional=True,
+    )
+    allreduce: str = entry(Word("an all-reduce", lambda: ALLREDUCES), "algorithm that sums gradients", RING)
     sockets: str = entry(
-        Word("a kind of sockets", lambda: ("free", "cores")), "what messages between hosts take of their cores", "free"
+        Word("a kind of sockets", lambda: ("free", "cores")),
+        "whether network messages cost CPU time (cores) or not (free)",
+        "free",
     )
     rate_beside_copies: float | None = entry(
         Measure(FRACTION, 0.0, 1.0, low_open=True),
-        "of its rate at which a GPU computes beside transfers; null: the platform's, else 100%",
+        "GPU speed during transfers, as a share of its undisturbed speed; null: the platform's, else 100%",
         None,
         optional=True,
     )
     sampler_device: str | None = entry(
         Word("a device of samplers", lambda: SAMPLER_DEVICES),
-        "what draws graphs and mini-batches: the host's threads or the GPU; null: as is usual with the method",
+        "what draws graphs and mini-batches: host threads or the GPU; null: the method's usual",
         None,
         optional=True,
     )
     sampler_threads: int | None = entry(
         Number(True, 1, 1024),
-        "CPU threads that draw for one worker: they share a graph, or draw mini-batches ahead; null: as is usual with "
-        "the method",
+        "CPU threads that draw for one worker: they share a graph, or draw mini-batches ahead; null: the method's "
+        "usual",
         None,
         optional=True,
     )
     features: str | None = entry(
         Word("a place", lambda: FEATURES),
-        "where mini-batches read their rows: picked out of host memory by its cores, read there by the GPU (uva), or "
-        "on the GPU; null: as is usual with the method",
+        "where mini-batches read their rows: host memory, collected by cores (host) or read by the GPU (uva); or on "
+        "the GPU; null: the method's usual",
         None,
         optional=True,
     )
     implementation: str = entry(
         Word("an implementation", lambda: (LEAN, RELEASED)),
-        "whose code trains on GPUs: one without costs besides, or that of the papers",
+        "lean: ideal code; released: add the overheads of the papers' published code",
         LEAN,
     )
     aggregator: str | None = entry(
@@ -224,23 +238,27 @@ class WorkloadSpec:
     )
     graph: str | None = entry(_FILE, "graph file, instead of a dataset", None, optional=True)
     ids: str = entry(
-        Word("a way to read ids", lambda: IDS), "of an edge list: node numbers, or what is renumbered", "numbers"
+        Word("a way to read ids", lambda: IDS),
+        "ids of an edge list: node numbers, or integers or names to renumber",
+        "numbers",
     )
     ends: str | None = entry(
         Word("two columns (source,target)"),
-        "of an edge list, the columns with the ends of an edge, by name or number from 1; null: as its header says",
+        "columns of an edge list that hold the ends, by name or number from 1; null: as its header says",
         None,
         optional=True,
     )
     trace: str | None = entry(_FILE, "recorded access trace, instead of a dataset", None, optional=True)
     profile: str | None = entry(_FILE, "stored boundary profile, instead of a dataset", None, optional=True)
     nodes: int | None = entry(
-        Count(True, 2, 10**11), "of a graph of which only sizes are known, instead of a dataset", None, optional=True
+        Count(True, 2, 10**11), "nodes of a graph known only by its sizes, instead of a dataset", None, optional=True
     )
     edges: int | None = entry(
-        Count(True, 1, 10**13), "undirected, of a graph of workload.nodes: each counts once", None, optional=True
+        Count(True, 1, 10**13), "undirected edges of a graph of workload.nodes, each counted once", None, optional=True
     )
-    model: str | None = entry(Word("a model", lambda: MODELS), "null: the dataset's", None, optional=True)
+    model: str | None = entry(
+        Word("a model", lambda: MODELS), "layers of the model; null: the dataset's", None, optional=True
+    )
     layers: int | None = entry(Number(True, 1, 1000), "graph convolutions; null: the dataset's", None, optional=True)
     hidden: int | None = entry(Number(True, 1, 1_000_000), "hidden width; null: the dataset's", None, optional=True)
     heads: int = entry(Number(True, 1, 1024), "heads of attention (gat)", 1)
@@ -251,7 +269,7 @@ class WorkloadSpec:
     )
     sage_aggregator: str = entry(
         Word("an aggregator", lambda: SAGE_AGGREGATORS),
-        "of graphsage: mean of the neighbours, or the largest values of a learnt map of them (on CPU cores)",
+        "graphsage: mean of the neighbours, or largest values of a learnt map of them (on CPU cores)",
         MEAN,
     )
     keep_inputs: bool = entry(Truth(), "input rows of boundary nodes are fetched once, before training (gat)", False)
@@ -269,8 +287,8 @@ class WorkloadSpec:
         EXCHANGE_FIRST,
     )
     preaggregate: bool = entry(Truth(), "the input is aggregated once, before training", False)
-    training_subgraph: bool = entry(Truth(), "of a graph file, only the nodes that train, and their edges", False)
-    dense_layers: int = entry(Number(True, 0, 1000), "of the layers, the last so many sum no neighbours", 0)
+    training_subgraph: bool = entry(Truth(), "only the training nodes of a graph file, and their edges", False)
+    dense_layers: int = entry(Number(True, 0, 1000), "number of last layers that sum no neighbours", 0)
     features: int | None = entry(Number(True, 1, 10_000_000), "input width; null: the data's", None, optional=True)
     classes: int | None = entry(Number(True, 1, 10_000_000), "output width; null: the data's", None, optional=True)
     cross_fraction: float | None = entry(

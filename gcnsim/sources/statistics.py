@@ -39,7 +39,7 @@ MOST_OF_ALL = 0.9
 class Range(NamedTuple):
     """An assumption: what makes an iteration fast, what is likely, what makes it slow.
 
-    Seen on four real graphs at 4 to 8 METIS parts (docs/validation.md).
+    Seen on four real graphs at 4 to 8 METIS parts (docs/checks.md).
     """
 
     low: float
@@ -65,7 +65,7 @@ CACHE_HITS = Range(0.96, 0.9, 0.78)
 
 
 FOUR = "four real graphs at 4 to 8 METIS parts"
-"""Where the ranges were seen (docs/validation.md)."""
+"""Where the ranges were seen (docs/checks.md)."""
 
 HOW_IT_GROWS = "growing with the parts as other graphs' boundaries do (studies/cuts.py)"
 """What is assumed beyond the parts of which a boundary is known."""

@@ -1,7 +1,7 @@
 """Where rows wait on their way: nothing to do on a CPU or with NCCL; through pinned host memory for gloo with CUDA.
 
 With CUDA, copies run on a stream of their own, so that they pass beneath kernels and beside the sockets. The CUDA path
-has not run on a GPU yet (docs/validation.md).
+has not run on a GPU yet (docs/checks.md).
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ class FinalResults:
             session.trace.write(path, self._trace, self._norms)
 
     def final(self, summary: Summary | None, started: float) -> dict[str, Any]:
-        """The final object (docs/cli.md). started: when the run began, by `time.perf_counter`."""
+        """The final object (docs/training.md). started: when the run began, by `time.perf_counter`."""
         session, rows = self._session, self._session.rows
         shares = None if summary is None else summary.shares
         return {

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gcnsim.graph.generate import Check, FitRow
-    from gcnsim.knobs import Knob
+    from gcnsim.graph.generate import FitRow
 
 _GENERATED = re.compile(r"<!-- generated: (.+?) -->\n(.*?)<!-- end -->", re.DOTALL)
 
@@ -48,34 +47,6 @@ def _knobs() -> str:
     return table(("method", "knobs", "fixed"), rows)
 
 
-def _trained_knobs() -> str:
-    from runtime.methods import METHODS
-
-    having: dict[Knob, list[str]] = {}
-    for name, method in METHODS.items():
-        for knob in method.knobs():
-            having.setdefault(knob, []).append(f"`{name}`")
-    rows = [
-        (
-            f"`--{knob.name.replace('_', '-')}`",
-            ", ".join(methods),
-            knob.allowed,
-            f"`{_default(knob)}`",
-            knob.help,
-        )
-        for knob, methods in having.items()
-    ]
-    return table(("option", "methods", "allowed", "default", "what it is"), rows)
-
-
-def _default(knob: Knob) -> object:
-    """As it is typed; `none` where nothing is."""
-    if knob.kind == "size":
-        return knob.standard.describe()
-    share = knob.kind == "real" and knob.unit == "%"
-    return "none" if knob.default is None else knob.rule.write(knob.default) if share else knob.default
-
-
 def _columns() -> str:
     from gcnsim.report.answer.columns import MEANINGS
 
@@ -101,18 +72,7 @@ def _surrogates() -> str:
     return table((*head, "seeds", "cross fraction", "cross edges / degree", "scale"), rows)
 
 
-def _checks() -> str:
-    from gcnsim.graph.generate import surrogate_facts, surrogates
-
-    rows = [
-        (f"`{facts.name}`", check.what, str(check.parts), check.partition, *_beside(check), f"{check.scale:g}")
-        for facts in map(surrogate_facts, surrogates())
-        for check in facts.checks
-    ]
-    return table(("dataset", "what", "parts", "by", "published", "surrogate", "scale"), rows)
-
-
-def _beside(found: FitRow | Check) -> tuple[str, str]:
+def _beside(found: FitRow) -> tuple[str, str]:
     return f"{found.published:,.0f}", f"{found.surrogate:,.0f} ({found.residual:+.1%})"
 
 
@@ -212,10 +172,8 @@ TABLES: dict[str, Callable[[], str]] = {
     "toy package": lambda: _toy("pyproject.toml", "toml"),
     "scenario fields": _scenario_fields,
     "knobs": _knobs,
-    "trained knobs": _trained_knobs,
     "numbers": _columns,
     "surrogates": _surrogates,
-    "surrogates' checks": _checks,
     "surrogates' cross edges": _cross_edges,
     "partition spread": _partition_spread,
     "validity": _validity,

@@ -5,7 +5,7 @@ flows that share links fairly can meet otherwise when something becomes faster: 
 flows that need it share another with flows that do not, or the all-reduce, for which all wait, shares with more that is
 under way (as list schedules have Graham's anomalies). A run whose pace is near what its busiest link needs may
 therefore be slower, by no more than its law says. The largest violation of each law, and the largest of those near
-saturation, end the test report (docs/validation.md has the largest found so far). The analytic bounds obey exactly.
+saturation, end the test report (docs/checks.md has the largest found so far). The analytic bounds obey exactly.
 Half of the scenarios have paths besides, serial transfers or unequal GPUs. A default run takes few scenarios, the slow
 ones many more; both are the same every time.
 """
