@@ -18,14 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.measuring import OUT
-from gcnsim.calibration_record.record import read_calibration
 from gcnsim.errors import GcnsimError
 from gcnsim.evidence import scenario_of
 from gcnsim.io.yaml_files import read_yaml
 from gcnsim.runs.recorded_run import read_recorded_run
 from gcnsim.streams import stream
 from studies.unseen_graphs import asked_of, batched, finished, make
-from studies.validate import NO_NETWORK, RULE, Planned, arguments, data, data_folder, drawn, judged
+from studies.validate import NO_NETWORK, RULE, Planned, arguments, data, data_folder, drawn, judged, was_quiet
 from studies.validation_tables import JSON, SYSTEMS, result_table, write_kept, write_table
 
 GENERATED = "generated"
@@ -220,19 +219,6 @@ def _predicted(folder: Path, seen: Sequence[Planned], held_out: Sequence[Planned
     subprocess.run([*command, "--out", str(folder)], check=True)
     found: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
     return found
-
-
-def was_quiet(record: Path, allowed: float) -> bool:
-    """Whether the calibrating runs of one configuration took alike, before, among and after the others.
-
-    They say nothing of predictions: where they differ, so do the runs that are predicted, and no model can be judged.
-    """
-    spread = read_calibration(record).spread
-    quiet = spread is not None and spread <= allowed
-    differ = "are not repeated" if spread is None else f"differ by {100 * spread:.1f} % (standard deviation)"
-    words = f"calibrating runs of one configuration {differ}; a quiet machine: at most {100 * allowed:g} %"
-    sys.stdout.write(f"{'quiet  ' if quiet else 'NOT JUDGED:'} {words}\n")
-    return quiet
 
 
 def _gcnsim() -> str:

@@ -28,13 +28,14 @@ import yaml
 
 from benchmarks.measuring import OUT
 from gcnsim import units
+from gcnsim.calibration_record.record import read_calibration
 from gcnsim.io.yaml_files import read_yaml
 from gcnsim.streams import stream
-from studies.validation_tables import KERNELS, SYSTEMS, result_table, write_kept, write_table
+from studies.validation_tables import JSON, KERNELS, SYSTEMS, result_table, write_kept, write_table
 
 RULE = Path(__file__).with_name("validation_rule.yaml")
 FOLDER = OUT / "validation"
-QUICK = {"draw": 0, "repeats": 1, "settings": 1, "methods": 3, "calibration": 2}
+QUICK = {"draw": 0, "repeats": 1, "settings": 1, "methods": 3, "calibration": 2, "calibrations": 1}
 """How much of the rule the quick loop makes, on a made-up graph."""
 
 NO_NETWORK = ""
@@ -61,13 +62,25 @@ class Planned:
 
 
 def planned(rule: Mapping[str, Any], *, quick: bool = False) -> list[Planned]:
-    """All runs, those of one cluster together, repeats in turn so that a slow minute does not hit one configuration."""
-    draw = QUICK["draw"] if quick else rule["draw"]
-    repeats = QUICK["repeats"] if quick else rule["repeats"]
+    """All runs, those of one cluster together, repeats in turn so that a slow minute does not hit one configuration.
+
+    Runs that calibrate are made before the held-out ones, among them and after, so that a slow minute is seen.
+    """
+    draw, repeats, times = ((QUICK if quick else rule)[name] for name in ("draw", "repeats", "calibrations"))
+    given = list(enumerate(rule["calibration"][: QUICK["calibration"] if quick else None]))
+    held_out = _held_out(rule, draw, repeats, quick=quick)
     runs = []
-    given = rule["calibration"][: QUICK["calibration"] if quick else None]
-    for place, each in enumerate(given):
-        runs.append(_run(rule, each, each["bandwidth"], each["args"], f"calibration-{place}", calibration=True))
+    for again in range(times):
+        for place, each in given:
+            name = f"calibration-{place}-r{again}"
+            runs.append(_run(rule, each, each["bandwidth"], each["args"], name, calibration=True))
+        first, last = (len(held_out) * end // max(times - 1, 1) for end in (again, again + 1))
+        runs += held_out[first:last]
+    return runs
+
+
+def _held_out(rule: Mapping[str, Any], draw: int, repeats: int, *, quick: bool) -> list[Planned]:
+    runs = []
     settings = rule["held_out"][: QUICK["settings"] if quick else None]
     methods = rule["methods"][:: 3 if quick else 1]
     for place, each in enumerate(settings):
@@ -209,6 +222,7 @@ def main() -> int:
     train(runs, rule, graphs, folder)
     seen = [word for run in runs if run.calibration for word in ("--runs", str(folder / "runs" / run.name))]
     subprocess.run([gcnsim, "calibrate", str(profile), *seen, "--out", str(record)], check=True)
+    quiet = asked.quick or was_quiet(record, rule["quiet"])
     held_out = [str(folder / "runs" / run.name) for run in runs if not run.calibration]
     result = folder / "validation.json"
     command = [gcnsim, "validate", *held_out, "--calibration", str(record), "--json-out", str(result)]
@@ -216,10 +230,25 @@ def main() -> int:
     found = json.loads(result.read_text(encoding="utf-8"))
     sys.stdout.write(f"\n{(time.perf_counter() - begun) / 60:.1f} minutes\n")
     checks = judged(found, quick=asked.quick)
-    if asked.keep:
+    if asked.keep and quiet:
         write_kept("", found)
         write_table("committed set", result_table(found, checks))
-    return int(not all(kept for _, kept in checks))
+    elif asked.keep:
+        sys.stderr.write(f"{JSON} is as before: the machine was not quiet\n")
+    return int(not (quiet and all(kept for _, kept in checks)))
+
+
+def was_quiet(record: Path, allowed: float) -> bool:
+    """Whether the calibrating runs of one configuration took alike, before, among and after the others.
+
+    They say nothing of predictions: where they differ, so do the runs that are predicted, and no model can be judged.
+    """
+    spread = read_calibration(record).spread
+    quiet = spread is not None and spread <= allowed
+    differ = "are not repeated" if spread is None else f"differ by {100 * spread:.1f} % (standard deviation)"
+    words = f"calibrating runs of one configuration {differ}; a quiet machine: at most {100 * allowed:g} %"
+    sys.stdout.write(f"{'quiet  ' if quiet else 'NOT JUDGED:'} {words}\n")
+    return quiet
 
 
 def judged(found: Mapping[str, Any], *, quick: bool) -> list[tuple[str, bool]]:

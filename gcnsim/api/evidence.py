@@ -19,14 +19,23 @@ def calibrate(
     progress: Progress = lambda _: None,
     processes: int | None = None,
     warn: Progress = lambda _: None,
+    measured_compute: Sequence[str | Path] = (),
 ) -> Calibration:
     """Fit the figures of a machine to its micro-benchmarks, refined on recorded runs; write the record to `out`.
 
-    warn: hears what may mislead, a line each. Raises GcnsimError (one line: path, value, what is allowed).
+    measured_compute: files of runtime.measure, compute times of the runs' parts in place of fitted kernels. warn: hears
+    what may mislead, a line each. Raises GcnsimError (one line: path, value, what is allowed).
     """
     from gcnsim.calibration import calibrate as fit
 
-    record = fit(measurements, runs, progress=progress, warn=warn, processes=processes or cores())
+    record = fit(
+        measurements,
+        runs,
+        measured_compute=measured_compute,
+        progress=progress,
+        warn=warn,
+        processes=processes or cores(),
+    )
     if out is not None:
         write_calibration(out, record)
     return record
@@ -36,18 +45,22 @@ def validate(
     runs: Sequence[str | Path],
     calibration: str | Path | None = None,
     *,
+    measured_compute: Sequence[str | Path] = (),
     strict: bool = False,
     progress: Progress = lambda _: None,
     processes: int | None = None,
 ) -> dict[str, Any]:
     """Predict recorded runs and compare: plain data in the shape of the JSON schema `gcnsim.validation/1`.
 
-    strict: refuse runs of another machine or version than the calibration. Raises GcnsimError.
+    measured_compute: files of runtime.measure; each run is predicted by the one of its graph and parts. strict: refuse
+    runs of another machine or version than the calibration. Raises GcnsimError.
     """
     from gcnsim.validation import judge, payload
 
-    judged, warnings = judge(runs, calibration, strict=strict, progress=progress, processes=processes or cores())
-    return payload(judged, calibration, warnings)
+    judged, warnings = judge(
+        runs, calibration, measured=measured_compute, strict=strict, progress=progress, processes=processes or cores()
+    )
+    return payload(judged, calibration, warnings, measured_compute)
 
 
 def write_validation(folder: str | Path, found: Mapping[str, Any]) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from gcnsim.calibration.fitting import Laws
 from gcnsim.calibration.gpu import fit_gpu
-from gcnsim.calibration.laws import fit_laws
+from gcnsim.calibration.laws import fit_laws, fit_links
 from gcnsim.calibration.runs import refine
 from gcnsim.calibration_record.measurements import Measurements, read_measurements
 from gcnsim.calibration_record.record import Calibration, Fitted, Source
@@ -20,6 +20,8 @@ from gcnsim.errors import ScenarioError
 from gcnsim.evidence import CORE, device_of, refuse_other_kernels, refuse_other_trace, scenario_of
 from gcnsim.hardware import PLAIN_KERNELS, gpu_of
 from gcnsim.io.json_files import mistake, parse_json
+from gcnsim.measured_compute import MeasuredCompute
+from gcnsim.measured_compute import measured_compute as read_file
 from gcnsim.runs.notes import first_repeat, link_notes, quota_notes, session_notes, trace_notes, version_notes
 from gcnsim.runs.recorded_run import RecordedRun, read_recorded_run
 
@@ -33,23 +35,21 @@ def calibrate(
     measurements: str | Path,
     runs: Sequence[str | Path] = (),
     *,
+    measured_compute: Sequence[str | Path] = (),
     progress: Progress = lambda _: None,
     warn: Progress = lambda _: None,
     processes: int = 1,
 ) -> Calibration:
     """Figures of the machine that `measurements` were taken on, refined on `runs`; warn: hears what may mislead.
 
+    measured_compute: files of runtime.measure, which then stand for the kernels of the runs in place of the laws.
     Raises FileError for an input that cannot be read, ScenarioError for one that does not fit: a GPU that the catalogue
     does not have, a run of another device or machine, a run given twice, times that no law can take.
     """
     progress(f"reading {measurements}")
     measured = read_measurements(measurements)
     device = _device(measured)
-    recorded = [read_recorded_run(run) for run in runs]
-    for run in recorded:
-        _refuse(run, measured, device)
-    if again := first_repeat(recorded):
-        raise ScenarioError(f"--runs: {again[1].path} is the same run as {again[0].path}; allowed: each once")
+    files, recorded = _inputs(measured, device, runs, measured_compute)
     for run in recorded:
         versions = version_notes(run, measured.versions, "measured")
         for note in (*versions, *link_notes(run), *session_notes(run), *quota_notes(run), *trace_notes(run)):
@@ -62,6 +62,7 @@ def calibrate(
         inputs=(
             Source("measurements", measured.path.name, measured.sha256),
             *(Source("run", run.path.name, run.sha256) for run in recorded),
+            *(Source("measured_compute", Path(each.path).name, each.sha256) for each in files),
         ),
         figures=_figures(laws, device, recorded),
         curve=laws.curve,
@@ -80,7 +81,7 @@ def calibrate(
     )
     if not recorded:
         return record
-    fitted = refine(record, recorded, progress, processes)
+    fitted = refine(record, recorded, progress, processes, files)
     if fitted.spread is not None and fitted.spread > QUIET:
         warn(
             f"--runs: runs of one configuration differ by {100 * fitted.spread:.0f} % (standard deviation), more than "
@@ -89,7 +90,27 @@ def calibrate(
     return fitted
 
 
-def _refuse(run: RecordedRun, measured: Measurements, device: str) -> None:
+def _inputs(
+    measured: Measurements, device: str, runs: Sequence[str | Path], measured_compute: Sequence[str | Path]
+) -> tuple[list[MeasuredCompute], list[RecordedRun]]:
+    """The measured files and the runs. Raises FileError and ScenarioError for those that cannot be fitted to."""
+    if measured_compute and not runs:
+        raise ScenarioError("--measured-compute: is for runs to fit to; allowed: with --runs")
+    if measured.links_only and runs and not measured_compute:
+        raise ScenarioError(
+            f"{measured.path}: knows links alone, so runs need the times of their kernels; allowed: with "
+            "--measured-compute (python -m runtime.measure)"
+        )
+    files = [read_file(str(path)) for path in measured_compute]
+    recorded = [read_recorded_run(run) for run in runs]
+    for run in recorded:
+        _refuse(run, measured, device, files)
+    if again := first_repeat(recorded):
+        raise ScenarioError(f"--runs: {again[1].path} is the same run as {again[0].path}; allowed: each once")
+    return files, recorded
+
+
+def _refuse(run: RecordedRun, measured: Measurements, device: str, files: Sequence[MeasuredCompute]) -> None:
     """Raise ScenarioError for a run of another machine or device, and for one with the trace of another."""
     machine = measured.machine
     for ran, was, what in (
@@ -99,21 +120,24 @@ def _refuse(run: RecordedRun, measured: Measurements, device: str) -> None:
     ):
         if ran != was:
             raise ScenarioError(f"{run.path}: ran on {ran}{what}, measured was {was}{what}")
-    if device == CORE:
+    if device == CORE and not files:
         refuse_other_kernels(run, measured.kernels, measured.path.name)
-    refuse_other_trace(run, scenario_of(run))
+    refuse_other_trace(run, scenario_of(run, measured=files))
 
 
 def _laws(measured: Measurements, device: str) -> Laws:
     """What the measurements fit. Raises ScenarioError where they fit nothing, or figures that no machine has."""
     try:
         with np.errstate(over="raise", divide="raise", invalid="raise"):
-            laws = fit_laws(measured) if device == CORE else fit_gpu(measured, device)
+            if measured.links_only:
+                laws = fit_links(measured)
+            else:
+                laws = fit_laws(measured) if device == CORE else fit_gpu(measured, device)
     except (KeyError, ValueError, ArithmeticError) as error:
         raise ScenarioError(
             f"{measured.path}: cannot be fitted ({error}); take a profile with --quick or more"
         ) from None
-    if device == CORE and laws.pooling is None and measured.kernels != PLAIN_KERNELS:
+    if device == CORE and not measured.links_only and laws.pooling is None and measured.kernels != PLAIN_KERNELS:
         # Records say of which kernels they are since they know pooling.
         raise ScenarioError(
             f"{measured.path}: measured with {measured.kernels.words}, but no pooling, so it is of an older version or "

@@ -80,6 +80,16 @@ def fit_laws(measured: Measurements) -> Laws:
     return laws
 
 
+def fit_links(measured: Measurements) -> Laws:
+    """The figures of messages and of busy cores alone. Raises ScenarioError where what they need was not measured."""
+    laws = Laws()
+    _sharing(laws, measured)
+    _sockets(laws, measured)
+    if not laws.network:
+        raise ScenarioError(f"{measured.path}: has no transfers; python -m runtime.measure --links measures them")
+    return laws
+
+
 def _rates(laws: Laws, measured: Measurements) -> None:
     """Launch, memory bandwidth and flop/s, elementwise and gemm efficiency."""
     tiny = min(single(measured, "iteration"), key=lambda each: each.seconds)

@@ -22,6 +22,7 @@ from gcnsim.calibration_record.record import Calibration, Fitted, Residual, writ
 from gcnsim.evidence import scenario_of
 from gcnsim.hardware import device
 from gcnsim.ids import FloatArray
+from gcnsim.measured_compute import MeasuredCompute
 from gcnsim.methods import is_method, method_type
 from gcnsim.processes import parallel_map
 from gcnsim.runs.recorded_run import TIMELINE, RecordedRun
@@ -77,10 +78,15 @@ SHARES: Final = ("busy_core_rate", "efficiency")
 
 
 def refine(
-    record: Calibration, runs: Sequence[RecordedRun], progress: Progress = lambda _: None, processes: int = 1
+    record: Calibration,
+    runs: Sequence[RecordedRun],
+    progress: Progress = lambda _: None,
+    processes: int = 1,
+    measured: Sequence[MeasuredCompute] = (),
 ) -> Calibration:
     """`record` with its coefficients refined on `runs`, and the error to expect of a run that it has not seen.
 
+    measured: compute times of the runs' parts, in the place of the laws of kernels.
     That is larger than what the fit leaves, for the fit has seen these runs. With n runs and the freedom p that it had
     over their iterations, errors have the variance RSS / (n - p), a prediction's is 1 + p / n times that on average;
     the 90 % interval is Student's of n - p degrees (Seber and Lee, Linear Regression Analysis, 2003, chapters 3 and 5).
@@ -89,9 +95,9 @@ def refine(
     from scipy.special import stdtrit
 
     progress(f"fitting to {len(runs)} runs")
-    best, freedom = _fitted(record, runs, processes)
+    best, freedom = _fitted(record, runs, processes, measured)
     best = replace(best, spread=spread_of_repeats(runs))
-    errors = _errors(best, runs, processes)[:, 0]
+    errors = _errors(best, runs, processes, measured)[:, 0]
     left = [_residual("iterations of the runs", errors)]
     if len(runs) < FEWEST:
         return replace(best, residuals=(*record.residuals, *left))
@@ -121,16 +127,19 @@ def _residual(term: str, errors: FloatArray) -> Residual:
     return Residual(term, errors.size, float(size.mean()), float(np.percentile(size, 90)), float(errors.mean()))
 
 
-def _fitted(record: Calibration, runs: Sequence[RecordedRun], processes: int) -> tuple[Calibration, float]:
+def _fitted(
+    record: Calibration, runs: Sequence[RecordedRun], processes: int, measured: Sequence[MeasuredCompute]
+) -> tuple[Calibration, float]:
     """`record` with the coefficients that fit `runs` best, and the freedom that the fit had over their iterations."""
     from scipy.optimize import least_squares
 
     on_cores = device(record.device).kind == "cpu"
-    record = outside_kernels(record, runs) if on_cores else record
+    # A measured iteration has what is outside its kernels too.
+    record = outside_kernels(record, runs) if on_cores and not measured else record
     graphs = list(dict.fromkeys(run.graph["hash"] for run in runs))
     known = COEFFICIENTS if on_cores else OF_GPUS
     chosen = [one for one in known if one.name in record.figures.get(one.part, {})]
-    if record.sums is None:
+    if record.sums is None and not measured:
         # The law that knows the order of a matrix holds for every graph.
         chosen += [Coefficient("graphs", graph, "sums over neighbours on this graph") for graph in graphs]
     # What a link carries is near the most it can: there is something to see on the way down only.
@@ -138,7 +147,7 @@ def _fitted(record: Calibration, runs: Sequence[RecordedRun], processes: int) ->
     priors = np.array([GRAPH_PRIOR if one.part == "graphs" else PRIOR for one in chosen])
 
     def misfit(logs: FloatArray) -> FloatArray:
-        errors = _errors(moved(record, chosen, logs), runs, processes)
+        errors = _errors(moved(record, chosen, logs), runs, processes, measured)
         return np.concatenate([errors.ravel(), priors * logs])
 
     def slopes(logs: FloatArray) -> FloatArray:
@@ -206,12 +215,14 @@ def moved(record: Calibration, chosen: Sequence[Coefficient], logs: FloatArray) 
     return replace(record, figures=figures, graphs=graphs)
 
 
-def _errors(record: Calibration, runs: Sequence[RecordedRun], processes: int) -> FloatArray:
+def _errors(
+    record: Calibration, runs: Sequence[RecordedRun], processes: int, measured: Sequence[MeasuredCompute]
+) -> FloatArray:
     """Per run, signed errors of the iteration and of its phases, as shares of the measured iteration, [runs, 4]."""
     with TemporaryDirectory(prefix="gcnsim-calibrate-") as folder:
         path = f"{folder}/calibration.json"
         write_calibration(path, record)
-        scenarios = [scenario_of(run, path) for run in runs]
+        scenarios = [scenario_of(run, path, measured) for run in runs]
         found = parallel_map(_predicted, scenarios, processes)
     rows = []
     for run, (iteration, compute, comm) in zip(runs, found, strict=True):

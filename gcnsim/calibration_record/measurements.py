@@ -27,7 +27,8 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class Measurements:
-    """A file of them. kernels: that were measured. seconds: that measuring took."""
+    """A file of them. kernels: that were measured. seconds: that measuring took. links_only: no kernel of one process
+    alone was measured, only what processes cost one another."""
 
     path: Path
     machine: Mapping[str, Any]
@@ -37,6 +38,7 @@ class Measurements:
     found: tuple[Measurement, ...]
     sha256: str
     kernels: CoreKernels = PLAIN_KERNELS
+    links_only: bool = False
 
     def of(self, kernel: str, **wanted: float) -> list[Measurement]:
         """Those of one kernel whose params hold `wanted`."""
@@ -61,4 +63,5 @@ def read_measurements(path: str | Path) -> Measurements:
         seconds=raw["seconds"],
         found=tuple(Measurement(**{name: each[name] for name in names}) for each in raw["measurements"]),
         sha256=digest,
+        links_only=not raw["options"].get("kernels", True),
     )

@@ -136,6 +136,11 @@ class Calibration:
         """The kernels that its figures are of."""
         return self.kernels or PLAIN_KERNELS
 
+    @property
+    def links_only(self) -> bool:
+        """Whether it has figures of links and busy cores alone, and none of kernels."""
+        return not self.figures["device"] and bool(self.figures["network"])
+
     def used(self, sha256: str) -> bool:
         """Whether an input had this hash."""
         return any(source.sha256 == sha256 for source in self.inputs)

@@ -16,6 +16,12 @@ from gcnsim.cli.progress import progress
 @click.argument("runs", nargs=-1, required=True, type=click.Path(), metavar="RUN...")
 @click.option("--calibration", type=click.Path(), help="Calibration record (gcnsim calibrate).  [default: none]")
 @click.option(
+    "--measured-compute",
+    type=click.Path(),
+    multiple=True,
+    help="Compute times of runtime.measure; each run is predicted by the file of its graph and parts. Repeatable.",
+)
+@click.option(
     "--strict",
     is_flag=True,
     help="Refuse runs of another machine or version than the calibration, or with links paced in the exchange.",
@@ -24,7 +30,13 @@ from gcnsim.cli.progress import progress
 @click.option("--json-out", type=click.Path(), help="Write that JSON to a file.")
 @click.option("--out", type=click.Path(), help="Write validation.md, .csv and .html into this folder.")
 def command(
-    runs: tuple[str, ...], calibration: str | None, strict: bool, as_json: bool, json_out: str | None, out: str | None
+    runs: tuple[str, ...],
+    calibration: str | None,
+    measured_compute: tuple[str, ...],
+    strict: bool,
+    as_json: bool,
+    json_out: str | None,
+    out: str | None,
 ) -> None:
     """Predict recorded runs and compare, phase by phase.
 
@@ -35,9 +47,9 @@ def command(
     Example:
       gcnsim validate runs/* --calibration calibration.json --out report
     """
-    check_folder("out", out, ("json-out", json_out), read=(*runs, calibration))
+    check_folder("out", out, ("json-out", json_out), read=(*runs, calibration, *measured_compute))
     with progress() as say:
-        found = api.validate(runs, calibration, strict=strict, progress=say)
+        found = api.validate(runs, calibration, measured_compute=measured_compute, strict=strict, progress=say)
     writes: list[Callable[[], object]] = []
     # The folder first: the JSON may go into it.
     if out:

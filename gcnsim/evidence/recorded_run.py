@@ -5,11 +5,13 @@ Runs whose workers wait as long as a GPU would take: what their scenario has bes
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from gcnsim.errors import GcnsimError, ScenarioError
 from gcnsim.hardware import PLAIN, CoreKernels, device, figures_of, gpu_of
 from gcnsim.knobs import WARM_ITERATIONS, Knob
+from gcnsim.measured_compute import MeasuredCompute, measure_command
 from gcnsim.methods import NO_OVERLAP, create_method, is_method, method_type
 from gcnsim.runs.recorded_run import RecordedRun
 from gcnsim.scenario import DIRECT, SCHEMA, STAGED, Scenario, from_mapping
@@ -24,10 +26,11 @@ WARMUP: Final = "warmup"
 """The knob of a method that sends everything in the first iterations: which share of all they are."""
 
 
-def scenario_of(run: RecordedRun, calibration: str | None = None) -> Scenario:
+def scenario_of(run: RecordedRun, calibration: str | None = None, measured: Sequence[MeasuredCompute] = ()) -> Scenario:
     """What to ask the simulator so that it predicts `run`; calibration: the record to predict with.
 
-    Raises ScenarioError, naming the run, for what the simulator has no model of.
+    measured: files of compute times, of which the one of the run's graph and parts answers. Raises ScenarioError,
+    naming the run, for what the simulator has no model of, and where none of `measured` is of its graph and parts.
     """
     _refuse(run)
     place = run.place
@@ -37,6 +40,7 @@ def scenario_of(run: RecordedRun, calibration: str | None = None) -> Scenario:
         "device": device_of(run),
         "shared_cores": run.emulation is not None and run.accelerator is None,
         "calibration": calibration,
+        "measured_compute": _measured_for(run, measured).path if measured else None,
     }
     if place is not None:
         cluster["bandwidth"] = BANDWIDTH.exact(float(place["bandwidth"]))
@@ -76,6 +80,21 @@ def scenario_of(run: RecordedRun, calibration: str | None = None) -> Scenario:
         return from_mapping(mapping, str(run.path))
     except GcnsimError as error:
         raise ScenarioError(f"{run.path}: {error}") from None
+
+
+def _measured_for(run: RecordedRun, files: Sequence[MeasuredCompute]) -> MeasuredCompute:
+    """The file of the run's graph and parts; of several the first with its method. Raises ScenarioError."""
+    alike = [
+        each
+        for each in files
+        if each.graph["hash"] == run.graph["hash"] and each.partition["hash"] == run.partition["hash"]
+    ]
+    if not alike:
+        raise ScenarioError(
+            f"{run.path}: {run.graph['name']} in {run.workers} parts is in none of the measured files; measure it: "
+            + measure_command(files[0], None, parts=run.workers, method=run.options["method"])
+        )
+    return next((each for each in alike if run.options["method"] in each.methods), alike[0])
 
 
 def device_of(run: RecordedRun) -> str:

@@ -14,6 +14,7 @@ from gcnsim.hardware import (
     CoreKernels,
     Curve,
     DeviceProfile,
+    Figure,
     HostProfile,
     LinkProfile,
     device,
@@ -91,14 +92,21 @@ def find_profiles(spec: ClusterSpec) -> Profiles:
             raise ScenarioError(
                 f"cluster.calibration: {spec.calibration} is of {record.device}, cluster.device is {spec.device}"
             )
-        chosen = _calibrated(chosen, record)
+        if record.links_only and spec.measured_compute is None:
+            raise ScenarioError(
+                f"cluster.calibration: {spec.calibration} knows links alone, no kernels; allowed: with "
+                "cluster.measured_compute (python -m runtime.measure measures it), or a calibration of a profile"
+            )
+        chosen = chosen if record.links_only else _calibrated(chosen, record)
         servers = with_fitted(servers, record.figures["host"])
         network = with_fitted(network, record.figures["network"])
         copies = with_fitted(copies, record.figures.get("copies", {}))
     if spec.platform is not None and (fitted := platform(spec.platform).operation_s) is not None:
         servers = replace(servers, operation_s=fitted)
-    servers = with_given(servers, spec)
     measured = None if spec.measured_compute is None else measured_compute(spec.measured_compute)
+    if measured is not None and not measured.on_gpu:
+        servers = _with_measured_cores(servers, measured, spec, record)
+    servers = with_given(servers, spec)
     own = PLAIN_KERNELS if record is None else record.of_kernels
     if measured is not None and not measured.on_gpu:
         own = _measured_kernels(measured)
@@ -125,6 +133,17 @@ def find_profiles(spec: ClusterSpec) -> Profiles:
         calibration=record,
         measured=measured,
     )
+
+
+def _with_measured_cores(
+    servers: HostProfile, found: MeasuredCompute, spec: ClusterSpec, record: Calibration | None
+) -> HostProfile:
+    """Servers with as many cores as the measured machine, where no record and no question says otherwise."""
+    count = found.device.get("cores")
+    if count is None or record is not None or spec.host != ClusterSpec().host:
+        return servers
+    number = Figure(float(count), "measured", "cores of the machine that compute was measured on", "")
+    return replace(servers, cores=number)
 
 
 def _measured_kernels(found: MeasuredCompute) -> CoreKernels:

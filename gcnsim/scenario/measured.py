@@ -38,7 +38,7 @@ def fill_measured(raw: dict[str, Any]) -> None:
     for section, fields in (
         ("cluster", _cluster(found)),
         ("workload", _model(found)),
-        ("partition", _partition(found)),
+        ("partition", {} if raw.get("workload", {}).get("trace") else _partition(found)),
     ):
         given = dict(raw.get(section, {}))
         raw[section] = given | {name: value for name, value in fields.items() if given.get(name) is None}

@@ -129,6 +129,8 @@ def _replace(
     if hand_overs:
         least = float(demand[:, hand_overs].sum(axis=1).mean()) if lengths.at_least else 0.0
         _share(demand, hand_overs, np.array([max(least, lengths.outside)]))
+    if LOOKUP not in groups:
+        left.pop(LOOKUP, None)  # a cache was measured, and none is asked about
     for key in [key for key in left if key not in groups]:
         instead = OpKey(OpKind.UPDATE, key.layer, key.direction)
         instead = instead if instead in groups else OpKey(OpKind.STEP, -1, Direction.NONE)

@@ -57,14 +57,17 @@ def answering(scenario: Scenario) -> Answering | None:
     if found is None:
         return None
     _refuse_other(scenario, machine, found)
-    alike = [(each, own) for each in found.settings if (own := _alike(each, scenario.method)) is not None]
     asked = scenario.method
+    alike = [(each, own) for each in found.settings if (own := _alike(each, asked)) is not None]
+    # Of a rate that was measured with and without a cache, the one whose look-ups are those of the question.
+    alike.sort(key=lambda pair: _unlike(pair[1], asked))
     if not alike:
         _refuse_method(scenario, found)
     same = [each for each, own in alike if own.epsilon == asked.epsilon]
     if same:
         return _whole(scenario, found, Answering(same[0], None, 0.0, same[0].relative_error))
-    rates = sorted(((own.epsilon, each) for each, own in alike if own.epsilon < 1.0), key=lambda pair: pair[0])
+    by_rate = {own.epsilon: each for each, own in reversed(alike) if own.epsilon < 1.0}
+    rates = sorted(by_rate.items(), key=lambda pair: pair[0])
     below = [pair for pair in rates if pair[0] < asked.epsilon]
     above = [pair for pair in rates if pair[0] > asked.epsilon]
     if not below or not above:
@@ -137,6 +140,12 @@ def _alike(setting: MeasuredSetting, asked: Method) -> Method | None:
     # Nothing is drawn at rate 1, so how it would be drawn is nothing to it.
     whole = not own.mini_batches and own.sampling().whole and case.sampling().whole
     return own if whole or all(values[name] == others[name] for name in kept) else None
+
+
+def _unlike(own: Method, asked: Method) -> int:
+    """In how many of the knobs that may differ they do."""
+    values, others = own.values(), asked.values()
+    return sum(values.get(name) != others.get(name) for name in FREE)
 
 
 def _whole(scenario: Scenario, found: MeasuredCompute, answer: Answering) -> Answering:

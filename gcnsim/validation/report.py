@@ -21,12 +21,18 @@ COLUMNS = (
 )  # fmt: skip
 
 
-def payload(judged: Sequence[RunCheck], calibration: str | Path | None, warnings: Sequence[str]) -> dict[str, Any]:
-    """The figures over all runs, and a row for each run."""
+def payload(
+    judged: Sequence[RunCheck],
+    calibration: str | Path | None,
+    warnings: Sequence[str],
+    measured: Sequence[str | Path] = (),
+) -> dict[str, Any]:
+    """The figures over all runs, and a row for each run. measured: files of compute times that predictions rest on."""
     return {
         "schema": SCHEMA,
         **summarise(judged),
         "calibration": None if calibration is None else about(calibration),
+        "measured_compute": [{"name": Path(path).name, "sha256": content_hash(path)} for path in measured],
         "machine": {"system": platform.system(), "gcnsim": __version__},
         "warnings": list(warnings),
         "rows": [row_of(each) for each in judged],

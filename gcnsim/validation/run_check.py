@@ -14,6 +14,7 @@ from gcnsim.errors import FileError, ScenarioError, plural
 from gcnsim.evidence import CORE, device_of, refuse_other_kernels, refuse_other_trace, scenario_of
 from gcnsim.hardware import PLAIN_KERNELS
 from gcnsim.knobs import KNOBS, TRAINING_KNOBS
+from gcnsim.measured_compute import measured_compute
 from gcnsim.processes import parallel_map
 from gcnsim.runs.notes import first_repeat, link_notes, quota_notes, session_notes, trace_notes, version_notes
 from gcnsim.runs.recorded_run import RecordedRun, read_recorded_run
@@ -97,13 +98,15 @@ def judge(
     folders: Sequence[str | Path],
     calibration: str | Path | None,
     *,
+    measured: Sequence[str | Path] = (),
     strict: bool = False,
     progress: Progress = lambda _: None,
     processes: int = 1,
 ) -> tuple[list[RunCheck], list[str]]:
     """Every run in `folders` with its prediction, in that order; and warnings.
 
-    Raises FileError for a folder without a finished, recorded run, and for a run that the calibration used; with
+    measured: files of compute times (`gcnsim.measured_compute/1`), each run is predicted by the one of its graph and
+    parts. Raises FileError for a folder without a finished, recorded run, and for a run that the calibration used; with
     `strict` also for one from another machine or version, or with links that the simulator has no model of.
     """
     record = None if calibration is None else read_calibration(calibration)
@@ -113,18 +116,21 @@ def judge(
     warnings = [warning for run in runs for warning in _held_out(run, record)]
     if strict and warnings:
         raise FileError(warnings[0])
-    asked = [scenario_of(run, None if calibration is None else str(calibration)) for run in runs]
+    files = [measured_compute(str(path)) for path in measured]
+    asked = [scenario_of(run, None if calibration is None else str(calibration), files) for run in runs]
     if again := first_repeat(runs):
         raise FileError(f"--runs: a run is given twice, as {again[0].path} and {again[1].path}; allowed: each once")
     known, source = (PLAIN_KERNELS, CATALOGUE) if record is None else (record.of_kernels, str(calibration))
     for run, scenario in zip(runs, asked, strict=True):
-        refuse_other_kernels(run, known, source)
+        if not files:
+            refuse_other_kernels(run, known, source)
         refuse_other_trace(run, scenario)
     warnings += [note for run in runs for note in trace_notes(run)]
     unique = list(dict.fromkeys(asked))
     progress(f"predicting {len(unique)} configurations of {len(runs)} runs")
     found = dict(zip(unique, parallel_map(_predicted, unique, processes), strict=True))
-    judged = [_judged(run, found[scenario], record) for run, scenario in zip(runs, asked, strict=True)]
+    known_error = record is not None or bool(files)
+    judged = [_judged(run, found[scenario], record, known_error) for run, scenario in zip(runs, asked, strict=True)]
     return judged, list(dict.fromkeys(warnings))
 
 
@@ -164,10 +170,13 @@ def _predicted(scenario: Scenario) -> tuple[float, float, float, dict[str, float
 
 
 def _judged(
-    run: RecordedRun, found: tuple[float, float, float, dict[str, float]], record: Calibration | None
+    run: RecordedRun,
+    found: tuple[float, float, float, dict[str, float]],
+    record: Calibration | None,
+    known_error: bool,
 ) -> RunCheck:
     predicted, low, high, phases = found
-    unknown = record is None and device_of(run) == CORE
+    unknown = not known_error and device_of(run) == CORE
     return RunCheck(
         run=run.path.name,
         setting=setting_of(run),

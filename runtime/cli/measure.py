@@ -12,14 +12,24 @@ from typing import Any, Final
 import click
 
 from gcnsim.errors import GcnsimError, ScenarioError
+from gcnsim.processes import cores
 from gcnsim.terminal.live import LiveLine
+from runtime.cli.microbench import take
 from runtime.cli.out_file import out_file
 from runtime.launch import check_libraries
 from runtime.measuring.request import HELP_OF, KNOBS, MeasureRequest, settings_of
+from runtime.microbench import FULL, MicrobenchRequest, ProcessError
+from runtime.options import flag
 from runtime.train.arguments import with_options
 
 PROGRAM: Final = "runtime.measure"
 DEFAULT: Final = "measured.parquet"
+LINKS: Final = "links.json"
+OF_LINKS: Final = ("links", "device", "threads", "out", "overwrite", "json", "quiet")
+"""The options that a measurement of links takes."""
+
+
+_ALLOWED: Final = ", ".join(flag(name) for name in OF_LINKS[1:])
 
 
 def _with_options(command: Any) -> Any:
@@ -30,6 +40,12 @@ def _with_options(command: Any) -> Any:
 @click.option("--parts", "--workers", "workers", type=int, default=2, show_default=True, help="Parts of the graph.")
 @click.option(
     "--seconds", type=float, default=60.0, show_default=True, help="Stop after so long, all settings together."
+)
+@click.option(
+    "--links",
+    is_flag=True,
+    help="Measure what messages and busy cores cost, between processes of this machine, instead of parts of a graph; "
+    "`gcnsim calibrate` reads the file.  [its --out: links.json]",
 )
 @_with_options
 @click.pass_context
@@ -43,7 +59,12 @@ def command(context: click.Context, /, **given: Any) -> None:
     Examples:
       python -m runtime.measure
       python -m runtime.measure --graph graph.npz --parts 6 --method psc-gcn,pipegcn --epsilon 0.1,0.3
+      python -m runtime.measure --links
     """
+    if given["links"]:
+        for name in given.keys() - set(OF_LINKS):
+            if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
+                raise click.UsageError(f"{flag(name)}: is of a graph's parts; allowed with --links: {_ALLOWED}")
     context.obj = given
 
 
@@ -54,15 +75,24 @@ def main(argv: Sequence[str]) -> int:
         with command.make_context(PROGRAM, list(argv)) as context:
             command.invoke(context)
             given = context.obj
-        return _measure(given)
+        return _links(given) if given["links"] else _measure(given)
     except click.exceptions.Exit as ended:
         return ended.exit_code
     except click.ClickException as error:
         return _failed(" ".join(error.format_message().split()) + f" (see python -m {PROGRAM} --help)", 2)
     except GcnsimError as error:
         return _failed(str(error), 2)
+    except ProcessError as error:
+        return _failed(str(error), error.code)
     except KeyboardInterrupt:
         return _failed("stopped by SIGINT", 128 + signal.SIGINT)
+
+
+def _links(given: dict[str, Any]) -> int:
+    """Measure messages between processes, and kernels in several at once: as many as cores, and twice as many."""
+    counts = tuple(sorted({1, 2, cores(), min(2 * cores(), 16)}))
+    asked = MicrobenchRequest(FULL, given["device"], given["threads"] or 1, counts, kernels=False)
+    return take(asked, LINKS, given)
 
 
 def _measure(given: dict[str, Any]) -> int:

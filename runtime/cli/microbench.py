@@ -8,7 +8,7 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import FrameType
 from typing import Any, Final
 
@@ -49,7 +49,7 @@ _WORKERS: Final = {"quick": "1,2,4", "full": "1,2,3,4,6"}
 )
 @click.option("--workers", help="Numbers of processes to run at once.  [default: 1,2,3,4,6; with --quick 1,2,4]")
 @click.option("--no-network", is_flag=True, help="Measure no transfers between processes.")
-@click.option("--json", "as_json", is_flag=True, help="Print the measurements as JSON too (gcnsim.measurements/1).")
+@click.option("--json", is_flag=True, help="Print the measurements as JSON too (gcnsim.measurements/1).")
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> None:
     """Measure the kernels of training on this machine: nothing else should run meanwhile.
@@ -84,25 +84,35 @@ def main(argv: Sequence[str], budget: Budget | None = None) -> int:
 
 
 def _microbench(given: dict[str, Any], budget: Budget | None) -> int:
-    check_libraries()
     budget = budget or (QUICK if given["quick"] else FULL)
     workers = _numbers(given["workers"] or _WORKERS.get(budget.level, "1,2"))
     asked = MicrobenchRequest(
         budget, given["device"], given["threads"], workers, not given["no_network"], given["aggregator"]
     )
-    out = out_file(DEFAULT, given["out"], overwrite=given["overwrite"])
+    return take(asked, DEFAULT, given)
+
+
+def take(asked: MicrobenchRequest, default: str, given: Mapping[str, Any]) -> int:
+    """Take the measurements, write them and say so; the exit code. default: the file where `given` names none.
+
+    Raises GcnsimError and ProcessError.
+    """
+    check_libraries()
+    out = out_file(default, given["out"], overwrite=given["overwrite"])
     start = time.perf_counter()
-    line, count = LiveLine(sys.stderr), itertools.count(1)
+    line, count = None if given.get("quiet") else LiveLine(sys.stderr), itertools.count(1)
 
     def show(last: Measurement) -> None:
-        line.show(f"{next(count)} measurements, {last.kernel}, processes: {last.processes} ...")
+        if line is not None:
+            line.show(f"{next(count)} measurements, {last.kernel}, processes: {last.processes} ...")
 
     try:
         found = measured(asked, show)
     finally:
-        line.clear()
+        if line is not None:
+            line.clear()
     results = document(asked, found, time.perf_counter() - start)
-    text = json.dumps(results, allow_nan=False) if given["as_json"] else table(results, out)
+    text = json.dumps(results, allow_nan=False) if given["json"] else table(results, out)
     try:
         sys.stdout.write(f"{text}\n")
         sys.stdout.flush()

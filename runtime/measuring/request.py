@@ -39,6 +39,9 @@ HELP_OF: Final[Mapping[str, str]] = {name: HELP[name] for name in _TAKEN} | {
 """The options of training that a measurement takes, each with its help."""
 
 
+_OWN: Final = frozenset({"method", "out", "overwrite", "json", "quiet"})
+"""Options of the measurement itself, or told otherwise."""
+
 KNOBS: Final = knobs_of(method for method in METHODS.values() if method.alone)
 """Those of all methods that can be measured, by name."""
 
@@ -83,6 +86,20 @@ def settings_of(given: Mapping[str, Any]) -> tuple[Options, ...]:
     fields |= {"workers": given["workers"], "iterations": 10**9}
     return tuple(
         Options(**fields, method=method.name, knobs=knobs) for method in methods for knobs in _settled(method, asked)
+    )
+
+
+def options_from(plain: Mapping[str, Any]) -> Options:
+    """The options of one part, of what `Options.asdict` says of a run or of a measurement."""
+    fields = {name: plain[name] for name in HELP_OF if name in plain and name not in _OWN}
+    knobs = {
+        name: value if isinstance(value, int | float) else str(value)
+        for name, value in plain["knobs"].items()
+        if value is not None
+    }
+    method = method_type(plain["method"])
+    return Options(
+        **fields, workers=plain["workers"], iterations=10**9, method=method.name, knobs=method.settled(knobs)
     )
 
 

@@ -58,11 +58,11 @@ def run(asked: MicrobenchRequest, place: Place, tell: Callable[[Measurement], No
     _together(place, channels)
     # Some rounds before what processes cost one another, the others after it: one slow minute is not in all.
     after = asked.budget.rounds // 2
-    if place.rank == 0:
+    if place.rank == 0 and asked.kernels:
         _alone(bench, asked.budget.rounds - after)
     if bench.device.type == "cpu":
         _shared(bench, ready, place, channels)
-    if place.rank == 0:
+    if place.rank == 0 and asked.kernels:
         _alone(bench, after)
     _together(place, channels)
     prepared.cache_clear()
@@ -97,7 +97,7 @@ def _network(bench: Bench, place: Place, channels: dict[int, Channel]) -> None:
             network.all_reduces(bench, channels[count], count)
             network.all_to_alls(bench, channels[count], count)
     _together(place, channels)
-    if place.rank < 2 and bench.device.type == "cpu":
+    if place.rank < 2 and bench.device.type == "cpu" and bench.asked.kernels:
         concurrent.measure(bench, channels[2], traffic)
     _together(place, channels)
 

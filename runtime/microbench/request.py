@@ -58,7 +58,8 @@ class MicrobenchRequest:
     """One run of the micro-benchmarks; raises ScenarioError for what is not allowed.
 
     threads: of each process. workers: numbers of processes to run at once, ascending. network: whether to measure
-    transfers between processes. aggregator: one of AGGREGATORS, which kernels sum neighbours.
+    transfers between processes. aggregator: one of AGGREGATORS, which kernels sum neighbours. kernels: whether to
+    measure those of one process alone; else only what processes cost one another.
     """
 
     budget: Budget = FULL
@@ -67,6 +68,7 @@ class MicrobenchRequest:
     workers: tuple[int, ...] = (1, 2, 3, 4, 6)
     network: bool = True
     aggregator: str = "plain"
+    kernels: bool = True
 
     def __post_init__(self) -> None:
         """Refuse values that mean nothing."""

@@ -15,8 +15,10 @@ import pytest
 import yaml
 
 from gcnsim import units
+from gcnsim.calibration_record.record import write_calibration
 from gcnsim.io.yaml_files import read_yaml
 from studies.validate import RULE, Planned, judged, main, planned
+from tests.gcnsim.calibration.made import calibration
 
 GOOD: dict[str, Any] = {
     "mape": 0.04,
@@ -41,9 +43,17 @@ def place(run: Planned) -> tuple[object, ...]:
 def test_six_runs_are_seen_and_no_held_out_setting_has_one() -> None:
     runs = planned(rule())
     seen, held_out = [run for run in runs if run.calibration], [run for run in runs if not run.calibration]
-    assert len(seen) <= 6
+    assert len({(place(run), run.args) for run in seen}) <= 6
     assert {place(run) for run in seen}.isdisjoint({place(run) for run in held_out})
     assert len({run.name for run in runs}) == len(runs)
+
+
+def test_runs_that_calibrate_are_made_before_among_and_after_those_held_out() -> None:
+    which = [run.calibration for run in planned(rule())]
+    assert which.count(True) == 18
+    assert which[:6] == which[-6:] == [True] * 6
+    middle = len(which) // 2
+    assert which[middle - 3 : middle + 3] == [True] * 6
 
 
 def test_forty_configurations_are_held_out_and_repeated() -> None:
@@ -109,19 +119,24 @@ def test_a_run_is_named_after_what_it_is() -> None:
     assert replace(first, bandwidth="1Gbps").cluster == (first.hosts, first.workers_per_host, "1Gbps")
 
 
-def test_another_rule_and_folder_are_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("spread", "code"), [(0.02, 0), (0.2, 1)])
+def test_another_rule_and_folder_are_followed(
+    spread: float, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path, commands = tmp_path / "own.yaml", []
     path.write_text(yaml.safe_dump(rule(draw=99)))
     monkeypatch.setattr(sys, "argv", ["validate", "--rule", str(path), "--out", str(tmp_path / "out")])
 
     def called(command: Sequence[str], **_: Any) -> None:
         commands.append(command)
+        if "calibrate" in command:
+            write_calibration(tmp_path / "out" / "calibration.json", replace(calibration(), spread=spread))
         if "validate" in command:
             (tmp_path / "out" / "validation.json").write_text(json.dumps(GOOD))
 
     monkeypatch.setattr(subprocess, "run", called)
     monkeypatch.delenv("GCNSIM_DATA", raising=False)
-    assert main() == 0
+    assert main() == code
     given = {word for command in commands for word in command if word.startswith(str(tmp_path))}
     assert str(tmp_path / "out" / "profile.json") in given
     asked = [command[command.index("--bandwidth") + 1] for command in commands if "--bandwidth" in command]

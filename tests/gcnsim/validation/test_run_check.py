@@ -19,8 +19,9 @@ from gcnsim.validation import judge
 from gcnsim.validation.report import payload
 from gcnsim.validation.run_check import configuration_of, outside, setting_of
 from tests.gcnsim.calibration.made import calibration
-from tests.gcnsim.validation.conftest import EMULATED, WriteRun, simulated
+from tests.gcnsim.validation.conftest import EMULATED, WriteRun, simulated, small_graph
 from tests.gcnsim.validation.made import judged
+from tests.measured_files import measured_file, write_graph
 
 DRAWN: dict[str, Any] = {"tau": 2, "epsilon": 0.1, "sampler": "vr", "refresh": 20, "cache_policy": "inclusion"}
 
@@ -252,3 +253,41 @@ def test_on_cores_without_a_calibration_there_is_no_interval(write_run: WriteRun
     drawn = validation_data(found)
     assert drawn.runs[0].covered is None
     assert [trace.name for trace in validation_figure(drawn).data][-1] == "without an interval (1)"
+
+
+def measured(folder: Path, seconds: float, **partition: Any) -> Path:
+    """A file of compute times of the runs' parts, each operation of so many seconds."""
+    return measured_file(
+        folder,
+        write_graph(folder),
+        2,
+        seconds=lambda *_: seconds,
+        name=f"{seconds}.parquet",
+        device={"kind": "cpu", "name": "a core", "threads": 1},
+        graph={"name": "small", "hash": small_graph().content_hash(), "features": 32, "classes": 8},
+        partition={"hash": "cd34", "algorithm": "block"} | partition,
+        model={"hidden": 32, "widths": [32, 32, 8]},
+    )
+
+
+def test_measured_compute_stands_in_the_place_of_the_laws(write_run: WriteRun, tmp_path: Path) -> None:
+    folder = write_run("run")
+    slow, fast = (judge([folder], None, measured=[measured(tmp_path, each)])[0][0] for each in (0.02, 0.01))
+    assert slow.predicted["compute"] == pytest.approx(2 * fast.predicted["compute"], rel=1e-6)
+    # Measured compute has a known error, the catalogue's core has none.
+    assert fast.low_s is not None
+    assert fast.high_s is not None
+    assert fast.low_s < fast.predicted_s < fast.high_s
+    assert judge([folder], None)[0][0].low_s is None
+
+
+def test_each_run_is_predicted_by_the_file_of_its_own_parts(write_run: WriteRun, tmp_path: Path) -> None:
+    folder = write_run("run")
+    other, own = measured(tmp_path, 0.05, hash="another"), measured(tmp_path, 0.01)
+    ((found,), _) = judge([folder], None, measured=[other, own])
+    assert found.predicted_s == judge([folder], None, measured=[own])[0][0].predicted_s
+    with pytest.raises(ScenarioError) as error:
+        judge([folder], None, measured=[other])
+    assert str(error.value).startswith(f"{folder}: small in 2 parts is in none of the measured files; measure it: ")
+    assert "python -m runtime.measure --graph GRAPH --parts 2" in str(error.value)
+    assert payload([found], None, [], [own])["measured_compute"][0]["name"] == "0.01.parquet"
