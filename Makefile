@@ -54,7 +54,7 @@ faults: $(DEV) ## Kill, stop and cut off what trains and writes, 20 minutes (FAU
 	$(BIN)/python -m tests.faults $(FAULTS)
 
 bench: $(DEV) ## Measure speed and memory; tables here, JSON in out/
-	@missed=0; for name in engine periods what_if durations graph generate parts recorder runtime; do \
+	@missed=0; for name in engine periods what_if graph generate parts recorder runtime; do \
 	    $(BIN)/python -m benchmarks.bench_$$name || missed=1; done; exit $$missed
 
 validate: $(DEV) ## Measure, emulate, calibrate, predict and compare, 30 minutes (VALIDATE=--quick: 4; --unseen: leave one graph out; --systems: other methods; --kernels: other kernels); needs root, ip and tc

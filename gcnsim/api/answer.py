@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gcnsim.api.simulation import write_timeline
 from gcnsim.errors import ScenarioError
 from gcnsim.methods import Method
-from gcnsim.planning import (
-    Grid,
-    Progress,
-    StudyCache,
-    Work,
-    announced,
-    scenarios,
-    sweep_bandwidth,
-)
+from gcnsim.planning import Grid, Progress, StudyCache, scenarios, sweep_bandwidth
 from gcnsim.results import Row, WhatIf
 from gcnsim.scenario import Scenario, knob_text
 from gcnsim.simulation import Result
@@ -106,14 +98,14 @@ class Answer:
 
         write_csv(path, self.told)
 
-    def to_html(self, path: str | Path, progress: Progress = lambda _: None, notice: Progress = lambda _: None) -> None:
+    def to_html(self, path: str | Path, progress: Progress = lambda _: None) -> None:
         """Write the answer as one offline page; iteration times at other bandwidths are simulated for it.
 
         Raises FileError.
         """
         from gcnsim.report import write_html
 
-        write_html(path, self.told, bandwidth_curve(self, progress, notice))
+        write_html(path, self.told, bandwidth_curve(self, progress))
 
     def to_timeline(self, path: str | Path, *, detail: bool = False) -> None:
         """Write the recommended setting's run for Perfetto or chrome://tracing; detail: a track for every stream.
@@ -123,11 +115,10 @@ class Answer:
         write_timeline(self.recommended, path, detail=detail)
 
 
-def bandwidth_curve(answer: Answer, progress: Progress = lambda _: None, notice: Progress = lambda _: None) -> Any:
+def bandwidth_curve(answer: Answer, progress: Progress = lambda _: None) -> Any:
     """Iteration time at 1/8 to 8 times the bandwidth of the recommended machine, for the figure.
 
-    Of the recommended setting first, then of those asked for on its machine. notice: told how long that will take,
-    about, where it is long.
+    Of the recommended setting first, then of those asked for on its machine.
     """
     from gcnsim.report import Curve, Measured, Series
 
@@ -135,11 +126,6 @@ def bandwidth_curve(answer: Answer, progress: Progress = lambda _: None, notice:
     asked = [each for each in scenarios(answer.base, answer.grid) if each.cluster == best.cluster]
     rows = list(dict.fromkeys([best, *asked]))[:CURVES]
     values = tuple(best.cluster.bandwidth * 2.0**power for power in range(-3, 4))
-    elsewhere = [value for value in values if value != best.cluster.bandwidth]
-    swept = [replace(each, cluster=replace(each.cluster, bandwidth=value)) for each in rows for value in elsewhere]
-    wait = announced(Work(tuple(swept)), answer.studies.processes, "the figure of bandwidths")
-    if wait is not None:
-        notice(wait)
     curves = sweep_bandwidth(answer.studies, rows, values, progress)
     series = tuple(
         Series(

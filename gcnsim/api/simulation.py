@@ -12,16 +12,12 @@ from gcnsim.engine import link_rates, timeline
 from gcnsim.machine import refuse_no_effect, resolve_machine
 from gcnsim.planning import (
     StudyCache,
-    Work,
-    announced,
     counted,
     links_of,
     memory_report,
     provenance,
-    read_max_wait,
     row_of,
     run_length,
-    within,
 )
 from gcnsim.processes import cores
 from gcnsim.results import SimulationReport
@@ -72,12 +68,9 @@ def simulate(
     overrides: Sequence[str] = (),
     inject: Sequence[str] = (),
     progress: Callable[[str], None] = lambda _: None,
-    notice: Callable[[str], None] = lambda _: None,
-    max_wait: str | None = None,
 ) -> Simulation:
     """Simulate one scenario: a YAML file, or its content as a mapping; inject: faults, `KIND:name=value,...`; progress:
-    told what is under way; notice: told how long a long run will take, about;
-    max_wait: what it may take (`30s`), see `gcnsim.what_if`.
+    told what is under way.
 
     Raises GcnsimError (one line: path, value, what is allowed).
     """
@@ -85,16 +78,11 @@ def simulate(
         asked = from_mapping(dict(scenario), "scenario", overrides)
     else:
         asked = load_scenario(scenario, overrides)
-    max_wait_s = None if max_wait is None else read_max_wait(max_wait)
     refuse_no_effect([asked.cluster])
     asked = replace(asked, faults=(*asked.faults, *read_injected(inject)))
     refuse_undrawn([asked])
     refuse_unused_figures([resolve_machine(asked.cluster)])
     studies = StudyCache(asked, cores())
-    work = within(studies, Work.of_run(studies, asked), max_wait_s)
-    if (wait := announced(work, studies.processes, "")) is not None:
-        notice(wait)
-    asked = studies.rung.applied(asked)
     studies.prepare([], [asked], counted(progress, f"simulating {asked.name}"))
     progress("full-graph training on the same machine")
     estimate = studies.estimate(asked)

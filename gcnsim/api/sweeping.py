@@ -18,12 +18,11 @@ from gcnsim.sweeps import (
     LIMIT,
     NAMES,
     STATES,
-    Expected,
     Folder,
+    Plan,
     Progress,
     Question,
     executor_of,
-    expected,
     load_question,
     open_folder,
     plan,
@@ -203,9 +202,9 @@ def ask(
     return replace(found, prices=prices)
 
 
-def plan_sweep(question: Question, processes: int | None = None, limit: int | None = None) -> Expected:
-    """What a question would take, without answering it. Raises GcnsimError."""
-    return expected(question, plan(question, limit).points, processes or cores())
+def plan_sweep(question: Question, limit: int | None = None) -> Plan:
+    """The points of a question, without answering it. Raises GcnsimError."""
+    return plan(question, limit)
 
 
 def open_sweep(path: str | Path) -> Sweep:

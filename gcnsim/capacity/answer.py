@@ -21,6 +21,7 @@ from gcnsim.capacity.sampled import LIMIT, picked
 from gcnsim.capacity.search import Option, Search, Setting, search, simulate
 from gcnsim.capacity.sentences import compared_text, confirmation_text, confirmed_of, runner_up, verdict
 from gcnsim.capacity.settings import Iterations, considered, measured_only
+from gcnsim.clock import TimeLeft
 from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph, graph_notes
 from gcnsim.hardware import PriceBook
@@ -90,9 +91,15 @@ def recommend(
             "--max-staleness), or give recorded runs (--runs)"
         )
     progress(f"bounds of {len(some.settings):,} settings")
+    left = TimeLeft(None)
+
+    def simulated(done: int, most: int) -> None:
+        total = done + most
+        progress(f"simulating settings: {done:,} of at most {total:,}{left.text(done, total)}")
+
     found = search(
         studies, some.settings, goal, book, training,
-        lambda done, left: progress(f"simulating settings: {done} done, at most {left} to do"),
+        simulated,
         lambda asked, bounded: picked(asked, question.limit, base.run.seed, bounded),
         question.limit,
     )  # fmt: skip

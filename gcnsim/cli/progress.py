@@ -1,7 +1,4 @@
-"""Progress of long work: what is being done, on stderr, after two seconds, and only on a terminal.
-
-Where nobody watches, a note says once that work on somebody's own graph takes long: its time is known only roughly.
-"""
+"""Progress of long work: what is being done, on stderr, after two seconds, and only on a terminal."""
 
 from __future__ import annotations
 
@@ -17,29 +14,19 @@ from gcnsim.terminal.live import LiveLine
 PATIENCE_S = 2.0
 """Work shorter than this says nothing."""
 
-LONG_S = 10.0
-"""Work longer than this is announced, where that was not done before it."""
-
-WAIT = "this takes"
-"""How a note on a wait begins."""
-
 
 class Progress:
     """A function that shows one line, replaced by the next, with a bar where a share in [0, 1] is done."""
 
-    def __init__(self, own: bool = False) -> None:
+    def __init__(self) -> None:
         self._line = LiveLine(sys.stderr)
         self._said: tuple[str, float | None] | None = None
         self._shown = False
         self._lock = threading.Lock()
         self._timer = threading.Timer(PATIENCE_S, self._show)
         self._timer.daemon = True
-        self._long = threading.Timer(LONG_S, self._note)
-        self._long.daemon = True
         if self._line.watched:
             self._timer.start()
-        elif own:
-            self._long.start()
 
     def __call__(self, text: str, share: float | None = None) -> None:
         with self._lock:
@@ -53,31 +40,18 @@ class Progress:
             if self._said is not None:
                 self._line.show(*self._said)
 
-    def notice(self, text: str) -> None:
-        """Say what is to be known before an answer is there; how long it will take is then said."""
-        if text.startswith(WAIT):
-            self._long.cancel()
-        notice(text)
-
-    def _note(self) -> None:
-        """The note on a wait that nobody foresaw."""
-        with self._lock:
-            doing = self._said[0].removesuffix(" ...") if self._said else "reading"
-        notice(f"{WAIT} more than {LONG_S:g} s ({doing}; Ctrl-C stops it)")
-
     def end(self) -> None:
         """Wipe the line."""
         self._timer.cancel()
-        self._long.cancel()
         with self._lock:
             self._shown, self._said = False, None
             self._line.clear()
 
 
 @contextmanager
-def progress(own: bool = False) -> Iterator[Progress]:
-    """What says how far work is; silent unless the work is long, and stderr a terminal or the graph somebody's own."""
-    said = Progress(own)
+def progress() -> Iterator[Progress]:
+    """What says how far work is; silent unless the work is long and stderr a terminal."""
+    said = Progress()
     try:
         yield said
     finally:

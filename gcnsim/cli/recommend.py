@@ -10,7 +10,7 @@ import click
 
 from gcnsim.cli.outputs import MEASURED, check_outputs, machine_files, overridden, show_and_write
 from gcnsim.cli.pricing import price_book, price_options
-from gcnsim.cli.progress import progress
+from gcnsim.cli.progress import notice, progress
 from gcnsim.cli.what_if import Needed, Share, _text, _whole, named, option, rule_options, size_options, sizes_of
 from gcnsim.methods import COMPARED
 
@@ -79,9 +79,9 @@ def command(as_json: bool, out: str | None, csv: str | None, html: str | None, *
 
     book = price_book(question)
     needed, sizes = dict(question.pop("target_iterations")), sizes_of(question)
-    with progress(own=question["graph"] is not None) as say:
+    with progress() as say:
         found = api.recommend(
-            **question, sizes=sizes, target_iterations=needed, prices=book, progress=say, notice=say.notice
+            **question, sizes=sizes, target_iterations=needed, prices=book, progress=say, notice=notice
         )
     text = json.dumps(found.payload, indent=2, allow_nan=False) if as_json else str(found)
     writes: list[Callable[[], object]] = [lambda: api.write_json(out, found.payload)] if out else []

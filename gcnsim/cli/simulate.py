@@ -31,7 +31,6 @@ from gcnsim.errors import ScenarioError
 )
 @click.option("--measured-compute", type=click.Path(), help=MEASURED)
 @click.option("--inject", multiple=True, metavar="KIND:...", help="Fault, e.g. pause:worker=0,seconds=2s (repeatable).")
-@click.option("--max-wait", metavar="TIME", help="Limit computing time, e.g. 30s; the answer gets coarser.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON (schema gcnsim.result/1).")
 @click.option("--out", type=click.Path(), help="Write result.json and spans.parquet into this folder.")
 @click.option("--html", type=click.Path(), help="Write an offline page with figures.")
@@ -44,7 +43,6 @@ def command(
     transport: str | None,
     measured_compute: str | None,
     inject: tuple[str, ...],
-    max_wait: str | None,
     as_json: bool,
     out: str | None,
     html: str | None,
@@ -66,9 +64,9 @@ def command(
     overrides = with_measured(overrides, measured_compute)
     read = scenario_files(scenario, overrides)
     check_folder("out", out, ("html", html), ("timeline", timeline), read=read, inside=WRITTEN)
-    with progress(own=len(read) > 1) as say:
+    with progress() as say:
         say(f"simulating {scenario}")
-        simulation = api.simulate(scenario, overrides, inject, say, say.notice, max_wait)
+        simulation = api.simulate(scenario, overrides, inject, say)
     writes: list[Callable[[], object]] = []
     # The folder first: the timeline may go into it.
     if out:

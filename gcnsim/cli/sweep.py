@@ -16,9 +16,9 @@ from gcnsim.cli.pricing import price_book, price_options
 from gcnsim.cli.progress import notice, progress
 from gcnsim.cli.tables import print_columns
 from gcnsim.cli.what_if import Values, _text
+from gcnsim.clock import TimeLeft
 from gcnsim.errors import ScenarioError, nearest, plural
 from gcnsim.sweeps import INTERVALS, LIMIT, NAMES, SAMPLES, STATES
-from gcnsim.units import NBYTES
 
 MEANT = "run"
 
@@ -73,7 +73,7 @@ class Axes(click.ParamType[tuple[str, str]]):
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Seed of --sample.  [default: 0]")
 @click.option("--interval", type=click.Choice(INTERVALS), help="That of what-if, or none.  [default: full]")
 @price_options
-@click.option("--dry-run", is_flag=True, help="Only say how many points, seconds and bytes it would be.")
+@click.option("--dry-run", is_flag=True, help="Only say how many points it would be.")
 @click.option(
     "--limit", type=click.IntRange(min=1), default=LIMIT, show_default=True, help="Most points without --yes."
 )
@@ -121,13 +121,13 @@ def run(
     warn(api.sweep_warnings(asked))
     most = None if yes else limit
     if dry_run:
-        _say_expected(api.plan_sweep(asked, processes, None), as_json)
+        _say_plan(api.plan_sweep(asked), as_json)
         return
     if out is None:
         raise ScenarioError("--out: is not given; allowed: a folder, new or that of this question, or --dry-run")
     _refuse_addresses(executor, scheduler, address)
     with progress() as say:
-        clock = Remaining()
+        left = TimeLeft(None)
         found = api.sweep(
             asked.payload(),
             out=out,
@@ -135,29 +135,12 @@ def run(
             address=scheduler or address,
             processes=processes,
             limit=most,
-            progress=lambda done, total: say(clock.text(done, total), done / total),
+            progress=lambda done, total: say(
+                f"{done:,} of {plural(total, 'point')}{left.text(done, total)}", done / total
+            ),
             notice=notice,
         )
     _say_status(found, as_json)
-
-
-class Remaining:
-    """How far a sweep is and how long it will still take, by the points done since it began."""
-
-    def __init__(self) -> None:
-        self._begin: tuple[float, int] | None = None
-
-    def text(self, done: int, total: int) -> str:
-        """The line for so many points done."""
-        now = os.times().elapsed
-        if self._begin is None:
-            self._begin = now, done
-        since, before = self._begin
-        told = f"{done:,} of {plural(total, 'point')}"
-        if done in (before, total):
-            return told
-        left = (now - since) / (done - before) * (total - done)
-        return f"{told}, about {left:.0f} s left" if left < 100 else f"{told}, about {left / 60:.0f} minutes left"
 
 
 def _each_once(axis: tuple[tuple[str, str], ...]) -> dict[str, str]:
@@ -195,27 +178,13 @@ def _refuse_addresses(executor: str, scheduler: str | None, address: str | None)
             raise ScenarioError(f"{option}: only valid with --executor {name}; it is {executor}")
 
 
-def _say_expected(found: Any, as_json: bool) -> None:
-    told = {
-        "points": found.points,
-        "refused": found.refused,
-        "seconds": round(found.seconds, 1),
-        "bytes": round(found.nbytes),
-        "processes": found.processes,
-    }
+def _say_plan(found: Any, as_json: bool) -> None:
+    points = len(found.points)
     if as_json:
-        click.echo(json.dumps(told, indent=2))
+        click.echo(json.dumps({"points": points, "refused": found.refused}, indent=2))
         return
-    short = "less than a second" if found.seconds < 1 else f"about {found.seconds:.0f} s"
-    long = short if found.seconds < 100 else f"about {found.seconds / 60:.0f} minutes"
     refused = f" ({found.refused:,} contradict themselves)" if found.refused else ""
-    print_columns(
-        [
-            ("points", f"{found.points:,}{refused}"),
-            ("time", f"{long} on {plural(found.processes, 'core')}"),
-            ("memory", f"about {NBYTES.shown_as(found.nbytes)}"),
-        ]
-    )
+    print_columns([("points", f"{points:,}{refused}")])
 
 
 def _say_status(found: Any, as_json: bool) -> None:

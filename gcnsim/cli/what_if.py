@@ -237,7 +237,7 @@ def sizes_of(question: dict[str, Any]) -> dict[str, Any]:
     help="Boundary rows travel as fp16, bf16, int8, int4 or int2.  [default: fp32]",
 )
 @named("fidelity", "exact, or coarse sharing of links.  [default: auto, coarse from 192 GPUs]")
-@click.option("--max-wait", metavar="TIME", help="Limit computing time, e.g. 30s; the answer gets coarser.")
+@click.option("--max-wait", metavar="TIME", help="Simulate no further draws after this time, e.g. 30s.")
 @named("implementation", "lean: ideal code; released: with the overheads of the papers' code.  [default: lean]")
 @named("transport", "Rows between GPUs: direct (NCCL), or staged through the host (gloo).  [default: direct, assumed]")
 @click.option("--inject", multiple=True, metavar="KIND:...", help="Fault, e.g. pause:worker=0,seconds=2s (repeatable).")
@@ -289,10 +289,10 @@ def command(
     from gcnsim import api
 
     book = price_book(question)
-    with progress(own=bool(question["graph"] or question["scenario"])) as say:
+    with progress() as say:
         needed, sizes = dict(question.pop("target_iterations")), sizes_of(question)
         answer = api.what_if(
-            **question, sizes=sizes, target_iterations=needed, prices=book, progress=say, notice=say.notice
+            **question, sizes=sizes, target_iterations=needed, prices=book, progress=say, notice=notice
         )
     text = json.dumps(answer.payload, indent=2, allow_nan=False) if as_json else shown.text(answer.told)
     notes = [_left_out(each) for each in answer.told.left_out or ()]
@@ -312,7 +312,7 @@ def _writes(
     if csv:
         yield lambda: answer.to_csv(csv)
     if html:
-        yield lambda: answer.to_html(html, say, notice)
+        yield lambda: answer.to_html(html, say)
     if timeline:
         yield lambda: answer.to_timeline(timeline, detail=detail)
 

@@ -2,9 +2,8 @@
 
 from gcnsim.machine.odd_rates import rate_warnings
 from gcnsim.planning.candidate import Candidate, Estimate
-from gcnsim.planning.max_wait import read_max_wait, within
+from gcnsim.planning.max_wait import read_max_wait
 from gcnsim.planning.measured import read_measurement
-from gcnsim.planning.patience import Work, announced
 from gcnsim.planning.provenance import provenance
 from gcnsim.planning.recommend import MAX_STALENESS, MIN_SAMPLING_RATE, Rule
 from gcnsim.planning.rows import links_of, memory_report, rent_of, row_of, run_length
@@ -26,8 +25,6 @@ __all__ = [
     "StudyCache",
     "Subject",
     "Target",
-    "Work",
-    "announced",
     "counted",
     "full_graph",
     "links_of",
@@ -44,5 +41,4 @@ __all__ = [
     "sweep_bandwidth",
     "to_target",
     "what_if",
-    "within",
 ]

@@ -27,8 +27,9 @@ class Candidate:
     """A simulated result, and its time under every joint draw of the assumptions.
 
     scenario: the question as it was asked; the result's own may be its simpler equal (`canonical`). estimated, and
-    simulated where the draws were: seconds per iteration, float64[draws]: of the assumed figures, of what the workload
-    leaves open, of other drawn graphs, and where GPUs are unequal of the order of the parts among them. ranged: whether
+    simulated where draws were (after a longest wait the first of them): seconds per iteration, float64[draws]: of the
+    assumed figures, of what the workload leaves open, of other drawn graphs, and where GPUs are unequal of the order of
+    the parts among them. ranged: whether
     the draws say how far its time may be off (`gcnsim.machine.Machine.error_known`).
     """
 

@@ -23,7 +23,8 @@ LABELS = ("UNCALIBRATED", "FITTED TO PUBLISHED RUNS", "CALIBRATED")
 METHOD = f"{DRAWS} joint draws: every assumed figure anywhere in its range, independently; "
 
 SIMULATED = "all are simulated of {settings}; of other settings "
-"""What goes before ESTIMATED where draws of settings were simulated."""
+SOME_SIMULATED = "the first {draws} are simulated of {settings}; of the others, and of other settings, "
+"""What goes before ESTIMATED where draws of settings were simulated: all, or those there was time for."""
 
 ESTIMATED = (
     "the simulated time of a draw is that at the stated values, moved as the analytic estimate moves "
@@ -75,7 +76,9 @@ def certainty(studies: StudyCache, chosen: Candidate) -> Certainty:
     drawn = studies.drawn
     several = len({each.cluster for each in drawn}) > 1
     simulated = tuple(setting_text(each.method) + (f" on {_machine(each)}" if several else "") for each in drawn)
-    method = METHOD + (SIMULATED.format(settings=" and of ".join(simulated)) if simulated else "") + ESTIMATED
+    limit = studies.max_wait
+    told = SIMULATED if limit is None or limit.complete else SOME_SIMULATED.replace("{draws}", str(limit.draws))
+    method = METHOD + (told.format(settings=" and of ".join(simulated)) if simulated else "") + ESTIMATED
     if not chosen.ranged:
         method = ALONE
     effects = tuple(tornado(studies, chosen))

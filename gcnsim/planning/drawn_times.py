@@ -30,8 +30,8 @@ def drawn_times(
 ) -> FloatArray:
     """Seconds per iteration of `scenario`, as `canonical` has it, under joint draws: float64[draws].
 
-    factors: what the assumptions leave open, under so many draws. simulated: the simulated factors of the draws,
-    float64[draws]; None where they are estimated.
+    factors: what the assumptions leave open, under so many draws. simulated: the simulated factors of the draws, or of
+    the first of them; None where all are estimated.
     """
 
     def placed(key: Key) -> tuple[float, FloatArray]:
@@ -40,7 +40,10 @@ def drawn_times(
         left_open, found = factors(key), simulated(key)
         if found is None:
             return seconds, estimated_times(studies, key, left_open, seconds)
-        return seconds, found * left_open.scaled(seconds, left_open.apart)
+        times = found * left_open.scaled(seconds, left_open.apart)[: found.size]
+        if found.size < draws:
+            times = np.append(times, estimated_times(studies, key, left_open, seconds)[found.size :])
+        return seconds, times
 
     result = studies.result(scenario, even=even)
     seconds = result.metrics.iteration_s

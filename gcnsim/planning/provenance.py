@@ -27,7 +27,6 @@ from gcnsim.methods.roc import Roc
 from gcnsim.planning.assumptions import machine_figures, workload_assumptions
 from gcnsim.planning.between_gpus import basis_words, heading_words
 from gcnsim.planning.candidate import Estimate
-from gcnsim.planning.max_wait import exceeded
 from gcnsim.planning.measured_times import measured_times
 from gcnsim.planning.study_cache import StudyCache
 from gcnsim.results import MEASURE_CORES, NO_RANGE, Assumed, Bounds, Provenance
@@ -205,15 +204,13 @@ def _warnings(studies: StudyCache, scenario: Scenario, estimates: Sequence[Estim
 
 
 def _limited(studies: StudyCache) -> Iterator[str]:
-    """What the limited time left out, and that it is not kept."""
-    max_wait = studies.max_wait
-    if max_wait is None:
-        return
-    if max_wait.left_out:
-        wider = f"; intervals are up to {100 * max_wait.wider:.2g} % wider either way" if max_wait.wider else ""
-        yield f"to answer within {format_seconds(max_wait.max_wait_s)}: {'; '.join(max_wait.left_out)}{wider}"
-    if (text := exceeded(max_wait)) is not None:
-        yield text
+    """How many draws a longest wait left time for, where it was not all."""
+    limit = studies.max_wait
+    if limit is not None and not limit.complete:
+        yield (
+            f"{limit.draws} of {limit.wanted} draws of the assumptions simulated within "
+            f"{format_seconds(limit.max_wait_s)}, the others estimated; how many depends on the machine"
+        )
 
 
 def _coarse(results: Sequence[Result]) -> Iterator[str]:

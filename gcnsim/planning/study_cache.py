@@ -9,6 +9,7 @@ from math import inf
 from typing import Final, TypeAlias
 
 from gcnsim.alternatives import holds, least_gpus
+from gcnsim.clock import TimeLeft
 from gcnsim.diagnosis import EvenPartition
 from gcnsim.engine import engine
 from gcnsim.errors import ScenarioError
@@ -19,7 +20,6 @@ from gcnsim.methods import BASELINE, create_method
 from gcnsim.planning.candidate import Candidate, Estimate, central
 from gcnsim.planning.drawn_times import Key, drawn_times
 from gcnsim.planning.other_paths import on_other_paths
-from gcnsim.planning.rungs import MeanGraph, Rung
 from gcnsim.planning.studied import Studied, effort_of, estimated_alike
 from gcnsim.processes import parallel_map, parallel_map_counted
 from gcnsim.results import MaxWait
@@ -55,8 +55,8 @@ class StudyCache:
     def __init__(self, scenario: Scenario, processes: int = 1, graph: Graph | None = None) -> None:
         self.accesses = open_source(scenario, graph, processes)
         self.processes = processes
-        self.rung = Rung()
         self.max_wait: MaxWait | None = None
+        """How many draws were simulated in a time that was limited."""
         self.seed = scenario.run.seed
         """Of the joint draws of the assumptions: one set for all settings, so that they are compared like with like."""
         self._results: dict[Key, Result] = {}
@@ -67,10 +67,6 @@ class StudyCache:
         self._lower: dict[Scenario, Seconds] = {}
         self._least: dict[Scenario, int | None] = {}
         self._refused: set[Scenario] = set()
-
-    def limit(self, rung: Rung, max_wait: MaxWait) -> None:
-        """Answer on this rung from now on, for this limit."""
-        self.rung, self.max_wait = rung, max_wait
 
     def prepare(
         self,
@@ -255,8 +251,6 @@ class StudyCache:
             ends = (min(lower, now), max(upper, now))
             return Estimate(scenario, result, found.estimated, None, None, None, *ends, ranged=False)
         low, high = central(self.closest_times(scenario))
-        wider = self.rung.wider(scenario)
-        low, high = low * (1.0 - wider), high * (1.0 + wider)
         # The stated values are possible too, whatever the draws say.
         low, high = min(max(low, min(lower, result.low_s)), now), max(high, now)
         return Estimate(
@@ -351,14 +345,14 @@ class StudyCache:
             write_schedule(scenario, ends[0] if len(ends) > 1 else counts, self.accesses)
 
     def _study(self, key: Key) -> Result:
-        accesses = self.accesses_of(key)
-        return study(key[0], MeanGraph(accesses) if self.rung.mean else accesses)
+        return study(key[0], self.accesses_of(key))
 
 
 def counted(progress: Callable[[str], object], told: str) -> OnProgress:
-    """Says what is done next, and then how many of its simulations are done."""
+    """Says what is done next, and then how many of its simulations are done and how long the others will take."""
     progress(told)
-    return lambda done, total: progress(f"{told}: {done} of {total} runs done")
+    left = TimeLeft()
+    return lambda done, total: progress(f"{told}: {done:,} of {total:,} runs{left.text(done, total)}")
 
 
 def canonical(scenario: Scenario) -> Scenario:

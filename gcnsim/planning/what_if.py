@@ -18,10 +18,9 @@ from gcnsim.planning.answer import Findings, Told, place_of
 from gcnsim.planning.candidate import Candidate, Estimate
 from gcnsim.planning.certainty import certainty
 from gcnsim.planning.grid import Grid, LeftOut, machines, overlap_of, scenarios
-from gcnsim.planning.max_wait import within
+from gcnsim.planning.max_wait import Deadline
 from gcnsim.planning.measured import Measurement, beside_measured
 from gcnsim.planning.other_machines import alternatives, by_machine, told_of
-from gcnsim.planning.patience import announced, work_of
 from gcnsim.planning.provenance import provenance, too_large
 from gcnsim.planning.recommend import Choice, Rule, choose, shortlist
 from gcnsim.planning.rows import memory_report, prices_report
@@ -31,7 +30,6 @@ from gcnsim.planning.study_cache import StudyCache, baseline_of, counted
 from gcnsim.planning.time_to_accuracy import Subject, Target, to_target
 from gcnsim.results import (
     FaultFree,
-    NoEffect,
     PartitionSeeds,
     Step,
     StragglerReport,
@@ -103,29 +101,24 @@ def what_if(
     """Answer the grid, recommend a setting on the best of its machines, and try the next step of each knob from there.
 
     target: an accuracy to be reached, whose time and cost are then told of every row. rule: what may be recommended.
-    extras: what else is asked. notice: told once, before a long wait, about how long it will be.
+    extras: what else is asked. notice: told what is odd about a graph.
     """
     progress("reading the workload")
     rule, extras = rule or Rule(), extras or Extras()
+    deadline = None if extras.max_wait_s is None else Deadline.after(extras.max_wait_s)
     every = _settings(base, grid, extras)
     first = replace(base, cluster=every[0].cluster)
     studies = _opened(first, processes, graph, notice)
     asked, left = answerable(studies, every, grid.optional)
     clusters = list(dict.fromkeys(machines(base, grid)))
-    seeds = seeds_of(first, extras.partition_seeds) if extras.partition_seeds else []
-    work = within(studies, work_of(studies, [*asked, *seeds], clusters, rule), extras.max_wait_s)
-    if (wait := announced(work, processes)) is not None:
-        notice(wait)
-    first, *asked = map(studies.rung.applied, (first, *asked))
     _cut(studies, asked)
     progress("ranking settings")
     promising = {cluster: _promising(studies, replace(first, cluster=cluster), grid, rule) for cluster in clusters}
     rows, heavy = _rows(studies, asked, promising, grid, progress)
-    progress("simulating draws of the assumptions")
-    found = _found(studies, rows, promising, grid, rule, extras.prices)
+    found = _found(studies, rows, promising, grid, rule, extras.prices, progress, deadline)
     recommended = found.choice.estimate
     chosen = recommended.scenario
-    steps, idle = _next_steps(studies, chosen, rule, progress)
+    steps, idle = next_steps(studies, chosen, rule, counted(progress, "trying the next step of each knob"))
     estimates = [each for each, _ in found.rows]
     asked_for = {"asked": grid.mapping(), "grid": [place_of(each.scenario) for each in estimates]}
     result = WhatIf(
@@ -153,20 +146,12 @@ def what_if(
 class Extras:
     """What only some questions ask. measured: times of iterations that somebody measured. partition_seeds: how many
     seeds of the partitioner the recommended setting is tried with; 0 for none besides the question's own. prices: what
-    an hour costs. max_wait_s: what the answer may take; None for as long as it takes."""
+    an hour costs. max_wait_s: when it is over, no further draw is simulated; None for no limit."""
 
     measured: tuple[Measurement, ...] = ()
     partition_seeds: int = 0
     prices: PriceBook = field(default_factory=PriceBook)
     max_wait_s: Seconds | None = None
-
-
-def _next_steps(
-    studies: StudyCache, chosen: Scenario, rule: Rule, progress: Progress
-) -> tuple[list[Step], list[NoEffect]]:
-    if not studies.rung.steps:
-        return [], []
-    return next_steps(studies, chosen, rule, counted(progress, "trying the next step of each knob"))
 
 
 def _fault_free(studies: StudyCache, chosen: Scenario) -> FaultFree | None:
@@ -252,8 +237,7 @@ def _promising(studies: StudyCache, scenario: Scenario, grid: Grid, rule: Rule) 
     """The candidates on the scenario's machine that are worth simulating."""
     # Of stale settings none has an overlap, but candidates without staleness have what was asked for.
     awaiting = scenario.method.at_tau(0)
-    found = shortlist(studies, replace(scenario, method=awaiting.overlapping(overlap_of(grid))), rule)
-    return found[: studies.rung.most]
+    return shortlist(studies, replace(scenario, method=awaiting.overlapping(overlap_of(grid))), rule)
 
 
 def _choices(
@@ -290,12 +274,15 @@ def _found(
     grid: Grid,
     rule: Rule,
     book: PriceBook,
+    progress: Progress,
+    deadline: Deadline | None,
 ) -> Findings:
     """The rows and the best choice, once the draws of that and of what competes with it are simulated."""
     choices = _choices(studies, rows, promising, rule)
     choice = _best(choices)
     others = [*(each for each, _ in rows), *choice.pool, *_rivals(choice, choices)]
-    if studies.rung.draws and simulate_draws(studies, choice.estimate, others):
+    on_progress = counted(progress, "simulating draws of the assumptions")
+    if simulate_draws(studies, choice.estimate, others, on_progress, deadline):
         rows = [told_of(studies, each.scenario, grid) for each, _ in rows]
         choices = _choices(studies, rows, promising, rule)
         choice = _best(choices)
@@ -353,8 +340,7 @@ def sweep_bandwidth(
     """Per scenario, its estimates at each bandwidth (bytes/s), for the figure of time against bandwidth."""
     curves = []
     for each in rows:
-        progress(f"{each.method.name} against bandwidth")
         moved = [replace(each, cluster=replace(each.cluster, bandwidth=value)) for value in bandwidths]
-        studies.prepare([], moved)
+        studies.prepare([], moved, counted(progress, f"{each.method.name} against bandwidth"))
         curves.append([studies.estimate(scenario) for scenario in moved])
     return curves

@@ -32,15 +32,17 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class MaxWait:
-    """The time that was given for an answer. expected_s: what it takes, about, on one core, by the law of durations;
-    kept: whether that is within the limit. left_out: what the whole answer has besides; wider: by what share of them
-    the ends of intervals are moved outwards for it, at most."""
+    """The time after which no further joint draw of the assumptions was simulated. draws: of each setting whose draws
+    are simulated, how many were; wanted: how many are without a limit."""
 
     max_wait_s: Seconds
-    expected_s: Seconds
-    kept: bool
-    left_out: tuple[str, ...]
-    wider: float
+    draws: int
+    wanted: int
+
+    @property
+    def complete(self) -> bool:
+        """Whether the limit left out no draw."""
+        return self.draws == self.wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ class Provenance:
     between_gpus: NVLink and transport, as the heading says them; between_gpus_basis: where that comes from;
     mini_batches: who draws them on GPUs, and where their rows lie, by method; like_questions: of GPUs, where nothing is
     fitted; measured_compute: times in the place of the cost laws';
-    bounds: of each row; max_wait: where the time was limited. Older files lack model, measured and bounds.
+    bounds: of each row; max_wait: where draws were limited. Older files lack model, measured and bounds.
     """
 
     graph: Mapping[str, Any]

@@ -1,6 +1,5 @@
 """Sweeps: thousands of settings of a scenario, each answered once, in a folder that keeps what is done."""
 
-from gcnsim.sweeps.effort import Expected, expected
 from gcnsim.sweeps.executors import NAMES, Executor, executor_of
 from gcnsim.sweeps.filters import Filter, read_filters
 from gcnsim.sweeps.folder import Folder, open_folder
@@ -23,7 +22,6 @@ __all__ = [
     "STATES",
     "TOO_LARGE",
     "Executor",
-    "Expected",
     "Filter",
     "Folder",
     "Plan",
@@ -32,7 +30,6 @@ __all__ = [
     "Question",
     "Settings",
     "executor_of",
-    "expected",
     "hash_of",
     "load_question",
     "open_folder",

@@ -31,10 +31,15 @@ LIMIT: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The points of a question, and those that are left to do in chunks of neighbours."""
+    """The points of a question."""
 
     question: Question
     points: tuple[Point, ...]
+
+    @property
+    def refused(self) -> int:
+        """How many of them contradict themselves."""
+        return sum(each.scenario is None for each in self.points)
 
 
 def plan(question: Question, limit: int | None = LIMIT) -> Plan:

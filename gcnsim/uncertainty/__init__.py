@@ -11,7 +11,7 @@ from gcnsim.uncertainty.assumed import (
     used_figures,
 )
 from gcnsim.uncertainty.drawn import WORKLOAD, at_once
-from gcnsim.uncertainty.estimated import estimated_counts, estimated_s, mean_counts
+from gcnsim.uncertainty.estimated import estimated_counts, estimated_s
 from gcnsim.uncertainty.open_paths import OtherPath, other_paths, path_by_draw
 from gcnsim.uncertainty.other_partition import PARTITION, partition_factors, scattered, statistics_warning
 from gcnsim.uncertainty.placement import Placed, Placement, placements
@@ -35,7 +35,6 @@ __all__ = [
     "estimated_counts",
     "estimated_s",
     "factors",
-    "mean_counts",
     "normal_position",
     "other_paths",
     "paces_to_factors",

@@ -64,5 +64,5 @@ class DrawnRuns:
 
 def paces_to_factors(paces: list[Seconds]) -> FloatArray:
     """Of the paces of all draws, and behind them that at the stated values: times over the time at those,
-    float64[draws]."""
-    return np.array(paces[:-1]) / paces[-1]
+    float64[draws]; nothing of nothing."""
+    return np.array(paces[:-1]) / paces[-1] if paces else np.zeros(0)

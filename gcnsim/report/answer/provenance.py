@@ -69,9 +69,8 @@ def provenance_of(answer: WhatIf | SimulationReport) -> list[tuple[str, str]]:
         pairs["device"] = f"of several machines the first asked for: {told['device']}"
     max_wait = answer.provenance.max_wait
     if max_wait is not None:
-        about, given = format_seconds(max_wait.expected_s), format_seconds(max_wait.max_wait_s)
-        left = ", ".join(max_wait.left_out) or "nothing"
-        pairs["max_wait"] = f"{given}; about {about} on one core; left out: {left}"
+        given = format_seconds(max_wait.max_wait_s)
+        pairs["max_wait"] = f"{given}; draws of the assumptions simulated: {max_wait.draws} of {max_wait.wanted}"
     if answer.provenance.like_questions is not None:
         pairs["like_questions"] = answer.provenance.like_questions.text
     if answer.provenance.measured_compute is not None:

@@ -45,7 +45,7 @@ def test_an_empty_list_and_a_bad_value_are_refused() -> None:
 def test_long_work_tells_how_many_runs_are_done() -> None:
     said: list[str] = []
     gcnsim.what_if(dataset="reddit", gpus=2, iterations=1, processes=1, progress=said.append)
-    counted = [line for line in said if "runs done" in line]
+    counted = [line for line in said if re.search(r": \d+ of \d+ runs\b", line)]
     assert re.match("simulating 4 settings and [1-9][0-9]* candidates: 1 of ", counted[0])
     assert any(line.startswith("trying the next step of each knob: ") for line in counted)
     done, total = counted[-1].split(": ")[1].split(" runs")[0].split(" of ")

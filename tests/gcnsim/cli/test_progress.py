@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
+from itertools import count
 
 import pytest
 
+from gcnsim import clock
+from gcnsim.cli import main
 from gcnsim.cli.progress import bar, progress
 from tests.terminals import drawn
 
@@ -48,26 +52,24 @@ def test_long_work_is_shown_and_wiped(capsys: pytest.CaptureFixture[str], monkey
     assert drawn(capsys.readouterr().err) == ["first ...", "second ..."]
 
 
-def test_a_wait_on_somebodys_own_graph_is_noted_once(
+def test_a_question_shows_what_is_done_of_how_many_and_the_time_left(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    class Asked(threading.Timer):
-        """A timer that runs out when it is told to."""
-
-        def start(self) -> None:
-            started.append(self)
-
-    started: list[threading.Timer] = []
-    monkeypatch.setattr(threading, "Timer", Asked)
-    with progress(own=True) as say:
-        say("cutting the graph")
-        started[0].function()
-    assert capsys.readouterr().err == "note: this takes more than 10 s (cutting the graph; Ctrl-C stops it)\n"
-    with progress(own=True) as say:
-        say.notice("this takes about 20 s (1 setting)")
-        assert started[1].finished.is_set(), "what was announced is not said again"
-    with progress():
-        assert len(started) == 2, "what is of no graph of one's own is foreseen"
+    watch(monkeypatch)
+    monkeypatch.setattr(threading, "Timer", Hurried)
+    ticks = count()
+    monkeypatch.setattr(clock, "now", lambda: 3.0 * next(ticks))
+    monkeypatch.setattr("gcnsim.api.question.cores", lambda: 1)
+    assert main(["what-if", "--gpus", "2", "--method", "pipegcn", "--iterations", "4"]) == 0
+    said = drawn(capsys.readouterr().err)
+    for what in (
+        "simulating 1 setting and",
+        "simulating draws of the assumptions",
+        "trying the next step of each knob",
+    ):
+        told = [line for line in said if line.startswith(what)]
+        assert re.search(r": 1 of \d+ runs, \d+ (s|min) left \.\.\.$", told[1])
+        assert re.search(r": (\d+) of \1 runs \.\.\.$", told[-1])
 
 
 def test_a_share_is_a_bar(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

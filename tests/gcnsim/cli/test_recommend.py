@@ -4,6 +4,7 @@ import csv
 import json
 import re
 import sys
+from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,6 +12,8 @@ from typing import Any
 import pytest
 
 import gcnsim
+from gcnsim import clock
+from gcnsim.capacity import search
 from gcnsim.cli import main
 from gcnsim.errors import ScenarioError
 from gcnsim.io.json_files import mistake
@@ -214,6 +217,18 @@ def test_a_table_a_page_and_csv(tmp_path: Path) -> None:
     assert repr(found).splitlines()[0] == found.told.verdict
     assert len(repr(found).splitlines()) == 4 + len(found.rows)
     assert found.told.choice.machine in found._repr_html_()
+
+
+def test_progress_counts_the_settings_and_tells_the_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    ticks = count()
+    monkeypatch.setattr(clock, "now", lambda: 3.0 * next(ticks))
+    monkeypatch.setattr(search, "AT_A_TIME", 1)
+    said: list[str] = []
+    asked = {"device": "t4", "gpus": [2, 4], "method": ["full-graph", "pipegcn"], "iterations": 5}
+    gcnsim.recommend(**asked, minimise="time", processes=1, progress=said.append)  # type: ignore[arg-type]
+    told = [each for each in said if each.startswith("simulating settings: ")]
+    assert re.fullmatch(r"simulating settings: 1 of at most \d+", told[0])
+    assert re.fullmatch(r"simulating settings: 2 of at most \d+, \d+ s left", told[1])
 
 
 def test_a_frame(monkeypatch: pytest.MonkeyPatch) -> None:

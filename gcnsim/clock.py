@@ -1,0 +1,32 @@
+"""The machine's clock, for whoever waits: how long counted work will still take, and when a longest wait is over.
+
+No result depends on it, but for the number of simulated draws of a question with `--max-wait`.
+"""
+
+from __future__ import annotations
+
+import os
+
+from gcnsim.ids import Seconds
+
+
+def now() -> Seconds:
+    """Seconds since some moment, the same in all processes of this machine."""
+    return os.times().elapsed
+
+
+class TimeLeft:
+    """How long counted work will still take, by what was done since it began. done: before that; None for what it is
+    told first."""
+
+    def __init__(self, done: int | None = 0) -> None:
+        self._since, self._before = now(), done
+
+    def text(self, done: int, total: int) -> str:
+        """What is added to a line for so much done: `, 5 s left`; nothing where nothing tells it."""
+        if self._before is None:
+            self._since, self._before = now(), done
+        if done in (self._before, total):
+            return ""
+        left = (now() - self._since) / (done - self._before) * (total - done)
+        return f", {left:.0f} s left" if left < 100 else f", {left / 60:.0f} min left"
