@@ -1,0 +1,234 @@
+"""Write the JSON schemas that ship, out of the dataclasses that plain data become: `python -m studies.schemas`.
+
+A type says the range of its values, a field's metadata its key and whether it may be left out (`gcnsim/shapes.py`); the
+text below a field says what it is, the first paragraph below a class what that is. Every class is a definition, and
+each schema holds those that it refers to.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import json
+import sys
+import textwrap
+from collections.abc import Iterator, Mapping
+from dataclasses import Field, asdict, dataclass, fields, is_dataclass
+from functools import cache
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
+
+from gcnsim.results import Advice, SimulationReport, WhatIf
+from gcnsim.results.documents import RESULT, WHAT_IF
+from gcnsim.results.recommended import RECOMMEND
+from gcnsim.shapes import (
+    BANDWIDTH,
+    INSIDE,
+    JUDGED,
+    KEY,
+    LATE,
+    NULL,
+    OMITTED,
+    As,
+    Nested,
+    Text,
+    Within,
+)
+
+ROOT: Final = Path(__file__).resolve().parents[1]
+DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
+_PLAIN: Final[Mapping[Any, str]] = {str: "string", bool: "boolean", int: "integer", float: "number"}
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A schema that ships: of which class, by which name in the key `schema`, and its title."""
+
+    kind: type
+    schema: str
+    title: str
+
+
+DOCUMENTS: Final[Mapping[str, Document]] = {
+    "what-if": Document(WhatIf, WHAT_IF, "The answer of gcnsim what-if"),
+    "recommend": Document(Advice, RECOMMEND, "The answer of gcnsim recommend"),
+    "result": Document(SimulationReport, RESULT, "gcnsim result"),
+}
+
+
+def schema_text(name: str) -> str:
+    """The text of the schema `name`, complete."""
+    document, schemas = DOCUMENTS[name], Schemas()
+    whole = schemas.object_of(document.kind)
+    whole["required"].insert(0, "schema")
+    whole["properties"] = {"schema": {"const": document.schema}} | whole["properties"]
+    heading = {
+        "$schema": DIALECT,
+        "$id": f"urn:{document.schema.replace('.', ':').replace('/', ':')}",
+        "title": document.title,
+    }
+    needed: dict[str, Any] = {}
+    waiting = [*_references(whole)]
+    while waiting:
+        key = waiting.pop()
+        if key not in needed:
+            needed[key] = schemas.definitions[key]
+            waiting += _references(needed[key])
+    return json.dumps(heading | whole | {"$defs": dict(sorted(needed.items()))}, indent=2) + "\n"
+
+
+class Schemas:
+    """Schemas of types. definitions: of the classes met so far, by name."""
+
+    def __init__(self) -> None:
+        self.definitions: dict[str, dict[str, Any]] = {}
+
+    def of(self, hint: Any) -> dict[str, Any]:
+        """The schema of the values of a type."""
+        origin, inside = get_origin(hint), get_args(hint)
+        if origin is Annotated:
+            return self._annotated(*inside)
+        if origin in (Union, UnionType):
+            others = [self.of(each) for each in inside if each is not NoneType]
+            found = others[0] if len(others) == 1 else {"type": sorted({each["type"] for each in others})}
+            return self._or_null(found) if NoneType in inside else found
+        if origin is Literal:
+            return {"enum": list(inside)}
+        if origin is tuple:
+            return {"type": "array", "items": self.of(inside[0])}
+        if hint is Any:
+            return {}
+        if is_dataclass(hint):
+            return self._reference(hint)
+        if is_typeddict(hint):
+            keys = get_type_hints(hint, include_extras=True)
+            told = {key: self.of(each) for key, each in keys.items()}
+            return {"type": "object", "required": list(keys), "properties": told, "description": _about(hint)}
+        if inside:
+            values = self.of(inside[1])
+            return {"type": "object"} | ({"additionalProperties": values} if values else {})
+        return {"type": _PLAIN[hint]}
+
+    def _annotated(self, hint: Any, *about: Any) -> dict[str, Any]:
+        """The schema of a type with what is annotated of it."""
+        hint = next((each.kind for each in about if isinstance(each, As)), hint)
+        found = self._reference(hint, judged=True) if JUDGED in about else self.of(hint)
+        for each in about:
+            if isinstance(each, Within):
+                said = {key: value for key, value in asdict(each).items() if value is not None}
+                found = found | {_camel(key): value for key, value in said.items()}
+            elif isinstance(each, str) and each != JUDGED:
+                found = found | {"description": each}
+        return found
+
+    def _reference(self, kind: Any, *, judged: bool = False) -> dict[str, Any]:
+        name = f"Judged{kind.__name__}" if judged else kind.__name__
+        if name not in self.definitions:
+            self.definitions[name] = self.object_of(kind, judged=judged)
+        return {"$ref": f"#/$defs/{name}"}
+
+    def object_of(self, kind: Any, *, judged: bool = False) -> dict[str, Any]:
+        """The schema of a dataclass: its fields, and what its plain data have besides. judged: of one beside a
+        recommended setting."""
+        whole = _empty()
+        hints, said = get_type_hints(kind, include_extras=True), _texts(kind)
+        for each in fields(kind):
+            if JUDGED not in each.metadata or judged:
+                group: Nested | None = each.metadata.get(INSIDE)
+                place = whole if group is None else self._nested(whole, group)
+                key = each.metadata.get(KEY, each.name)
+                text = {"description": said[each.name]} if each.name in said else {}
+                place["properties"][key] = self.of(_written(each, hints[each.name])) | text
+                if not (OMITTED in each.metadata or each.metadata.get(LATE)):
+                    place["required"].append(key)
+        for key in getattr(kind, "ADDED", ()):
+            whole["properties"][key] = self._added(kind, key)
+            whole["required"].append(key)
+        if getattr(kind, "MAY_SAY_MORE", False):
+            del whole["additionalProperties"]
+        return whole | {"description": _about(kind)}
+
+    def _nested(self, whole: dict[str, Any], group: Nested) -> dict[str, Any]:
+        """The object inside `whole` that some fields make up."""
+        if group.key not in whole["properties"]:
+            inner = _empty() | {"description": group.description}
+            whole["properties"][group.key] = self._or_null(inner) if group.absent == "null" else inner
+            if group.absent != "omitted":
+                whole["required"].append(group.key)
+        found: dict[str, Any] = whole["properties"][group.key]
+        return found
+
+    def _added(self, kind: type, key: str) -> dict[str, Any]:
+        """What plain data have besides fields: a property, or what they say again of their row."""
+        own = getattr(kind, key, None)
+        if isinstance(own, property):
+            return self.of(get_type_hints(own.fget, include_extras=True)["return"]) | {"description": _about(own)}
+        again: dict[str, Any] = self.object_of(get_type_hints(kind)["row"])["properties"][key]
+        return again
+
+    def _or_null(self, found: dict[str, Any]) -> dict[str, Any]:
+        """A schema, or null. A reference is written out, since what stands beside one cannot widen it."""
+        if "$ref" in found:
+            found = self.definitions[found["$ref"].rpartition("/")[2]]
+        return found | {"type": [found["type"], "null"]}
+
+
+def _empty() -> dict[str, Any]:
+    return {"type": "object", "required": [], "properties": {}, "additionalProperties": False}
+
+
+def _written(field: Field[Any], hint: Any) -> Any:
+    """The type that plain data have of a field."""
+    if BANDWIDTH in field.metadata:
+        return Text
+    never = OMITTED in field.metadata or field.metadata.get(NULL) is False
+    if never and get_origin(hint) in (Union, UnionType):
+        (hint,) = (each for each in get_args(hint) if each is not NoneType)
+    return hint
+
+
+@cache
+def _texts(kind: type) -> dict[str, str]:
+    """The text below each field of a class."""
+    (tree,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
+    assert isinstance(tree, ast.ClassDef)
+    found = {}
+    for field, text in zip(tree.body, tree.body[1:], strict=False):
+        if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant):
+            found[ast.unparse(field.target)] = " ".join(str(text.value.value).split())
+    return found
+
+
+def _about(kind: Any) -> str:
+    """The first paragraph of a text in code."""
+    return " ".join((inspect.getdoc(kind) or "").partition("\n\n")[0].split())
+
+
+def _camel(name: str) -> str:
+    first, *others = name.split("_")
+    return first + "".join(map(str.capitalize, others))
+
+
+def _references(part: object) -> Iterator[str]:
+    """The definitions that a part of a schema refers to."""
+    if isinstance(part, Mapping):
+        if isinstance(part.get("$ref"), str):
+            yield part["$ref"].rpartition("/")[2]
+        for value in part.values():
+            yield from _references(value)
+    elif isinstance(part, list):
+        for value in part:
+            yield from _references(value)
+
+
+def main() -> None:
+    """Write every schema into the package."""
+    for name in DOCUMENTS:
+        path = ROOT / "gcnsim" / "data" / f"{name}.schema.json"
+        path.write_text(schema_text(name), encoding="utf-8")
+        sys.stdout.write(f"{path.relative_to(ROOT)}\n")
+
+
+if __name__ == "__main__":
+    main()
