@@ -8,7 +8,7 @@ keys too.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
@@ -25,13 +25,30 @@ class Within:
     pattern: str | None = None
     min_items: int | None = None
     max_items: int | None = None
+    enum: tuple[str, ...] | None = None
+    required: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class As:
-    """The type that plain data have in the place of the annotated one."""
+    """The type that plain data have in the place of the annotated one. more: of keys that they may have besides: `Any`
+    for whatever, None where there are none."""
 
     kind: Any
+    more: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The type of an object with these keys, by name. needed: whether it has all of them."""
+
+    kinds: tuple[tuple[str, Any], ...]
+    needed: bool = True
+
+    @classmethod
+    def of(cls, names: Iterable[str], kind: Any, *, needed: bool = True) -> Keys:
+        """Keys of one type."""
+        return cls(tuple((name, kind) for name in names), needed)
 
 
 @dataclass(frozen=True, slots=True)

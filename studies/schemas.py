@@ -17,8 +17,9 @@ from dataclasses import Field, asdict, dataclass, fields, is_dataclass
 from functools import cache
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Annotated, Any, Final, Literal, NotRequired, Union, get_args, get_origin, get_type_hints, is_typeddict
 
+from gcnsim.calibration_record.record import HAS, Calibration
 from gcnsim.results import Advice, SimulationReport, WhatIf
 from gcnsim.results.documents import RESULT, WHAT_IF
 from gcnsim.results.recommended import RECOMMEND
@@ -31,6 +32,7 @@ from gcnsim.shapes import (
     NULL,
     OMITTED,
     As,
+    Keys,
     Nested,
     Text,
     Within,
@@ -43,31 +45,30 @@ _PLAIN: Final[Mapping[Any, str]] = {str: "string", bool: "boolean", int: "intege
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A schema that ships: of which class, by which name in the key `schema`, and its title."""
+    """A schema that ships: of which class, and its title. names: in the key `schema` of a document, the newest last."""
 
-    kind: type
-    schema: str
+    kind: Any
+    names: tuple[str, ...]
     title: str
 
 
 DOCUMENTS: Final[Mapping[str, Document]] = {
-    "what-if": Document(WhatIf, WHAT_IF, "The answer of gcnsim what-if"),
-    "recommend": Document(Advice, RECOMMEND, "The answer of gcnsim recommend"),
-    "result": Document(SimulationReport, RESULT, "gcnsim result"),
+    "what-if": Document(WhatIf, (WHAT_IF,), "The answer of gcnsim what-if"),
+    "recommend": Document(Advice, (RECOMMEND,), "The answer of gcnsim recommend"),
+    "result": Document(SimulationReport, (RESULT,), "gcnsim result"),
+    "calibration": Document(Calibration, tuple(HAS), "gcnsim calibration record"),
 }
 
 
 def schema_text(name: str) -> str:
     """The text of the schema `name`, complete."""
     document, schemas = DOCUMENTS[name], Schemas()
-    whole = schemas.object_of(document.kind)
+    whole, names = schemas.object_of(document.kind), document.names
     whole["required"].insert(0, "schema")
-    whole["properties"] = {"schema": {"const": document.schema}} | whole["properties"]
-    heading = {
-        "$schema": DIALECT,
-        "$id": f"urn:{document.schema.replace('.', ':').replace('/', ':')}",
-        "title": document.title,
-    }
+    named = {"const": names[0]} if len(names) == 1 else {"enum": list(names)}
+    whole["properties"] = {"schema": named} | whole["properties"]
+    urn = f"urn:{names[-1].replace('.', ':').replace('/', ':')}"
+    heading = {"$schema": DIALECT, "$id": urn, "title": document.title}
     needed: dict[str, Any] = {}
     waiting = [*_references(whole)]
     while waiting:
@@ -96,15 +97,17 @@ class Schemas:
         if origin is Literal:
             return {"enum": list(inside)}
         if origin is tuple:
-            return {"type": "array", "items": self.of(inside[0])}
+            size = {} if inside[-1] is Ellipsis else {"minItems": len(inside), "maxItems": len(inside)}
+            return {"type": "array", "items": self.of(inside[0])} | size
         if hint is Any:
             return {}
+        if isinstance(hint, Keys):
+            told = {name: self.of(kind) for name, kind in hint.kinds}
+            return _empty() | {"required": list(told) if hint.needed else [], "properties": told}
         if is_dataclass(hint):
             return self._reference(hint)
         if is_typeddict(hint):
-            keys = get_type_hints(hint, include_extras=True)
-            told = {key: self.of(each) for key, each in keys.items()}
-            return {"type": "object", "required": list(keys), "properties": told, "description": _about(hint)}
+            return self._typed_dict(hint)
         if inside:
             values = self.of(inside[1])
             return {"type": "object"} | ({"additionalProperties": values} if values else {})
@@ -112,15 +115,33 @@ class Schemas:
 
     def _annotated(self, hint: Any, *about: Any) -> dict[str, Any]:
         """The schema of a type with what is annotated of it."""
-        hint = next((each.kind for each in about if isinstance(each, As)), hint)
-        found = self._reference(hint, judged=True) if JUDGED in about else self.of(hint)
+        found = self._reference(hint, judged=True) if JUDGED in about else {}
+        for each in about:
+            if isinstance(each, As):
+                found = self.of(each.kind)
+                if each.more is not None:
+                    found["additionalProperties"] = self.of(each.more)
+        found = found or self.of(hint)
         for each in about:
             if isinstance(each, Within):
                 said = {key: value for key, value in asdict(each).items() if value is not None}
                 found = found | {_camel(key): value for key, value in said.items()}
+                if each.enum:
+                    del found["type"]
             elif isinstance(each, str) and each != JUDGED:
                 found = found | {"description": each}
         return found
+
+    def _typed_dict(self, kind: Any) -> dict[str, Any]:
+        """The schema of a TypedDict."""
+        whole, said = _empty() | {"description": _about(kind)}, _texts(kind)
+        for key, hint in get_type_hints(kind, include_extras=True).items():
+            optional = get_origin(hint) is NotRequired
+            if not optional and kind.__total__:
+                whole["required"].append(key)
+            text = {"description": said[key]} if key in said else {}
+            whole["properties"][key] = self.of(get_args(hint)[0] if optional else hint) | text
+        return whole
 
     def _reference(self, kind: Any, *, judged: bool = False) -> dict[str, Any]:
         name = f"Judged{kind.__name__}" if judged else kind.__name__
@@ -171,7 +192,8 @@ class Schemas:
         """A schema, or null. A reference is written out, since what stands beside one cannot widen it."""
         if "$ref" in found:
             found = self.definitions[found["$ref"].rpartition("/")[2]]
-        return found | {"type": [found["type"], "null"]}
+        kinds = found["type"] if isinstance(found["type"], list) else [found["type"]]
+        return found | {"type": [*kinds, "null"]}
 
 
 def _empty() -> dict[str, Any]:
@@ -190,10 +212,10 @@ def _written(field: Field[Any], hint: Any) -> Any:
 
 @cache
 def _texts(kind: type) -> dict[str, str]:
-    """The text below each field of a class."""
+    """The text below each field of a class, or of one that it comes of."""
+    found = dict(_texts(kind.__base__)) if is_dataclass(kind.__base__) else {}
     (tree,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
     assert isinstance(tree, ast.ClassDef)
-    found = {}
     for field, text in zip(tree.body, tree.body[1:], strict=False):
         if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr) and isinstance(text.value, ast.Constant):
             found[ast.unparse(field.target)] = " ".join(str(text.value.value).split())

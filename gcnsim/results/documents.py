@@ -53,7 +53,7 @@ class ScenarioFields(TypedDict):
 class WhatIf:
     """All that a what-if found. Seconds, bytes and fractions."""
 
-    scenario: Annotated[Mapping[str, Any], As(AskedScenario)]
+    scenario: Annotated[Mapping[str, Any], As(AskedScenario, Any)]
     provenance: Provenance
     results: Annotated[tuple[Annotated[Row, JUDGED], ...], Within(min_items=1)]
     """The rows that were asked for."""
@@ -122,7 +122,7 @@ class SimulationReport:
     """One simulated scenario, as `gcnsim simulate --json` prints it and as --out writes it to result.json. Seconds,
     bytes, shares of one."""
 
-    scenario: Annotated[Mapping[str, Any], As(ScenarioFields)]
+    scenario: Annotated[Mapping[str, Any], As(ScenarioFields, Any)]
     provenance: Provenance
     result: Row
     links: Mapping[str, LinkTraffic]

@@ -102,7 +102,7 @@ class Provenance:
 
     MAY_SAY_MORE: ClassVar = True
 
-    graph: Annotated[Mapping[str, Any], As(GraphFacts)]
+    graph: Annotated[Mapping[str, Any], As(GraphFacts, Any)]
     model: str = field(default="", metadata=SINCE)
     device: Text
     interval: Text
