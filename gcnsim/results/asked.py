@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Annotated
 
+from gcnsim.hardware import PRICINGS
 from gcnsim.shapes import (
     SINCE,
     Amount,
-    As,
     Count,
     Currency,
     OneOrMore,
@@ -18,6 +18,7 @@ from gcnsim.shapes import (
     Share,
     Staleness,
     Text,
+    Within,
 )
 
 
@@ -140,7 +141,7 @@ class TargetRow:
 class PricesReport:
     """By which prices costs are, where somebody chose them."""
 
-    pricing: Annotated[str, As(Literal["on-demand", "spot"])]
+    pricing: Annotated[str, Within(enum=PRICINGS)]
     currency: Currency
     per_usd: Positive
     """Units of the currency for one US dollar."""
