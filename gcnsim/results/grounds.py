@@ -11,7 +11,7 @@ from gcnsim.shapes import ONLY_IF_SAID, SINCE, Amount, As, Count, OneOrMore, Pos
 
 
 @dataclass(frozen=True, slots=True)
-class Assumed:
+class Assumption:
     """A number that is assumed, and the ends of its range, with units."""
 
     name: Text
@@ -19,6 +19,12 @@ class Assumed:
     low: Text
     high: Text
     basis: Text
+
+
+@dataclass(frozen=True, slots=True)
+class Assumed(Assumption):
+    """One that an answer rests on."""
+
     in_interval: bool
     """Whether intervals cover it."""
 
@@ -136,14 +142,9 @@ class Provenance:
 
 
 @dataclass(frozen=True, slots=True)
-class AssumptionEffect:
-    """An assumption, and seconds of the recommended setting's iteration with it alone at either end."""
+class AssumptionEffect(Assumption):
+    """One, and seconds of the recommended setting's iteration with it alone at either end."""
 
-    name: Text
-    value: Text
-    low: Text
-    high: Text
-    basis: Text
     iteration_s_low: Positive
     """With this assumption alone at its low end."""
     iteration_s_high: Positive

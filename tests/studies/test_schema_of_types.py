@@ -111,6 +111,7 @@ def test_types_and_metadata_say_what_a_schema_says() -> None:
         "type": "object",
         "required": ["kind"],
         "properties": {"kind": {"type": "string", "minLength": 1}},
+        "additionalProperties": False,
         "description": "Some facts.",
     }
     assert schemas.definitions["Inner"] == closed
