@@ -117,7 +117,7 @@ def _contradictions(header: Header) -> Iterator[str]:
         yield "settings: a number twice"
     seen = set()
     for name in ("parts", "skipped"):
-        for place, each in enumerate(header[name]):  # type: ignore[literal-required]
+        for place, each in enumerate(header[name]):
             where, key = f"{name}[{place}]", (each["setting"], each["part"])
             if each["setting"] not in numbers:
                 yield f"{where}.setting is {each['setting']}, wanted one of settings"
