@@ -7,20 +7,22 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-Rank: TypeAlias = int
+from gcnsim.shapes import Amount, Count
+
+Rank: TypeAlias = Count
 """A worker, its partition and its GPU: the same number, 0-based."""
 
-Server: TypeAlias = int
+Server: TypeAlias = Count
 """A machine with one or more GPUs and one NIC, 0-based."""
 
-Iteration: TypeAlias = int
+Iteration: TypeAlias = Count
 """One model update, 0-based."""
 
 Layer: TypeAlias = int
 """One graph convolution, 0-based; layer l maps width d_l to d_(l+1)."""
 
-Seconds: TypeAlias = float
-Bytes: TypeAlias = float
+Seconds: TypeAlias = Amount
+Bytes: TypeAlias = Amount
 
 IntArray: TypeAlias = NDArray[np.int64]
 Int32Array: TypeAlias = NDArray[np.int32]

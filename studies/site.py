@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from html.parser import HTMLParser
 from pathlib import Path, PurePosixPath
 from posixpath import normpath, relpath
+from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
@@ -123,9 +125,9 @@ def schemas() -> str:
     pieces = []
     for path in sorted((ROOT / _SCHEMAS).glob("*.schema.json")):
         schema = json.loads(path.read_text(encoding="utf-8"))
-        required = set(schema.get("required", ()))
+        required, known = set(schema.get("required", ())), schema.get("$defs", {})
         rows = [
-            f"| `{key}` | {'yes' if key in required else 'no'} | {_kind(field)} | {_says(field)} |"
+            f"| `{key}` | {'yes' if key in required else 'no'} | {_kind(field)} | {_says(field, known)} |"
             for key, field in schema.get("properties", {}).items()
         ]
         table = ["| key | required | type | what it is |", "|---|---|---|---|", *rows]
@@ -148,8 +150,9 @@ def _kind(field: Any) -> str:
     return ", ".join(told) if isinstance(told, list) else str(told)
 
 
-def _says(field: Any) -> str:
-    return str(field.get("description", "")).replace("|", "\\|").replace("\n", " ")
+def _says(field: Any, known: Mapping[str, Any] = MappingProxyType({})) -> str:
+    referred = known.get(str(field.get("$ref", "")).rpartition("/")[2], {})
+    return str((referred | field).get("description", "")).replace("|", "\\|").replace("\n", " ")
 
 
 class _Links(HTMLParser):

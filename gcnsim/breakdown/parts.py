@@ -20,25 +20,28 @@ HIDDEN: Final = "hidden_comm"
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """One worker's mean iteration, in seconds.
-
-    compute_s: its kernels. Exposed communication: handling_s, received rows are taken in; network_s, a message of rows
-    from or to it is under way; copies_s, rows are packed or copied between device and host; reduce_s, the all-reduce;
-    waiting_s, none of these: a peer is not as far. The rest: exposed_sampling_s, optimizer_s, rest_s. hidden_comm_s:
-    its transfers beneath other work, no part of the iteration.
-    """
+    """A worker's mean iteration. All but hidden_comm_s add up to it; handling_s to waiting_s are exposed
+    communication."""
 
     worker: Rank
     compute_s: Seconds
+    """Its kernels."""
     handling_s: Seconds
+    """Received rows are taken in."""
     network_s: Seconds
+    """A message of rows from or to it is under way."""
     copies_s: Seconds
+    """Rows are packed or copied between device and host."""
     reduce_s: Seconds
+    """The all-reduce."""
     waiting_s: Seconds
+    """None of these: a peer is not as far."""
     exposed_sampling_s: Seconds
+    """Sampling that it waits for."""
     optimizer_s: Seconds
     rest_s: Seconds
     hidden_comm_s: Seconds
+    """Its transfers beneath other work."""
 
 
 def exposed_s(parts: Parts) -> Seconds:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, ClassVar, Final, TypedDict
 
 from gcnsim.errors import FileError
 from gcnsim.hardware import (
@@ -24,8 +24,12 @@ from gcnsim.hardware import (
     PoolingFigures,
     SumFigures,
 )
+from gcnsim.hardware.tables import CALIBRATED, DEVICE, HOST, LINK, QUANTITIES, ZERO_ALLOWED
+from gcnsim.ids import Seconds
 from gcnsim.io.atomic import atomic_write
 from gcnsim.io.json_files import read_json
+from gcnsim.shapes import ONLY_IF_SAID, SINCE, Amount, As, Count, Keys, Positive, Within
+from gcnsim.units import SECONDS
 
 SCHEMA: Final = "gcnsim.calibration/6"
 POOLED: Final = "gcnsim.calibration/5"
@@ -67,69 +71,144 @@ RATE: Final = ("bandwidth", "efficiency")
 """Whose product is the rate of a link."""
 
 
+ABOVE_ZERO: Final = 1e-12
+"""The least of what divides."""
+
+
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """One fitted figure in SI units. reference: what it was fitted to. error: typical relative residual, if known."""
+    """One fitted figure in SI units."""
 
     value: float
     reference: str
-    error: float | None = None
+    """What it was fitted to."""
+    error: Amount | None = field(default=None, metadata=SINCE)
+    """Typical relative residual, if known."""
+
+
+class FittedRate(Fitted):
+    """What divides, so it is above 0."""
+
+    value: Annotated[float, Within(minimum=ABOVE_ZERO)]
+
+
+class FittedCost(Fitted):
+    """What a machine may not have."""
+
+    value: Amount
+
+
+class FittedShare(Fitted):
+    """A share of one."""
+
+    value: Annotated[float, Within(minimum=ABOVE_ZERO, maximum=1)]
+
+
+class FittedCores(Fitted):
+    """Whole cores."""
+
+    value: Annotated[float, Within(minimum=1)]
+
+
+def _fitted(names: Iterable[str]) -> Keys:
+    """Figures of a part, by the field of its profile."""
+    return Keys(tuple((name, _kind(name)) for name in names), needed=False)
+
+
+def _kind(name: str) -> type[Fitted]:
+    if name in (HALF_SIZE, *ZERO_ALLOWED) or (QUANTITIES[name] is SECONDS and name not in WAITS):
+        return FittedCost
+    return {"cores": FittedCores, "busy_core_rate": FittedShare, "efficiency": FittedShare}.get(name, FittedRate)
+
+
+WAITS: Final = ("slice_s", "wake_s")
+"""Seconds that a machine always has."""
+
+UNFITTED: Final = ("staging_bandwidth", "neighbour_draws_per_s", "uva_efficiency")
+"""Figures of hosts that no calibration fits."""
+
+
+class Figures(TypedDict, total=False):
+    """What replaces the figures of the catalogue."""
+
+    device: Annotated[Mapping[str, Fitted], As(_fitted(DEVICE))]
+    """Of one device of the catalogue."""
+    host: Annotated[
+        Mapping[str, Fitted],
+        As(_fitted(name for name in (*HOST, "gpus", "nic", *CALIBRATED) if name not in UNFITTED)),
+    ]
+    """Of the CPU side of a server."""
+    network: Annotated[Mapping[str, Fitted], As(_fitted((*LINK, HALF_SIZE)))]
+    """half_size: of older records, bytes that a message occupied the link for besides its own."""
+    copies: Annotated[Mapping[str, Fitted], As(_fitted((*LINK, HALF_SIZE)))]
+    """Between a GPU and its host; records of workers on cores have none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Residual:
-    """How well one law fits its points: mean absolute, 90th percentile and signed mean relative error."""
+    """How well one law fits its points, in relative errors."""
 
     term: str
-    points: int
+    points: Count
     mape: float
+    """Mean absolute error."""
     p90: float
+    """90th percentile."""
     bias: float
+    """Signed mean."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """An input of the fit. kind: `measurements` or `run`; name: of the file or folder; sha256: of its content."""
+    """An input of the fit."""
 
     kind: str
+    """measurements, run or measured_compute."""
     name: str
+    """Of the file or folder."""
     sha256: str
+    """Of its content."""
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """A fit.
+    """What was fitted on one machine, from which inputs, with what error, as `gcnsim calibrate` writes it. SI units,
+    shares of one."""
 
-    figures: by part (device, host, network; of a GPU also copies, its link to the host) and field of the profile.
-    curve: SpMM efficiency by gathered bytes, as (bytes, share) pairs. graphs: by graph hash, SpMM seconds over those of
-    the law; empty where `sums` is known. sums: what sums over neighbours cost a core, by the order of their matrices.
-    attention: what graph attention costs a core beside its sums; known only where they are. maps: what learnt maps and
-    the loss cost it; known only where attention is. pooling: what GraphSAGE's pooling costs it, and kernels: which
-    ones all of this is of; known only where maps are.
-    far: what takes longer on rows that come from memory; known only where pooling is.
-    error: relative 90 % half-width of a predicted iteration, from the runs it was fitted to (None: no runs).
-    spread: relative standard deviation of repeated runs (None: no repeats); part of `error`. ranges: lowest and highest
-    value of each setting among the inputs. seconds: that the micro-benchmarks took.
-    """
+    MAY_SAY_MORE: ClassVar = True
 
     device: str
     machine: Mapping[str, Any]
     versions: Mapping[str, str]
     inputs: tuple[Source, ...]
-    figures: Mapping[str, Mapping[str, Fitted]]
-    curve: tuple[tuple[float, float], ...]
-    graphs: Mapping[str, float]
+    figures: Annotated[Mapping[str, Mapping[str, Fitted]], As(Figures)]
+    """By part and field of the profile."""
+    curve: tuple[tuple[Positive, Positive], ...]
+    """SpMM efficiency by gathered bytes: pairs of bytes, ascending, and share."""
+    graphs: Mapping[str, Annotated[float, Within(minimum=ABOVE_ZERO)]]
+    """By graph hash, SpMM seconds over those of the law; empty where `sums` is known."""
     residuals: tuple[Residual, ...]
-    error: float | None
-    spread: float | None
+    """Of each law, over its points."""
+    error: Amount | None
+    """Relative 90 % half-width of a predicted iteration, from the runs it was fitted to; null: no runs."""
+    spread: Amount | None
+    """Relative standard deviation of repeated runs, part of `error`; null: no repeats."""
     ranges: Mapping[str, tuple[float, float]]
-    seconds: float
-    sums: SumFigures | None = None
-    attention: AttentionFigures | None = None
-    maps: MapFigures | None = None
-    pooling: PoolingFigures | None = None
-    far: FarFigures | None = None
-    kernels: CoreKernels | None = None
+    """Lowest and highest value of each setting among the inputs."""
+    seconds: Seconds
+    """That the micro-benchmarks took."""
+    sums: SumFigures | None = field(default=None, metadata=ONLY_IF_SAID)
+    """What sums over neighbours cost a core, by the order of their matrices. From version 2 on."""
+    attention: AttentionFigures | None = field(default=None, metadata=ONLY_IF_SAID)
+    """What graph attention costs a core beside its sums; known only where they are. From version 3 on."""
+    maps: MapFigures | None = field(default=None, metadata=ONLY_IF_SAID)
+    """What learnt maps, their gradients and the loss cost a core; known only where attention is. From version 4 on."""
+    pooling: PoolingFigures | None = field(default=None, metadata=ONLY_IF_SAID)
+    """What GraphSAGE's pooling costs a core; known only where maps are. From version 5 on."""
+    far: FarFigures | None = field(default=None, metadata=ONLY_IF_SAID)
+    """What takes longer on rows that come from memory; known only where pooling is. From version 6 on."""
+    kernels: CoreKernels | None = field(default=None, metadata=ONLY_IF_SAID)
+    """Which kernels the figures are of; known only where maps are. From version 5 on."""
 
     @property
     def of_kernels(self) -> CoreKernels:
@@ -164,7 +243,7 @@ def read_calibration(path: str | Path) -> Calibration:
     wrong = next(_contradictions(raw), None)
     if wrong:
         raise FileError(f"{path}: {wrong}")
-    return _built({field.name: raw.get(field.name) for field in fields(Calibration)})
+    return _built({each.name: raw.get(each.name) for each in fields(Calibration)})
 
 
 def _contradictions(raw: Mapping[str, Any]) -> Iterator[str]:

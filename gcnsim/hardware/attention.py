@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Annotated, Final
+
+from gcnsim.shapes import Amount, As, Keys
 
 ATTENTION_TERMS: Final = ("call", "entry", "entry_head", "entry_value", "row_value")
 """Of a pass over a layer: calls; entries, once and once for each head; values of the rows that entries read, and of the
@@ -15,5 +17,7 @@ rows themselves."""
 class AttentionFigures:
     """Seconds of one of each of ATTENTION_TERMS: forward, and backward."""
 
-    forward: Mapping[str, float]
-    backward: Mapping[str, float]
+    forward: Annotated[Mapping[str, float], As(Keys.of(ATTENTION_TERMS, Amount))]
+    """Seconds of one of each, forward."""
+    backward: Annotated[Mapping[str, float], As(Keys.of(ATTENTION_TERMS, Amount))]
+    """The same backward."""

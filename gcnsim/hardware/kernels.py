@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Annotated, Final
+
+from gcnsim.shapes import OneOrMore, Within
 
 PLAIN, NUMBA, DGL = "plain", "numba", "dgl"
 
@@ -13,10 +15,12 @@ AGGREGATORS: Final = (PLAIN, NUMBA, DGL)
 
 @dataclass(frozen=True, slots=True)
 class CoreKernels:
-    """aggregator: one of AGGREGATORS. threads: that a worker computes with."""
+    """Which kernels figures are of."""
 
-    aggregator: str = PLAIN
-    threads: int = 1
+    aggregator: Annotated[str, Within(enum=AGGREGATORS)] = PLAIN
+    """What sums neighbours."""
+    threads: OneOrMore = 1
+    """That a worker computes with."""
 
     @property
     def words(self) -> str:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Annotated, Final
+
+from gcnsim.shapes import Amount, As, Keys, Positive, Within
 
 MAP_TERMS: Final = (
     "call",
@@ -22,8 +24,9 @@ gradient, a product over all rows: calls, operations, bytes of the rows and of t
 
 @dataclass(frozen=True, slots=True)
 class MapFigures:
-    """seconds: of one of each of MAP_TERMS. loss: (classes, seconds a row) of the loss, its gradient and the count of
-    right answers, classes ascending."""
+    """What learnt maps, their gradients and the loss cost a core."""
 
-    seconds: Mapping[str, float]
-    loss: tuple[tuple[float, float], ...]
+    seconds: Annotated[Mapping[str, float], As(Keys.of(MAP_TERMS, Amount))]
+    """Of one of each term: rows times weights, and the weights' gradient."""
+    loss: Annotated[tuple[tuple[Positive, Positive], ...], Within(min_items=1)]
+    """Pairs of classes, ascending, and seconds a row of the loss, its gradient and the count of right answers."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Annotated, Final
+
+from gcnsim.shapes import Amount, As, Keys, Positive, Within
 
 LEVELS: Final = 3
 """Caches that the law tells apart: a core's first and second, and the last one, behind which memory is."""
@@ -31,7 +33,9 @@ their bytes."""
 
 @dataclass(frozen=True, slots=True)
 class SumFigures:
-    """caches: bytes of each, ascending, float[LEVELS]. seconds: of one of each of TERMS."""
+    """What sums over neighbours cost a core."""
 
-    caches: tuple[float, ...]
-    seconds: Mapping[str, float]
+    caches: Annotated[tuple[Positive, ...], Within(min_items=LEVELS, max_items=LEVELS)]
+    """Bytes of a core's first and second cache and of the last one, ascending."""
+    seconds: Annotated[Mapping[str, float], As(Keys.of(TERMS, Amount))]
+    """Of a call, a row of the result, a byte of it, .. (docs/calibration.md)."""

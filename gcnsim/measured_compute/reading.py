@@ -15,6 +15,7 @@ from gcnsim.ids import AnyArray, FloatArray, frozen
 from gcnsim.io.json_files import mistake, parse_json
 from gcnsim.io.parquet import read_parquet_table
 from gcnsim.measured_compute.facts import MeasuredCompute, MeasuredPart, MeasuredSetting, OpKey
+from gcnsim.measured_compute.header import LONGEST_S, Header, PartHeader
 from gcnsim.timeline import KIND_CODE, Direction, OpKind
 
 HINT: Final = "; python -m runtime.measure writes such a file"
@@ -25,12 +26,6 @@ NUMBERS: Final = {"setting": "int32", "part": "int32", "iteration": "int32", "la
 WORDS: Final = ("kind", "direction")
 DIRECTIONS: Final = {"": Direction.NONE, "forward": Direction.FORWARD, "backward": Direction.BACKWARD}
 KINDS: Final = {str(kind): code for kind, code in KIND_CODE.items()}
-LONGEST_S: Final = 1e7
-"""No operation lasts longer: four months."""
-
-FEWEST: Final = 2
-"""Iterations of a part: of one, no spread is known."""
-
 MOST_ROWS: Final = 50_000_000
 MOST_VALUES: Final = 20_000_000
 """Of iterations times operations of a part."""
@@ -63,7 +58,12 @@ def read_measured_compute(path: str) -> MeasuredCompute:
         path=path,
         sha256=content_hash(path),
         settings=tuple(_settings(path, header, columns)),
-        **{name: header[name] for name in ("graph", "partition", "model", "training", "device", "versions")},
+        graph=header["graph"],
+        partition=header["partition"],
+        model=header["model"],
+        training=header["training"],
+        device=header["device"],
+        versions=header["versions"],
     )
 
 
@@ -90,7 +90,7 @@ def _line(error: Exception) -> str:
     return " ".join(str(error).split())[:200]
 
 
-def _header(path: str, table: Any) -> dict[str, Any]:
+def _header(path: str, table: Any) -> Header:
     raw = (table.schema.metadata or {}).get(KEY)
     if raw is None:
         raise FileError(f"{path}: its metadata has no key {KEY.decode()!r}; not a file of measured times{HINT}")
@@ -105,11 +105,11 @@ def _header(path: str, table: Any) -> dict[str, Any]:
     wrong = next(_contradictions(header), None)
     if wrong is not None:
         raise FileError(f"{path}: metadata: {wrong}")
-    found: dict[str, Any] = header
+    found: Header = header
     return found
 
 
-def _contradictions(header: Mapping[str, Any]) -> Iterator[str]:
+def _contradictions(header: Header) -> Iterator[str]:
     """What is wrong between the values of a header that keeps the schema."""
     numbers = [each["setting"] for each in header["settings"]]
     parts = header["partition"]["parts"]
@@ -177,7 +177,7 @@ def _words(path: str, table: Any, name: str, known: Mapping[str, int]) -> AnyArr
     return found
 
 
-def _check_ranges(path: str, header: Mapping[str, Any], columns: Mapping[str, AnyArray]) -> None:
+def _check_ranges(path: str, header: Header, columns: Mapping[str, AnyArray]) -> None:
     least = {"setting": 0, "part": 0, "iteration": 0, "layer": -1, "seconds": 0.0}
     most = {
         "part": header["partition"]["parts"] - 1,
@@ -195,7 +195,7 @@ def _check_ranges(path: str, header: Mapping[str, Any], columns: Mapping[str, An
             raise FileError(f"{path}: row {wrong[0]}: {name} is {values[wrong[0]]}; allowed: {allowed}")
 
 
-def _settings(path: str, header: Mapping[str, Any], columns: Mapping[str, AnyArray]) -> Iterator[MeasuredSetting]:
+def _settings(path: str, header: Header, columns: Mapping[str, AnyArray]) -> Iterator[MeasuredSetting]:
     """Every setting with its parts, in the order of the header."""
     width = header["partition"]["parts"]
     place = columns["setting"].astype(np.int64) * width + columns["part"]
@@ -219,11 +219,11 @@ def _settings(path: str, header: Mapping[str, Any], columns: Mapping[str, AnyArr
         yield MeasuredSetting(each["method"], each["knobs"], parts, skipped)
 
 
-def _no_rows(path: str, about: Mapping[str, Any]) -> MeasuredPart:
+def _no_rows(path: str, about: PartHeader) -> MeasuredPart:
     raise FileError(f"{path}: setting {about['setting']}, part {about['part']} has no rows")
 
 
-def _part(path: str, about: Mapping[str, Any], rows: Mapping[str, AnyArray]) -> MeasuredPart:
+def _part(path: str, about: PartHeader, rows: Mapping[str, AnyArray]) -> MeasuredPart:
     where, iterations = f"setting {about['setting']}, part {about['part']}", about["iterations"]
     late = int(rows["iteration"].max())
     if late >= iterations:

@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Annotated, Any, ClassVar, Final, Literal
 
-from gcnsim.ids import Seconds
-from gcnsim.results.plain import FROM, NIC_BANDWIDTH, ONLY_IF_SAID, TO, by_field
+from gcnsim.results.plain import by_field
 from gcnsim.results.row import Row
+from gcnsim.shapes import (
+    FROM,
+    JUDGED,
+    NIC_BANDWIDTH,
+    ONLY_IF_SAID,
+    TO,
+    As,
+    AtMostOne,
+    Count,
+    OneOrMore,
+    Positive,
+    Share,
+    Text,
+    Within,
+)
 
 OF_THE_ROW: Final = (
     "gpus",
@@ -31,28 +45,31 @@ OF_THE_ROW: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one step of a knob brings.
+    """What one step of a knob brings."""
 
-    gain: share of the iteration time it saves (negative: it costs), or of an epoch's where that then has another number
-    of iterations: epoch_s, else None; gain_low, gain_high: its 90 % interval over joint draws of the assumptions, None
-    without one. fits: whether the GPUs hold it then; None where that is not known. too_approximate: whether it samples
-    less, or uses staler values, than may be recommended.
-    """
-
-    knob: str
+    knob: Text
     start: int | float | str = field(metadata=FROM)
     end: int | float | str = field(metadata=TO)
-    iteration_s: Seconds
-    gain: float
-    gain_low: float | None
-    gain_high: float | None
+    iteration_s: Positive
+    """Seconds per iteration then."""
+    gain: AtMostOne
+    """Share of the iteration time that it saves, negative where it costs; of an epoch's where epoch_s is there."""
+    gain_low: AtMostOne | None
+    """Low end of its 90 % interval over joint draws of the assumptions. Null of CPU cores without a calibration."""
+    gain_high: AtMostOne | None
+    """High end of it."""
     fits: bool | None
+    """Whether the GPUs hold it then; null where not known."""
     too_approximate: bool = False
-    epoch_s: Seconds | None = field(default=None, metadata=ONLY_IF_SAID)
+    """Whether it samples less, or uses staler values, than may be recommended."""
+    epoch_s: Positive | None = field(default=None, metadata=ONLY_IF_SAID)
+    """Seconds per epoch, only where an epoch then has another number of iterations."""
+
+    ADDED: ClassVar = ("distinguishable",)
 
     @property
     def distinguishable(self) -> bool | None:
-        """Whether its interval leaves out that nothing changes; None without an interval."""
+        """Whether its interval leaves out that nothing changes; null without an interval."""
         if self.gain_low is None or self.gain_high is None:
             return None
         return self.gain_low > 0 or self.gain_high < 0
@@ -68,65 +85,75 @@ class Step:
 class NoEffect:
     """A knob that changes nothing where the setting stands, and why."""
 
-    knob: str
-    why: str
+    knob: Text
+    why: Text
 
 
 @dataclass(frozen=True, slots=True)
 class Excluded:
     """A setting that may not be recommended, in words, and why."""
 
-    what: str
-    why: str
+    what: Text
+    why: Text
 
 
 @dataclass(frozen=True, slots=True)
 class RuleReport:
-    """What may be recommended. min_sampling_rate: the least; max_staleness: the most iterations."""
+    """What may be recommended."""
 
-    methods: tuple[str, ...]
-    min_sampling_rate: float
-    max_staleness: int
-    text: str
+    methods: Annotated[tuple[Text, ...], Within(min_items=1)]
+    min_sampling_rate: Share
+    """The least."""
+    max_staleness: Count
+    """The most iterations."""
+    text: Text
 
 
 @dataclass(frozen=True, slots=True)
 class Confidence:
-    """share: of the joint draws of the assumptions, those in which the setting is the fastest, or nearly; None where
-    they do not say how far times may be off."""
+    """How sure it is that the setting is the fastest, or nearly."""
 
-    share: float | None
-    text: str
+    share: Share | None
+    """Of the joint draws of the assumptions, those in which it is the fastest of the settings simulated, or within 3 %
+    of it. Null of CPU cores without a calibration."""
+    text: Text
 
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """The choice on another machine that some would rather take. role: `fewest GPUs` or `cheapest`."""
+    """The choice on another machine that some would rather take."""
 
-    role: str
-    why: str
-    row: Row
+    role: Annotated[str, As(Literal["fewest GPUs", "cheapest"])]
+    why: Text
+    row: Annotated[Row, JUDGED]
 
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """The recommended setting as a row, and why. verdict: what to use, in a sentence; note: what follows from its
-    limit, None where that is plain; in_results: its place among the rows, None where nobody asked for it. by_machine:
-    of several machines the setting and the best one on each other machine, where nobody asked for them. networks: what
-    a faster network brings, where several were asked for.
-    """
+    """The recommended setting, some of its row again, and why it is recommended."""
 
-    why: str
-    verdict: str
+    why: Text
+    verdict: Text
+    """What to use, in a sentence."""
     confidence: Confidence
     note: str | None
+    """What follows from its limit, where that is not plain; else null."""
     rule: RuleReport
     excluded: tuple[Excluded, ...]
-    row: Row
-    in_results: int | None
+    """Settings of results that may not be recommended."""
+    row: Annotated[Row, JUDGED]
+    """The recommended setting as a row."""
+    in_results: Count | None
+    """Its place in results; null where nobody asked for it."""
     alternatives: tuple[Alternative, ...] = ()
-    by_machine: tuple[Row, ...] = ()
-    networks: str = ""
+    """Other machines' settings that some would rather take; only where several machines were asked for."""
+    by_machine: tuple[Annotated[Row, JUDGED], ...] = field(default=(), metadata=ONLY_IF_SAID)
+    """The setting and the best one on each other machine, where nobody asked for them; only where several machines
+    were asked for."""
+    networks: Text = field(default="", metadata=ONLY_IF_SAID)
+    """What each faster network brings; only where several were asked for."""
+
+    ADDED: ClassVar = OF_THE_ROW
 
     def payload(self) -> dict[str, Any]:
         """As plain data, which say some of the row again."""
@@ -134,19 +161,18 @@ class Recommendation:
         again = {key: row[key] for key in OF_THE_ROW}
         first = {key: own.pop(key) for key in ("why", "verdict", "confidence")}
         limit = again.pop("limited_by")
-        for name in ("by_machine", "networks"):
-            if not own[name]:
-                del own[name]
         return again | first | {"limited_by": limit} | own
 
 
 @dataclass(frozen=True, slots=True)
 class LeftOutRow:
-    """A setting that has no row, and why. setting: knobs of its own that are not at their default, in words."""
+    """A setting that has no row, and why."""
 
-    method: str
+    method: Text
     setting: str
-    reason: str
-    gpus: int
+    """Knobs of its own that are not at their default, in words."""
+    reason: Text
+    gpus: OneOrMore
     bandwidth_bytes_per_s: float = field(metadata=NIC_BANDWIDTH)
-    device: str
+    device: Text
+    """Device of every server; where servers differ, each in turn, separated by commas."""

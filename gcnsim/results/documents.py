@@ -4,45 +4,80 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal, TypedDict
 
 from gcnsim.breakdown import Parts
-from gcnsim.ids import Rank, Seconds
+from gcnsim.ids import Rank
 from gcnsim.results.advice import LeftOutRow, NoEffect, Recommendation, Step
 from gcnsim.results.asked import FaultFree, MeasuredReport, PartitionSeeds, PricesReport, TargetReport
 from gcnsim.results.grounds import Certainty, Provenance
 from gcnsim.results.loads import LinkTraffic, MemoryReport, StragglerReport, Utilization
-from gcnsim.results.plain import ONLY_IF_SAID, by_field
+from gcnsim.results.plain import by_field
 from gcnsim.results.row import Row
+from gcnsim.shapes import JUDGED, ONLY_IF_SAID, SINCE, As, Count, OneOrMore, Positive, Text, Within
 
 WHAT_IF: Final = "gcnsim.what-if/1"
 RESULT: Final = "gcnsim.result/1"
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The cluster of a row."""
+
+    gpus: OneOrMore
+    bandwidth: Text
+    """With its unit, e.g. 15Gbps."""
+    device: Text
+    """Device of every server; where servers differ, each in turn, separated by commas."""
+
+
+class AskedScenario(TypedDict):
+    """The question, every field resolved."""
+
+    grid: Annotated[tuple[Place, ...], Within(min_items=1), "Entry i is the cluster of results[i]."]
+
+
+class ScenarioFields(TypedDict):
+    """The scenario, every field resolved."""
+
+    schema: Any
+    name: Any
+    cluster: Any
+    workload: Any
+    partition: Any
+    method: Any
+    run: Any
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhatIf:
-    """All that a what-if found, in the shape of the JSON schema `gcnsim.what-if/1`.
+    """All that a what-if found. Seconds, bytes and fractions."""
 
-    scenario: the question, every field resolved, as plain data. results: the rows that were asked for; memory: of each,
-    what its GPUs hold. utilization, fault_free, partition_seeds: of the recommended setting.
-    """
-
-    scenario: Mapping[str, Any]
+    scenario: Annotated[Mapping[str, Any], As(AskedScenario, Any)]
     provenance: Provenance
-    results: tuple[Row, ...]
-    memory: tuple[MemoryReport | None, ...] = ()
+    results: Annotated[tuple[Annotated[Row, JUDGED], ...], Within(min_items=1)]
+    """The rows that were asked for."""
+    memory: tuple[MemoryReport | None, ...] = field(default=(), metadata=SINCE)
+    """Of each of results."""
     recommendation: Recommendation
     next_steps: tuple[Step, ...]
     no_effect: tuple[NoEffect, ...]
+    """Knobs that change nothing where the recommended setting stands, and why."""
     straggler: StragglerReport | None
     certainty: Certainty
     utilization: Utilization | None = field(default=None, metadata=ONLY_IF_SAID)
     left_out: tuple[LeftOutRow, ...] | None = field(default=None, metadata=ONLY_IF_SAID)
+    """Settings of --method all that cannot be answered for; only where there are any."""
     fault_free: FaultFree | None = field(default=None, metadata=ONLY_IF_SAID)
+    """The recommended setting without the injected faults; only where there are any."""
     measured: tuple[MeasuredReport, ...] | None = field(default=None, metadata=ONLY_IF_SAID)
+    """Measured times beside their rows; only where any were given."""
     partition_seeds: PartitionSeeds | None = field(default=None, metadata=ONLY_IF_SAID)
+    """The recommended setting with other seeds of the partitioner; only where it was asked."""
     target: TargetReport | None = field(default=None, metadata=ONLY_IF_SAID)
+    """Time until a validation accuracy is reached; only where it was asked."""
     prices: PricesReport | None = field(default=None, metadata=ONLY_IF_SAID)
+    """Only where prices were chosen."""
 
     def payload(self) -> dict[str, Any]:
         """As plain data."""
@@ -63,38 +98,40 @@ class WhatIf:
 
 @dataclass(frozen=True, slots=True)
 class RunLength:
-    """Iterations of the run, how many of them were measured, and whether they had settled by then.
+    """Iterations of the run, and how closely they were simulated."""
 
-    simulated, by_period: how many of them were simulated, and how many more repeat these picosecond by picosecond and
-    were not; None and 0 in older files, where all were simulated. fidelity: exact, or coarse, where links that many
-    routes cross are shared once per grain_s seconds, which may be wrong by the share error.
-    """
-
-    iterations: int
-    measured: int
+    iterations: OneOrMore
+    measured: OneOrMore
     settled: bool
-    simulated: int | None = None
-    by_period: int = 0
-    fidelity: str = "exact"
-    grain_s: Seconds | None = field(default=None, metadata=ONLY_IF_SAID)
-    error: float | None = field(default=None, metadata=ONLY_IF_SAID)
+    """Whether the measured ones had settled by then."""
+    simulated: OneOrMore | None = field(default=None, metadata=ONLY_IF_SAID)
+    """Iterations that were simulated; older results have none, where all were."""
+    by_period: Count = field(default=0, metadata=SINCE)
+    """Iterations that repeat the simulated ones picosecond by picosecond, and were not: the rest of iterations."""
+    fidelity: Annotated[str, As(Literal["exact", "coarse"])] = field(default="exact", metadata=SINCE)
+    """Whether links were shared at every instant, or those that many routes cross once per grain; older results have
+    none, where all were exact."""
+    grain_s: Positive | None = field(default=None, metadata=ONLY_IF_SAID)
+    """Seconds between two sharings of a link, only of a coarse run."""
+    error: Positive | None = field(default=None, metadata=ONLY_IF_SAID)
+    """Share of the iteration by which a coarse run may be wrong either way; in the interval."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulationReport:
-    """One simulated scenario, in the shape of the JSON schema `gcnsim.result/1`.
+    """One simulated scenario, as `gcnsim simulate --json` prints it and as --out writes it to result.json. Seconds,
+    bytes, shares of one."""
 
-    scenario: every field resolved, as plain data. links: those in use, by name. slowest: the worker that the others
-    wait for, workers: what an iteration of each consists of; None and empty in older files.
-    """
-
-    scenario: Mapping[str, Any]
+    scenario: Annotated[Mapping[str, Any], As(ScenarioFields, Any)]
     provenance: Provenance
     result: Row
     links: Mapping[str, LinkTraffic]
-    slowest: Rank | None = None
-    memory: MemoryReport | None = None
-    workers: tuple[Parts, ...] = ()
+    """Those in use, by name."""
+    slowest: Rank | None = field(default=None, metadata=ONLY_IF_SAID)
+    """The worker that the others wait for."""
+    memory: MemoryReport | None = field(default=None, metadata=SINCE)
+    workers: tuple[Parts, ...] = field(default=(), metadata=SINCE)
+    """Per worker, by rank, where its iteration goes; older results have none."""
     run: RunLength
 
     def payload(self) -> dict[str, Any]:

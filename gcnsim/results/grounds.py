@@ -4,22 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any, ClassVar, TypedDict
 
 from gcnsim.ids import Seconds
-from gcnsim.results.plain import ONLY_IF_SAID
+from gcnsim.shapes import ONLY_IF_SAID, SINCE, Amount, As, Count, OneOrMore, Positive, Share, Text
 
 
 @dataclass(frozen=True, slots=True)
-class Assumed:
-    """A number that is assumed, and the ends of its range, with units. in_interval: whether intervals cover it."""
+class Assumption:
+    """A number that is assumed, and the ends of its range, with units."""
 
-    name: str
-    value: str
-    low: str
-    high: str
-    basis: str
+    name: Text
+    value: Text
+    low: Text
+    high: Text
+    basis: Text
+
+
+@dataclass(frozen=True, slots=True)
+class Assumed(Assumption):
+    """One that an answer rests on."""
+
     in_interval: bool
+    """Whether intervals cover it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +39,14 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class MaxWait:
-    """The time after which no further joint draw of the assumptions was simulated. draws: of each setting whose draws
-    are simulated, how many were; wanted: how many are without a limit."""
+    """How many joint draws of the assumptions were simulated within a limit of time."""
 
-    max_wait_s: Seconds
-    draws: int
-    wanted: int
+    max_wait_s: Positive
+    """The time after which no further draw was begun."""
+    draws: Count
+    """Draws that were simulated of each setting whose draws are simulated."""
+    wanted: Count
+    """Draws without a limit."""
 
     @property
     def complete(self) -> bool:
@@ -47,105 +56,118 @@ class MaxWait:
 
 @dataclass(frozen=True, slots=True)
 class Unlike:
-    """In what a question is unlike most measured rows, and how many of those counted have it all the same."""
+    """In what a question is unlike most measured rows."""
 
-    what: str
-    rows: int
+    what: Text
+    rows: Count
+    """How many of them have it all the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class LikeQuestions:
-    """How far off settings were that are like the recommended one: times that others measured on GPUs, predicted
-    without fitted figures. median_error: of the absolute relative errors; inside: share of the times in their range;
-    both None of too few rows. alike: what all these rows have of the question.
-    """
+    """Of GPUs where nothing is fitted: times that others measured, and how far off they are predicted."""
 
-    rows: int
-    median_error: float | None
-    inside: float | None
-    alike: tuple[str, ...]
+    rows: Count
+    """How many measured rows are like the recommended setting."""
+    median_error: Amount | None
+    """Of their absolute relative errors; null of fewer than three rows."""
+    inside: Share | None
+    """Share of their times in the predicted range; null of fewer than three rows."""
+    alike: tuple[Text, ...]
+    """What all of them have of the question."""
     unlike: tuple[Unlike, ...]
-    text: str
+    """What of the question too few of them have."""
+    text: Text
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredTimes:
-    """Compute times that somebody measured, in the place of the cost laws'. relative_error: half the 90 % interval of a
-    mean over that mean, of the least exactly known; interpolated: the settings whose rate lies between measured ones.
-    links: what network and messages are, in words.
-    """
+    """Compute times that were measured, in the place of the cost laws'."""
 
-    file: str
-    sha256: str
-    device: str
-    relative_error: float
-    interpolated: tuple[str, ...]
-    links: str
-    text: str
+    file: Text
+    sha256: Text
+    device: Text
+    relative_error: Amount
+    """Half the 90 % interval of a mean over that mean, of the least exactly known."""
+    interpolated: tuple[Text, ...]
+    """Settings whose rate lies between two measured ones."""
+    links: Text
+    """What network and messages are."""
+    text: Text
+
+
+class GraphFacts(TypedDict):
+    """Which graph it is, and its hash or citations."""
+
+    kind: Annotated[Text, "surrogate-profile, published-statistics, real, ..."]
+    text: Text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Provenance:
-    """Where the numbers of an answer come from, in words. graph: its kind and text, and hash or citations; interval:
-    what the intervals cover; measured: figures that somebody measured; calibration: what figures were fitted to;
-    between_gpus: NVLink and transport, as the heading says them; between_gpus_basis: where that comes from;
-    mini_batches: who draws them on GPUs, and where their rows lie, by method; like_questions: of GPUs, where nothing is
-    fitted; measured_compute: times in the place of the cost laws';
-    bounds: of each row; max_wait: where draws were limited. Older files lack model, measured and bounds.
-    """
+    """Where the numbers come from."""
 
-    graph: Mapping[str, Any]
-    model: str = ""
-    device: str
-    interval: str
+    MAY_SAY_MORE: ClassVar = True
+
+    graph: Annotated[Mapping[str, Any], As(GraphFacts, Any)]
+    model: str = field(default="", metadata=SINCE)
+    device: Text
+    interval: Text
+    """What low and high cover."""
     assumptions: tuple[Assumed, ...]
-    measured: tuple[str, ...] = ()
-    calibration: str
-    engine: str
-    version: str
+    measured: tuple[Text, ...] = field(default=(), metadata=SINCE)
+    """Figures that somebody measured."""
+    calibration: Text
+    """What figures were fitted to."""
+    engine: Text
+    version: Text
     seed: int
-    scenario_hash: str
-    bounds: tuple[Bounds, ...] = ()
-    warnings: tuple[str, ...]
-    given_figures: str | None = field(default=None, metadata=ONLY_IF_SAID)
-    faults: str | None = field(default=None, metadata=ONLY_IF_SAID)
-    between_gpus: str | None = field(default=None, metadata=ONLY_IF_SAID)
-    between_gpus_basis: str | None = field(default=None, metadata=ONLY_IF_SAID)
-    mini_batches: str | None = field(default=None, metadata=ONLY_IF_SAID)
+    scenario_hash: Text
+    bounds: tuple[Bounds, ...] = field(default=(), metadata=SINCE)
+    """Of each row."""
+    warnings: tuple[Text, ...]
+    given_figures: Text | None = field(default=None, metadata=ONLY_IF_SAID)
+    """Figures of the catalogue that the question replaces (cluster.figures)."""
+    faults: Text | None = field(default=None, metadata=ONLY_IF_SAID)
+    """Faults of every row; only where there are any."""
+    between_gpus: Text | None = field(default=None, metadata=ONLY_IF_SAID)
+    """NVLink and transport, as the heading says them, and whether they are assumed."""
+    between_gpus_basis: Text | None = field(default=None, metadata=ONLY_IF_SAID)
+    """Where NVLink and transport come from."""
+    mini_batches: Text | None = field(default=None, metadata=ONLY_IF_SAID)
+    """Who draws mini-batches on GPUs, and where their rows lie, by method."""
     like_questions: LikeQuestions | None = field(default=None, metadata=ONLY_IF_SAID)
     measured_compute: MeasuredTimes | None = field(default=None, metadata=ONLY_IF_SAID)
-    question_hash: str | None = field(default=None, metadata=ONLY_IF_SAID)
+    question_hash: Text | None = field(default=None, metadata=ONLY_IF_SAID)
     max_wait: MaxWait | None = field(default=None, metadata=ONLY_IF_SAID)
 
 
 @dataclass(frozen=True, slots=True)
-class AssumptionEffect:
-    """An assumption, and seconds of the recommended setting's iteration with it alone at its low and at its high end.
+class AssumptionEffect(Assumption):
+    """One, and seconds of the recommended setting's iteration with it alone at either end."""
 
-    share: of the squared spreads of all assumptions.
-    """
-
-    name: str
-    value: str
-    low: str
-    high: str
-    basis: str
-    iteration_s_low: Seconds
-    iteration_s_high: Seconds
-    share: float
+    iteration_s_low: Positive
+    """With this assumption alone at its low end."""
+    iteration_s_high: Positive
+    """With this assumption alone at its high end."""
+    share: Share
+    """Of the squared spreads of all assumptions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Certainty:
-    """How sure an answer is. draws: of the assumptions, jointly; simulated: the settings of which they were simulated,
-    the recommended one first, none where they are estimated of all; method: what is done with them; assumptions: those
-    that matter most first; measure_first: the figure to measure first, and how.
-    """
+    """How sure an answer is."""
 
     calibrated: bool
-    label: str
-    draws: int
-    simulated: tuple[str, ...]
-    method: str
+    label: Text
+    draws: OneOrMore
+    """Of the assumptions, jointly."""
+    simulated: tuple[Text, ...]
+    """The settings of which all draws were simulated, the recommended one first; none where the draws of all are
+    estimated."""
+    method: Text
+    """What is done with the draws."""
     assumptions: tuple[AssumptionEffect, ...]
-    measure_first: str | None = field(default=None, metadata=ONLY_IF_SAID)
+    """What each assumption does to the recommended setting's time, those that matter most first."""
+    measure_first: Text | None = field(default=None, metadata=ONLY_IF_SAID)
+    """The figure that moves the time most and how to measure it; only where one stands out."""

@@ -1,7 +1,7 @@
 """Results as plain data and back: the one door of JSON, for every dataclass of this room.
 
-A field is a key of its name, or of the name in its metadata; what is None may be left out. Numbers stay as they are,
-but for a bandwidth, which plain data have as networks are sold (`15Gbps`).
+A field is a key of its name, or of the name in its metadata (`gcnsim/shapes.py`); what is None may be left out. Numbers
+stay as they are, but for a bandwidth, which plain data have as networks are sold (`15Gbps`).
 """
 
 from __future__ import annotations
@@ -12,28 +12,13 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Final, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from gcnsim.shapes import BANDWIDTH, INSIDE, KEY, OMITTED, Nested
 from gcnsim.units import bandwidth, format_gbps
 
 T = TypeVar("T")
 
-_KEY: Final = "key"
-_BANDWIDTH: Final = "bandwidth"
-_OMITTED: Final = "omitted"
-
 _KINDS: Final[Mapping[Any, tuple[type, ...]]] = {str: (str,), bool: (bool,), int: (int,), float: (int, float)}
 _NOUNS: Final[Mapping[Any, str]] = {str: "text", bool: "true or false", int: "a whole number", float: "a number"}
-
-FROM: Final = {_KEY: "from"}
-"""Metadata of a field that plain data have as `from`."""
-
-TO: Final = {_KEY: "to"}
-"""Metadata of a field that plain data have as `to`."""
-
-NIC_BANDWIDTH: Final = {_KEY: _BANDWIDTH, _BANDWIDTH: True}
-"""Metadata of a field of a NIC's bytes per second, which plain data have as the text `bandwidth`."""
-
-ONLY_IF_SAID: Final = {_OMITTED: True}
-"""Metadata of a field whose key is left out where it is None."""
 
 
 def to_plain(value: Any) -> Any:
@@ -49,12 +34,23 @@ def to_plain(value: Any) -> Any:
 
 def by_field(value: Any) -> dict[str, Any]:
     """The fields of a dataclass as plain data, in their order."""
-    said = ((each.metadata, each.name, getattr(value, each.name)) for each in fields(value))
-    return {
-        about.get(_KEY, name): format_gbps(told) if _BANDWIDTH in about else to_plain(told)
-        for about, name, told in said
-        if told is not None or _OMITTED not in about
-    }
+    found: dict[str, Any] = {}
+    nested: dict[str, Nested] = {}
+    for each in fields(value):
+        about, told = each.metadata, getattr(value, each.name)
+        if OMITTED in about and (told is None or told in ("", ())):
+            continue
+        place, group = found, about.get(INSIDE)
+        if group is not None:
+            nested[group.key] = group
+            place = found.setdefault(group.key, {})
+        place[about.get(KEY, each.name)] = format_gbps(told) if BANDWIDTH in about else to_plain(told)
+    for key, group in nested.items():
+        if group.absent != "never" and set(found[key].values()) == {None}:
+            found[key] = None
+            if group.absent == "omitted":
+                del found[key]
+    return found
 
 
 def from_plain(kind: Callable[..., T], told: Mapping[str, Any]) -> T:
@@ -69,9 +65,9 @@ def from_plain(kind: Callable[..., T], told: Mapping[str, Any]) -> T:
         return own
     found = {}
     for each in fields(kind):  # type: ignore[arg-type]
-        key = each.metadata.get(_KEY, each.name)
+        key = each.metadata.get(KEY, each.name)
         if key in told:
-            text = _BANDWIDTH in each.metadata
+            text = BANDWIDTH in each.metadata
             found[each.name] = bandwidth(told[key]) if text else _within(key, _hints(kind)[each.name], told[key])
         elif each.default is MISSING and each.default_factory is MISSING:
             raise TypeError(f"lacks {key!r}")

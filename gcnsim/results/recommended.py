@@ -4,111 +4,134 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
 
-from gcnsim.ids import Iteration, Seconds
 from gcnsim.results.advice import RuleReport
 from gcnsim.results.asked import PricesReport
 from gcnsim.results.grounds import AssumptionEffect, Provenance
-from gcnsim.results.plain import ONLY_IF_SAID, by_field
+from gcnsim.results.plain import by_field
 from gcnsim.results.row import Row
+from gcnsim.shapes import (
+    ONLY_IF_SAID,
+    Amount,
+    As,
+    Count,
+    Currency,
+    OneOrMore,
+    Positive,
+    Share,
+    Text,
+    Within,
+)
 
 RECOMMEND: Final = "gcnsim.recommend/1"
 
 
 @dataclass(frozen=True, slots=True)
 class BudgetReport:
-    """A budget: at most `amount` a `period` (hour, day, month or year), of hours_per_day hours of use a day."""
+    """What per_hour is of: at most this amount a period, of so many hours of use a day."""
 
-    amount: float
-    period: str
-    hours_per_day: float
+    amount: Positive
+    period: Annotated[str, As(Literal["hour", "day", "month", "year"])]
+    hours_per_day: Annotated[float, Within(exclusive_minimum=0, maximum=24)]
 
 
 @dataclass(frozen=True, slots=True)
 class GoalReport:
-    """What was to be least, and the limits; None where there is none. Costs are in `currency`.
+    """What was to be least, and the limits; null where there is none."""
 
-    confidence: the chance of meeting them that was asked for. budget: what per_hour is of.
-    """
-
-    text: str
-    minimise: str
-    currency: str
-    iteration_s: Seconds | None = None
-    epoch_s: Seconds | None = None
-    training_s: Seconds | None = None
-    per_hour: float | None = None
-    most_cost: float | None = None
-    confidence: float = 0.9
+    text: Text
+    minimise: Annotated[str, As(Literal["cost", "gpus", "time"])]
+    currency: Currency
+    iteration_s: Positive | None = None
+    """The most seconds of an iteration."""
+    epoch_s: Positive | None = None
+    training_s: Positive | None = None
+    per_hour: Amount | None = None
+    """The most that an hour may cost."""
+    most_cost: Amount | None = None
+    """The most that the training may cost."""
+    confidence: Share = 0.9
+    """The chance of meeting the limits that was asked for."""
     budget: BudgetReport | None = field(default=None, metadata=ONLY_IF_SAID)
 
 
 @dataclass(frozen=True, slots=True)
 class PointReport:
-    """A setting on a machine. name: both in words. servers: how many of `host`, None of no instance type.
+    """A setting on a machine. Of CPU cores without a calibration intervals and chance are null, and it meets a limit
+    where it is within it at the stated values."""
 
-    seconds, cost: of `iterations`, with the 90 % interval of the joint draws; cost None where no price is known.
-    meets: whether the chance of being within every limit is at least the one asked for; chance: the share of the draws
-    in which it is. on_front: whether nothing beats it at the stated values; beaten_share: of the draws in which what
-    beats it most often does. Of CPU cores without a calibration intervals and chance are None, and it meets a limit
-    where it is within it at the stated values.
-    """
-
-    name: str
-    machine: str
-    host: str | None
-    servers: int
-    iterations: Iteration
-    seconds: Seconds
-    seconds_low: Seconds | None
-    seconds_high: Seconds | None
-    cost: float | None
-    cost_low: float | None
-    cost_high: float | None
+    name: Text
+    """Both in words."""
+    machine: Text
+    host: Text | None
+    """Null of no instance type."""
+    servers: OneOrMore
+    iterations: OneOrMore
+    """That seconds and cost are of: an iteration, an epoch or a training."""
+    seconds: Positive
+    """Of these iterations."""
+    seconds_low: Positive | None
+    """Low end of the 90 % interval of the joint draws."""
+    seconds_high: Positive | None
+    """High end of it."""
+    cost: Amount | None
+    """In the currency of the goal; null where no price is known."""
+    cost_low: Amount | None
+    cost_high: Amount | None
     meets: bool
-    chance: float | None
+    """Whether the chance of meeting the limits is at least the one asked for."""
+    chance: Share | None
+    """Of meeting the limits: the share of the joint draws of the assumptions in which every one is kept."""
     row: Row
     on_front: bool = True
-    beaten_share: float = 0.0
+    """Whether nothing is faster and cheaper at the stated values."""
+    beaten_share: Share = 0.0
+    """Of the joint draws, those in which what beats it most often does."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunnerUp:
-    """The second best. faster_share, cheaper_share: of the joint draws, those in which it is so; None where they do
-    not say it."""
+    """The second best, and why it is."""
 
     point: PointReport
-    why: str
-    faster_share: float | None
-    cheaper_share: float | None
+    why: Text
+    faster_share: Share | None
+    """Of the joint draws, those in which it is faster. Null of CPU cores without a calibration."""
+    cheaper_share: Share | None
+    """Those in which it is cheaper."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchReport:
-    """Settings considered, and what became of them (`gcnsim.capacity.search.Search`). space: the machines in words.
-    slower: those that another one of their machine beats by its estimate. grid: of how many they were picked."""
+    """Settings considered, and what became of them (`gcnsim.capacity.search.Search`)."""
 
-    space: str
-    settings: int
-    slower: int
-    same: int
-    refused: int
-    too_large: int
-    unpriced: int
-    missed: int
-    beaten: int
-    simulated: int
-    text: str
-    grid: int | None = field(default=None, metadata=ONLY_IF_SAID)
+    space: Text
+    """The machines that were considered."""
+    settings: Count
+    slower: Count
+    """Left out: another one of the same machine is faster by its estimate."""
+    same: Count
+    refused: Count
+    too_large: Count
+    unpriced: Count
+    missed: Count
+    """Miss a limit even at their analytic bound."""
+    beaten: Count
+    """At their bound slower and dearer than what was simulated."""
+    simulated: Count
+    text: Text
+    grid: Count | None = field(default=None, metadata=ONLY_IF_SAID)
+    """Of how many they were picked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Confirmed:
-    """An option run again by the reference engine. same: whether it gave the same picoseconds; None: not run."""
+    """An option run again by the reference engine."""
 
-    name: str
+    name: Text
     same: bool | None
+    """Whether the reference engine gave the same picoseconds; null: not run again."""
     why: str
 
 
@@ -116,91 +139,104 @@ class Confirmed:
 class KnobEffect:
     """A knob alone over the values that were asked for, from the choice: the least and the most that is compared."""
 
-    knob: str
-    value: str
-    low: str
-    high: str
-    seconds_low: Seconds
-    seconds_high: Seconds
-    cost_low: float | None
-    cost_high: float | None
+    knob: Text
+    value: Text
+    low: Text
+    high: Text
+    seconds_low: Positive
+    """Of what is compared, at the value that gives least."""
+    seconds_high: Positive
+    """At the value that gives most."""
+    cost_low: Amount | None
+    cost_high: Amount | None
 
 
 @dataclass(frozen=True, slots=True)
 class OtherRule:
-    """What would be chosen on the same machine by another rule of what may be recommended. option: that rule.
+    """What would be chosen on the same machine by another rule of what may be recommended."""
 
-    shorter, shorter_low, shorter_high: share of the choice's time that it saves (negative: it takes longer), 90 % of
-    the paired draws. chance: of meeting the target; meets: whether that is enough. Of CPU cores without a calibration
-    both ends and the chance are None.
-    """
-
-    option: str
-    name: str
-    seconds: Seconds
-    cost: float | None
+    option: Text
+    """That rule."""
+    name: Text
+    """The setting in words."""
+    seconds: Positive
+    """Of what is compared."""
+    cost: Amount | None
     shorter: float
+    """Share of the choice's time that it saves; negative where it takes longer."""
     shorter_low: float | None
+    """Low end of the 90 % interval of the paired draws. Null of CPU cores without a calibration."""
     shorter_high: float | None
+    """High end of it."""
     meets: bool
-    chance: float | None
+    """Whether the chance is at least the one asked for."""
+    chance: Share | None
+    """Of meeting the limits. Null of CPU cores without a calibration."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A single change of the closest setting. chance: of being within every limit then; meets: whether that is enough;
-    excess: the largest limited amount over its limit, at the stated values; None where it is not known."""
+    """A single change of the closest setting."""
 
-    knob: str
+    knob: Text
     start: int | float | str
     end: int | float | str
-    iteration_s: Seconds
+    iteration_s: Positive
+    """Seconds per iteration then."""
     meets: bool
-    chance: float | None
-    excess: float | None
+    """Whether the chance is at least the one asked for."""
+    chance: Share | None
+    """Of meeting the limits then. Null of CPU cores without a calibration."""
+    excess: Amount | None
+    """The largest limited amount over its limit, at the stated values; null where it is not known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """Of a goal that nothing meets: how close the setting of the best chance comes, and what would raise the chance.
+    """Of a goal that nothing meets: how close the setting of the best chance comes, and what would raise the chance."""
 
-    excess: the largest limited amount over its limit; None where the GPUs hold no setting. raised: in words what would
-    raise the chance. changes: single changes of the setting.
-    """
-
-    text: str
-    raised: str
-    excess: float | None
+    text: Text
+    raised: Text
+    """What would raise the chance."""
+    excess: Amount | None
+    """The largest limited amount over its limit; null where the GPUs hold no setting."""
     changes: tuple[Change, ...]
+    """Single changes of the setting."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
-    """All that a recommendation found. choice: the best that meets the goal, or, where nothing does (`missed`), what
-    has the best chance. rule: what may be recommended. compared: what seconds and costs are of (an iteration, an epoch,
-    a training)."""
+    """All that a recommendation found. Seconds, bytes and fractions; costs in the currency of the goal."""
 
     scenario: Mapping[str, Any]
+    """The choice as a scenario."""
     provenance: Provenance
     goal: GoalReport
-    compared: str
-    verdict: str
+    compared: Annotated[str, As(Literal["an iteration", "an epoch", "a training"])]
+    """What seconds and costs are of."""
+    verdict: Text
     choice: PointReport
+    """The best that meets the goal, or, where nothing does, what has the best chance."""
     runner_up: RunnerUp | None
-    front: tuple[PointReport, ...]
-    limited_by: str
+    front: Annotated[tuple[PointReport, ...], Within(min_items=1)]
+    """What nothing surely beats in time and cost, the fastest first."""
+    limited_by: Text
     search: SearchReport
     confirmed: tuple[Confirmed, ...]
     confirmation: str
     knobs: tuple[KnobEffect, ...]
+    """Each knob alone over the values considered, the one that moves the time most first."""
     assumptions: tuple[AssumptionEffect, ...]
+    """What each assumption does to the choice's time, those that matter most first."""
     decides: str
     rule: RuleReport
     other_rules: tuple[OtherRule, ...]
+    """What would be chosen on the same machine by another rule of what may be recommended."""
     calibrated: bool
-    label: str
+    label: Text
     missed: Missed | None = field(default=None, metadata=ONLY_IF_SAID)
     prices: PricesReport | None = field(default=None, metadata=ONLY_IF_SAID)
+    """Only where prices were chosen."""
 
     @property
     def rows(self) -> tuple[PointReport, ...]:

@@ -3,75 +3,140 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, Final
 
+from gcnsim.ids import Bytes, Rank, Seconds
 from gcnsim.methods import has_knob, is_method
-from gcnsim.units import bandwidth, format_gbps
+from gcnsim.results.plain import by_field
+from gcnsim.shapes import (
+    INSIDE,
+    JUDGED,
+    KEY,
+    NIC_BANDWIDTH,
+    NULL,
+    ONLY_IF_SAID,
+    Amount,
+    Currency,
+    Nested,
+    OneOrMore,
+    Positive,
+    SamplingRate,
+    SentShare,
+    Share,
+    Staleness,
+    Text,
+)
+from gcnsim.units import bandwidth
+
+LIMIT: Final = Nested(
+    "limited_by",
+    "The resource without which the iteration would be shortest: its work takes no time then, everything else stays as "
+    "it is.",
+)
+COST: Final = Nested(
+    "cost", "Costs in the currency asked for, and by which price of an hour; absent where none is known.", "omitted"
+)
+DIFFERENCE: Final = Nested(
+    "vs_recommended",
+    "Epoch time over that of the recommended setting, less one, under the same draws of the assumptions; null for that "
+    "setting itself.",
+    "null",
+)
+
+
+_JUDGED: Final[Mapping[str, Any]] = {JUDGED: True}
+"""Metadata of a field that only a row beside a recommended setting has."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One method with one setting of its knobs on one cluster; seconds, bytes and fractions in [0, 1].
+    """One method with one setting of its knobs on one machine; of the slowest worker, mean over the measured
+    iterations. iteration_s = compute_s + exposed_comm_s + exposed_other_s.
 
-    bandwidth_bytes_per_s: of each server's network card, which plain data have as `bandwidth`, `15Gbps`.
-    iteration_s_low, _high: the 90 % interval, None of CPU cores without a calibration, of which no error is known.
-    limited_by: the resource without which the iteration would be shortest; limited_by_share: by how much, as a share of
-    it; limited_by_kind_share: the same without all resources of its kind; limited_by_worker: whose it is, or who has
-    most of it to do. vs_recommended_low, _high: 90 % of the paired difference to the recommended setting, as a
-    share of that one's time; distinguishable: whether that leaves out 0. may_be_recommended: None of an answer that
-    recommends nothing. currency: of the costs; price: by which price of an hour they are. host, gpus_per_server: of the
-    servers, where rows differ in them. What an answer does not say is None or empty.
+    What an answer does not say is None or empty.
     """
 
-    dataset: str
-    device: str
-    gpus: int
-    bandwidth_bytes_per_s: float
-    method: str
-    tau: int
-    epsilon: float
-    rate: float
-    cache_fraction: float
-    iteration_s: float
-    iteration_s_low: float | None
-    iteration_s_high: float | None
-    compute_s: float
-    exposed_comm_s: float
-    exposed_other_s: float
-    hidden_comm_s: float
-    sampling_s: float
-    gpu_utilization: float
-    nic_utilization: float
-    cache_hit_rate: float
-    nic_bytes: float
-    speedup_vs_full_graph: float | None
-    bottleneck: str
-    iterations_per_epoch: int
-    epoch_s: float
+    dataset: Text
+    """Name of the dataset or graph."""
+    device: Text
+    """Device of every server; where servers differ, each in turn, separated by commas."""
+    gpus: OneOrMore
+    bandwidth_bytes_per_s: float = field(metadata=NIC_BANDWIDTH)
+    """Of each server's network card, with its unit: 15Gbps."""
+    method: Text
+    tau: Staleness
+    epsilon: SamplingRate
+    rate: SentShare
+    cache_fraction: Share
+    iteration_s: Positive
+    """Seconds per iteration."""
+    iteration_s_low: Positive | None
+    """Low end of its 90 % interval. Null of CPU cores without a calibration, of which no error is known."""
+    iteration_s_high: Positive | None
+    """High end of it."""
+    compute_s: Seconds
+    """Aggregation, layer updates and loss, both ways."""
+    exposed_comm_s: Seconds
+    """Communication that the iteration waits for."""
+    exposed_other_s: Seconds
+    """Sampling, optimizer and all else that is neither of the two."""
+    hidden_comm_s: Seconds
+    """Communication beneath other work."""
+    sampling_s: Seconds
+    """Drawing the sample and looking up the cache, hidden or not."""
+    gpu_utilization: Share
+    """Busy compute time over iteration time, mean over the GPUs."""
+    nic_utilization: Share
+    """Used share of the busiest direction of the busiest network card."""
+    cache_hit_rate: Share
+    """Share of the boundary rows needed at the input layer that the cache holds."""
+    nic_bytes: Bytes
+    """Bytes sent per iteration by the busiest server NIC."""
+    speedup_vs_full_graph: Positive | None
+    """Full-graph iteration time over epoch_s; null where full-graph training cannot be told."""
+    bottleneck: Text
+    iterations_per_epoch: OneOrMore
+    """Model updates in which every training node is trained once; 1 but for mini-batches."""
+    epoch_s: Positive
+    """Seconds of that many iterations."""
     setting: str
-    memory_bytes: float | None = None
+    """Knobs without a field of their own that are not at their default."""
+    memory_bytes: Bytes | None = None
+    """Peak of the worker that is nearest its GPU's limit; null for methods without a law for it."""
     fits: bool | None = None
-    limited_by: str = ""
-    limited_by_kind: str = ""
-    limited_by_share: float | None = None
-    limited_by_kind_share: float | None = None
-    limited_by_worker: int | None = None
-    usd_per_1000_iterations: float | None = None
-    currency: str | None = None
-    cost_per_hour: float | None = None
-    cost_per_iteration: float | None = None
-    cost_per_1000_iterations: float | None = None
-    cost_per_epoch: float | None = None
-    price: str | None = None
-    host: str | None = None
-    gpus_per_server: int | None = None
-    may_be_recommended: bool | None = None
-    excluded_because: str | None = None
-    recommended: bool = False
-    vs_recommended_low: float | None = None
-    vs_recommended_high: float | None = None
-    distinguishable: bool | None = None
+    """Whether its GPU has that; null where not known."""
+    limited_by: Text = field(default="", metadata=LIMIT.at("text"))
+    limited_by_kind: Text = field(default="", metadata=LIMIT.at("kind"))
+    limited_by_share: Share | None = field(default=None, metadata=LIMIT.at("share"))
+    """By how much the iteration is shorter without it, as a share of the iteration."""
+    limited_by_kind_share: Share | None = field(default=None, metadata=LIMIT.at("kind_share", null=True, late=True))
+    """By how much it is shorter without all resources of its kind; null in answers of version 0.1."""
+    limited_by_worker: Rank | None = field(default=None, metadata=LIMIT.at("worker", null=True))
+    """Whose it is, or who has most of it to do; null of a resource that no worker has."""
+    usd_per_1000_iterations: Amount | None = None
+    """US dollars of a thousand iterations on rented GPUs, at the lowest price known; null where none is known."""
+    currency: Currency | None = field(default=None, metadata=COST.at("currency"))
+    cost_per_hour: Amount | None = field(default=None, metadata=COST.at("per_hour"))
+    cost_per_iteration: Amount | None = field(default=None, metadata=COST.at("per_iteration"))
+    cost_per_1000_iterations: Amount | None = field(default=None, metadata=COST.at("per_1000_iterations"))
+    cost_per_epoch: Amount | None = field(default=None, metadata=COST.at("per_epoch"))
+    price: Text | None = field(default=None, metadata=COST.at("price"))
+    """The price of an hour that they are by."""
+    host: Text | None = field(default=None, metadata=ONLY_IF_SAID)
+    """Host of the servers; only where rows differ in host or GPUs per server."""
+    gpus_per_server: OneOrMore | None = field(default=None, metadata=ONLY_IF_SAID)
+    """GPUs in one server, the last may hold fewer; only where rows differ in host or GPUs per server."""
+    may_be_recommended: bool | None = field(default=None, metadata={**_JUDGED, NULL: False})
+    excluded_because: str | None = field(default=None, metadata=_JUDGED)
+    """Why it may not be recommended; null where it may."""
+    recommended: bool = field(default=False, metadata=_JUDGED)
+    vs_recommended_low: float | None = field(default=None, metadata={**_JUDGED, **DIFFERENCE.at("low")})
+    """90 % interval, low end."""
+    vs_recommended_high: float | None = field(default=None, metadata={**_JUDGED, **DIFFERENCE.at("high")})
+    """90 % interval, high end."""
+    distinguishable: bool | None = field(default=None, metadata={**_JUDGED, **DIFFERENCE.at("distinguishable")})
+    """Whether the interval leaves out 0."""
 
     @property
     def nic_bytes_per_s(self) -> float:
@@ -84,63 +149,24 @@ class Row:
 
         Raises TypeError where they lack a key that every row has.
         """
-        limit, against = told.get("limited_by") or {}, told.get("vs_recommended") or {}
-        cost = told.get("cost") or {}
-        flat = {key: value for key, value in told.items() if key not in _NESTED} | {
-            "limited_by": limit.get("text") or told.get("bottleneck", ""),
-            "limited_by_kind": limit.get("kind", ""),
-            "limited_by_share": limit.get("share"),
-            "limited_by_kind_share": limit.get("kind_share"),
-            "limited_by_worker": limit.get("worker"),
-            "currency": cost.get("currency"),
-            **{f"cost_{key}": cost.get(key) for key in _COSTS},
-            "price": cost.get("price"),
-            "vs_recommended_low": against.get("low"),
-            "vs_recommended_high": against.get("high"),
-            "distinguishable": against.get("distinguishable"),
-        }
+        flat = dict(told)
+        for each in fields(cls):
+            if group := each.metadata.get(INSIDE):
+                flat[each.name] = (told.get(group.key) or {}).get(each.metadata[KEY], each.default)
+        flat["limited_by"] = flat["limited_by"] or told.get("bottleneck", "")
         if "bandwidth" in told:
             flat["bandwidth_bytes_per_s"] = bandwidth(flat.pop("bandwidth"))
-        missing = [field.name for field in fields(cls) if field.default is MISSING and field.name not in flat]
+        missing = [each.name for each in fields(cls) if each.default is MISSING and each.name not in flat]
         if missing:
             raise TypeError(f"a row lacks {', '.join(missing)}")
         return cls(**{key: flat[key] for key in KEYS if key in flat})
 
     def payload(self) -> dict[str, Any]:
         """The row as plain data, as the JSON schemas have it."""
-        machine = {"dataset": self.dataset, "gpus": self.gpus, "bandwidth": format_gbps(self.bandwidth_bytes_per_s)}
-        told = machine | {key: getattr(self, key) for key in _PLAIN}
-        told |= {
-            "limited_by": {
-                "text": self.limited_by,
-                "kind": self.limited_by_kind,
-                "share": self.limited_by_share,
-                "kind_share": self.limited_by_kind_share,
-                "worker": self.limited_by_worker,
-            },
-            "usd_per_1000_iterations": self.usd_per_1000_iterations,
-        } | self._cost()
-        told |= {key: getattr(self, key) for key in _SERVER if getattr(self, key) is not None}
+        told = by_field(self)
         if self.may_be_recommended is None:
-            return told
-        against = {
-            "low": self.vs_recommended_low,
-            "high": self.vs_recommended_high,
-            "distinguishable": self.distinguishable,
-        }
-        return told | {
-            "may_be_recommended": self.may_be_recommended,
-            "excluded_because": self.excluded_because,
-            "recommended": self.recommended,
-            "vs_recommended": None if self.vs_recommended_low is None else against,
-        }
-
-    def _cost(self) -> dict[str, Any]:
-        """The costs as plain data; nothing where no price is known."""
-        if self.currency is None:
-            return {}
-        costs = {key: getattr(self, f"cost_{key}") for key in _COSTS}
-        return {"cost": {"currency": self.currency, **costs, "price": self.price}}
+            told = {key: value for key, value in told.items() if key not in _BESIDE}
+        return {key: told[key] for key in _MACHINE} | told
 
     @property
     def knobs(self) -> tuple[str, ...]:
@@ -167,14 +193,18 @@ NO_RANGE: Final = "CPU cores without a calibration"
 MEASURE_CORES: Final = "measure with python -m runtime.profile, then gcnsim calibrate"
 """What gives it one."""
 
-KEYS: Final[tuple[str, ...]] = tuple(field.name for field in fields(Row))
+KEYS: Final[tuple[str, ...]] = tuple(each.name for each in fields(Row))
 """The fields of a row: the machine first, then the keys of plain data in their order, what was nested made flat."""
 
-_NESTED: Final = ("limited_by", "cost", "vs_recommended")
-_COSTS: Final = ("per_hour", "per_iteration", "per_1000_iterations", "per_epoch")
-_SERVER: Final = ("host", "gpus_per_server")
-_PLAIN: Final = ("device", *KEYS[KEYS.index("method") : KEYS.index("limited_by")])
-"""Keys that plain data have as they are after dataset, GPUs and bandwidth, up to what is nested, in their order."""
+_MACHINE: Final = ("dataset", "gpus", "bandwidth", "device")
+"""The keys of plain data that come first, in their order."""
+
+_BESIDE: Final = frozenset(
+    each.metadata[INSIDE].key if INSIDE in each.metadata else each.name
+    for each in fields(Row)
+    if JUDGED in each.metadata
+)
+"""The keys of plain data that only a row beside a recommended setting has."""
 
 
 def _has(method: str, knob: str) -> bool:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 from gcnsim.io.atomic import atomic_write
 from gcnsim.io.json_files import read_json
+from gcnsim.shapes import OneOrMore, Positive
 
 CLUSTER: Final = "cluster.json"
 SCHEMA: Final = "gcnsim.cluster/1"
@@ -16,16 +17,17 @@ SCHEMA: Final = "gcnsim.cluster/1"
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Servers (hosts) with as many workers each, ranks in a row.
+    """The servers that a run was trained on, `cluster.json` beside its `run.json`."""
 
-    bandwidth: bytes/s of each server's link in each direction, framing included, as `cluster.bandwidth` of a scenario.
-    measured: payload bytes/s that the slowest server received while all sent at once.
-    """
+    MAY_SAY_MORE: ClassVar = True
 
-    hosts: int
-    workers_per_host: int
-    bandwidth: float
-    measured: float
+    hosts: OneOrMore
+    workers_per_host: OneOrMore
+    """Ranks in a row."""
+    bandwidth: Positive
+    """Bytes/s of each server's link in each direction, framing included, as `cluster.bandwidth` of a scenario."""
+    measured: Positive
+    """Payload bytes/s that the slowest server received while all sent at once."""
 
     @property
     def workers(self) -> int:

@@ -21,6 +21,7 @@ from gcnsim.ids import FloatArray, Rank
 from gcnsim.io.json_files import canonical
 from gcnsim.runs.cluster import CLUSTER, Cluster, read_cluster
 from gcnsim.runs.files import ITERATIONS, RUN, read_facts, read_iterations, read_rows
+from gcnsim.runs.shares import Shares
 from gcnsim.timeline import KIND_CODE, OpKind, Timeline
 from gcnsim.timeline.parquet import read_spans
 from gcnsim.workload import MEAN, POOL
@@ -35,20 +36,6 @@ FEWEST_TIMES: Final = 5
 
 SETTLED: Final = 5
 """Iterations at the start that are never measured: memory is first touched, pipelines fill."""
-
-
-@dataclass(frozen=True, slots=True)
-class Shares:
-    """Seconds per iteration of the slowest worker, by what it did, as its run.json has them."""
-
-    compute_s: float
-    wait_s: float
-    sampling_s: float
-    exposed_sampling_s: float
-    optimizer_s: float
-    transfer_s: float
-    pack_s: float
-    unpack_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +172,7 @@ def read_recorded_run(path: str | Path) -> RecordedRun:
         emulation=raw.get("emulation"),
         iterations=seconds[min(int(summary["warmup"]), seconds.size - 1) :],
         slowest=slowest,
-        shares=Shares(**{name: worker[name] for name in Shares.__slots__}),
+        shares=Shares(**worker),
         sha256=hashlib.sha256(canonical([raw, seconds.tolist()]).encode()).hexdigest(),
         threads=_threads(raw, cluster),
         cluster=cluster,

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from dataclasses import asdict, dataclass, field
+from typing import Annotated, Any, Final, Literal
 
 from gcnsim.errors import FileError, ScenarioError
-from gcnsim.ids import Rank
+from gcnsim.ids import Rank, Seconds
 from gcnsim.io.json_files import mistake, parse_json
+from gcnsim.shapes import ONLY_IF_SAID, SINCE, Amount, As, Count, OneOrMore, Within
+from runtime.emulation.accelerator import Accelerator
 
 NAME: Final = "GCNSIM_EMULATION"
 """The environment variable that holds the facts as a JSON object."""
@@ -23,28 +25,33 @@ PAYLOAD_SHARE: Final = 1448 / 1538
 
 @dataclass(frozen=True, slots=True)
 class Emulation:
-    """The emulated cluster of a run.
+    """The cluster that runtime.emulate made."""
 
-    bandwidth: bytes/s asked for, of each host's link in each direction, as the simulator's `cluster.bandwidth`: of the
-    wire, of which TCP payload gets PAYLOAD_SHARE. measured: payload bytes/s that the slowest host received before the
-    training, None where nothing was measured (one host; no link, but a limiter in the exchange). burst: bytes that an
-    idle link lets pass at once. cores: of the machine, shared by all hosts. congestion: TCP's control of it.
-    accelerator: what waits stand for (`runtime.emulation.accelerator`); None where workers compute. one_session:
-    whether all workers are in one session of the system, and so share the cores as equals.
-    """
-
-    hosts: int
-    workers_per_host: int
-    bandwidth: float
-    measured: float | None
-    burst: int
-    latency_s: float
-    latency_by: str
-    limiter: str
-    cores: int
+    hosts: OneOrMore
+    workers_per_host: OneOrMore
+    bandwidth: Amount
+    """Bytes/s asked for, of each host's link in each direction, framing included, as `cluster.bandwidth` of a scenario;
+    TCP payload gets PAYLOAD_SHARE of it."""
+    measured: Amount | None
+    """TCP payload, bytes/s, that the slowest host received before the run; null: not measured (one host, or a limiter
+    in the exchange)."""
+    burst: Count
+    """Bytes that an idle link lets pass at once."""
+    latency_s: Seconds
+    """Added one way between hosts."""
+    latency_by: Annotated[str, As(Literal["none", "netem", "exchange"])]
+    """None, of packets or of messages."""
+    limiter: Annotated[str, Within(enum=LIMITERS)]
+    """What makes its links."""
+    cores: OneOrMore
+    """Of the machine, shared by all hosts."""
     congestion: str
-    accelerator: Mapping[str, Any] | None = None
-    one_session: bool = False
+    """TCP's congestion control."""
+    accelerator: Annotated[Mapping[str, Any], As(Accelerator)] | None = field(default=None, metadata=ONLY_IF_SAID)
+    """What the workers' waits stand for; absent where they compute."""
+    one_session: bool = field(default=False, metadata=SINCE)
+    """Whether all workers were in one session of the system, so that they shared the cores as equals; each in its own
+    where runs do not tell."""
 
     def host_of(self, rank: Rank) -> int:
         """The host of a worker; torchrun numbers them host by host."""

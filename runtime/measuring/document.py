@@ -12,6 +12,7 @@ import numpy as np
 
 from gcnsim.ids import AnyArray
 from gcnsim.io.atomic import atomic_write
+from gcnsim.measured_compute.header import FORMAT
 from gcnsim.terminal.tables import aligned
 from gcnsim.timeline import KINDS, Direction
 from gcnsim.units import format_bytes, format_fraction, format_seconds
@@ -21,7 +22,6 @@ from runtime.measuring.rounds import MeasuredWorkload, SettingRecord, relative_e
 from runtime.options import Options
 from runtime.record import hardware, versions
 
-FORMAT: Final = "gcnsim.measured_compute/1"
 KEY: Final = "gcnsim"
 """Of the file's metadata, under which one JSON object says what was measured."""
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Annotated, Any, Final, TypeAlias
+
+from gcnsim.shapes import OneOrMore, Within
 
 KERNELS: Final[Mapping[str, str]] = {
     "spmm": "sum over neighbours: sparse matrix times rows",
@@ -78,23 +80,30 @@ WHERE_VISIBLE: Final = frozenset({"p2p_both_softirq"})
 """Measured only where the system shows it."""
 
 
+UpToAnHour: TypeAlias = Annotated[float, Within(minimum=0, maximum=3600)]
+
+
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One kernel at one size.
-
-    params: the size and all else that it depends on, numbers. threads: of each process. processes: at work at once.
-    seconds: of one call, the mean, of messages the median; low, high: 10th and 90th percentile. repeats: samples that
-    they are of.
-    """
+    """One kernel at one size."""
 
     kernel: str
+    """One of the kernels in docs/calibration.md."""
     params: Mapping[str, float]
-    threads: int
-    processes: int
-    seconds: float
-    low: float
-    high: float
-    repeats: int
+    """What its time depends on: sizes and the like."""
+    threads: OneOrMore
+    """Of each process."""
+    processes: OneOrMore
+    """At work at once."""
+    seconds: UpToAnHour
+    """Of one call: the mean; of messages the median of the samples. Without `rounds` in the options, the median of all
+    of one process alone."""
+    low: UpToAnHour
+    """10th percentile."""
+    high: UpToAnHour
+    """90th percentile."""
+    repeats: OneOrMore
+    """Samples; a sample of a kernel under 20 us is the mean of several calls."""
 
     def __post_init__(self) -> None:
         """Refuse a kernel that is not in the table."""

@@ -5,20 +5,55 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final, NotRequired, TypedDict
 
+from gcnsim.hardware import AGGREGATORS
+from gcnsim.ids import Seconds
 from gcnsim.io.atomic import atomic_write
+from gcnsim.shapes import As, OneOrMore, Within
 from gcnsim.terminal.tables import aligned
 from gcnsim.units import format_seconds
 from runtime.microbench.kernels import KERNELS, Measurement
 from runtime.microbench.request import MicrobenchRequest
-from runtime.record.machine import hardware, versions
+from runtime.record.machine import Machine, Versions, hardware, versions
 
 SCHEMA: Final = "gcnsim.measurements/1"
 
 
+class MeasuredWith(TypedDict):
+    """What was asked."""
+
+    budget: str
+    """quick or full."""
+    device: str
+    threads: OneOrMore
+    workers: Annotated[list[OneOrMore], Within(min_items=1)]
+    """Numbers of processes run at once, ascending."""
+    network: bool
+    """Whether transfers were measured."""
+    aggregator: NotRequired[Annotated[str, Within(enum=AGGREGATORS)]]
+    """Which kernels sum neighbours; not there: plain."""
+    kernels: NotRequired[bool]
+    """Whether kernels of one process alone were measured; not there: they were."""
+    rounds: NotRequired[OneOrMore]
+    """In how many parts, minutes apart, kernels of one process alone were measured; not there: in one, and their
+    seconds are the median of the samples."""
+
+
+class MeasurementsFile(TypedDict):
+    """What the kernels of training cost on one machine, as `python -m runtime.profile --out FILE` writes it. Seconds,
+    bytes."""
+
+    machine: Machine
+    versions: Versions
+    options: MeasuredWith
+    seconds: Seconds
+    """That the profile took, the start of its processes included."""
+    measurements: Annotated[list[dict[str, Any]], As(list[Measurement])]
+
+
 def document(asked: MicrobenchRequest, measurements: Sequence[Measurement], seconds: float) -> dict[str, Any]:
-    """What was measured in `seconds`; the keys are those of `gcnsim/data/measurements.schema.json`."""
+    """What was measured in `seconds`, a `MeasurementsFile` with its schema."""
     return {
         "schema": SCHEMA,
         "machine": hardware(asked.device == "cuda"),

@@ -7,7 +7,7 @@ from runtime.record.progress import Progress
 from runtime.record.recorder import MAIN_STREAM, Mark, Recorder
 from runtime.record.rows import IterationRow, LossLog
 from runtime.record.run_folder import Run, RunFolder, RunRecord, read_run
-from runtime.record.summary import Shares, Summary, summarise
+from runtime.record.summary import Summary, summarise
 
 __all__ = [
     "MAIN_STREAM",
@@ -19,7 +19,6 @@ __all__ = [
     "Run",
     "RunFolder",
     "RunRecord",
-    "Shares",
     "Summary",
     "breakdown",
     "from_arrays",

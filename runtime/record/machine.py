@@ -5,13 +5,40 @@ from __future__ import annotations
 import platform
 import resource
 import sys
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Annotated, NotRequired, TypeAlias, TypedDict
 
 from gcnsim.resources import usable_resources
+from gcnsim.shapes import Count, OneOrMore, Positive, Within
 
 _CPU_INFO = Path("/proc/cpuinfo")
+
+Versions: TypeAlias = Annotated[Mapping[str, str], Within(required=("gcnsim", "python", "torch", "numpy"))]
+
+
+class Machine(TypedDict):
+    """A machine that something was measured on."""
+
+    cpu: str
+    """Its model."""
+    cores: OneOrMore
+    """That the process may use."""
+    quota: NotRequired[Positive | None]
+    """CPUs' worth of time that its containers grant it; null without a limit. Older files lack it."""
+    memory_bytes: Count
+    gpus: list[str]
+    """Names; empty unless measured on cuda."""
+
+
+class PeakMemory(TypedDict):
+    """The most that a worker's process held."""
+
+    host_bytes: Count
+    """Resident."""
+    device_bytes: Count | None
+    """In tensors on its GPU; null without one."""
 
 
 def versions() -> dict[str, str]:
@@ -19,9 +46,8 @@ def versions() -> dict[str, str]:
     return {"python": platform.python_version()} | {name: version(name) for name in ("gcnsim", "numpy", "torch")}
 
 
-def hardware(cuda: bool = False) -> dict[str, Any]:
-    """This machine: cpu (model), what this process may use of it (cores, quota of CPU time in CPUs or None,
-    memory_bytes), and gpus (names; with `cuda` only)."""
+def hardware(cuda: bool = False) -> Machine:
+    """This machine; its GPUs with `cuda` only."""
     found = usable_resources()
     return {
         "cpu": _cpu(),
@@ -32,8 +58,8 @@ def hardware(cuda: bool = False) -> dict[str, Any]:
     }
 
 
-def peak_memory(cuda: bool = False) -> dict[str, int | None]:
-    """Most bytes this process held so far: host_bytes resident, device_bytes in tensors on its GPU (None without)."""
+def peak_memory(cuda: bool = False) -> PeakMemory:
+    """Most bytes this process held so far."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     # Kernels report it in KiB; macOS in bytes.
     host = peak if sys.platform == "darwin" else 1024 * peak

@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final, NotRequired, TypeAlias, TypedDict
 
 from gcnsim.errors import FileError
 from gcnsim.graph import Graph
@@ -19,9 +19,12 @@ from gcnsim.ids import Float32Array, Iteration
 from gcnsim.io.atomic import atomic_write
 from gcnsim.io.json_files import mistake, parse_json, read_json, read_text
 from gcnsim.sampling.norms import read_norms, write_norms
+from gcnsim.shapes import SINCE, As, Count, Keys, OneOrMore, Share, Within
 from gcnsim.timeline import Timeline
 from gcnsim.timeline.parquet import read_spans, write_spans
+from runtime.record.machine import Machine, PeakMemory, Versions
 from runtime.record.rows import IterationRow, read_iterations, write_iterations
+from runtime.record.summary import Summary
 
 SCHEMA: Final = "gcnsim.run/1"
 RUN, ITERATIONS, TIMELINE = "run.json", "iterations.csv", "timeline.parquet"
@@ -30,40 +33,77 @@ _FROZEN: Final = ("inner", "boundary", "widths", "bytes", "peak_memory", "norms"
 """Fields that are tuples, where JSON has lists."""
 
 
+KnownShare: TypeAlias = Annotated[Share | None, "A share of one; null: not known."]
+Sent: TypeAlias = Annotated[tuple[tuple[Count, ...], ...], "Bytes sent in the whole run, [sender][receiver]."]
+
+
+class RecordedKnobs(TypedDict, total=False):
+    """Of the method; more than these, numbers and words."""
+
+    tau: Count
+    epsilon: Share
+    rate: Share
+
+
+class RecordedOptions(TypedDict):
+    """Every option of the run; of those that decide what happens, the types."""
+
+    method: str
+    model: str
+    norm: str
+    overlap: str
+    device: str
+    seed: Count
+    save_trace: NotRequired[str | None]
+    knobs: Annotated[Mapping[str, Any], As(RecordedKnobs, float | str | None)]
+
+
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """The facts in `run.json`; the keys and their meaning are those of `gcnsim/data/run.schema.json`.
+    """The facts of one training run, as `python -m runtime.train --out DIR` writes them to run.json. Seconds, bytes,
+    shares of one."""
 
-    bytes: by kind of payload (rows, gradients, ids, norms, cache), bytes sent as [sender][receiver]. accuracy: train,
-    val, test. emulation: of the cluster, None where it is a real one. norms: iterations whose norms files belong to the
-    run. summary: `Summary.asdict()`, None until known. tensors: of each worker, bytes by component
-    (`runtime.train.memory_usage`); None in older records, until known, and where they could not be counted. threads:
-    CPU threads that worker 0 computed with, as all of its machine did; None in older records.
-    """
-
-    versions: Mapping[str, str]
-    hardware: Mapping[str, Any]
+    versions: Versions
+    hardware: Annotated[Mapping[str, Any], As(Machine)]
+    """The machine of worker 0."""
     emulation: Mapping[str, Any] | None
+    """The cluster that runtime.emulate made; null on a real one."""
     backend: str
-    options: Mapping[str, Any]
-    seed: int
-    workers: int
-    graph: Mapping[str, str]
-    partition: Mapping[str, str]
-    inner: tuple[int, ...]
-    boundary: tuple[int, ...]
-    widths: tuple[int, ...]
-    parameters: int
-    iterations: int
+    """Of the process group: gloo or nccl."""
+    options: Annotated[Mapping[str, Any], As(RecordedOptions, Any)]
+    seed: Count
+    workers: OneOrMore
+    graph: Annotated[Mapping[str, str], As(Keys.of(("name", "hash"), str))]
+    partition: Annotated[Mapping[str, str], As(Keys.of(("method", "hash"), str))]
+    inner: tuple[Count, ...]
+    """Inner nodes of each worker."""
+    boundary: tuple[Count, ...]
+    """Boundary nodes of each worker."""
+    widths: Annotated[tuple[Count, ...], Within(min_items=2)]
+    """Widths of the rows before the first and after each layer."""
+    parameters: Count
+    """Numbers in the model's parameters."""
+    iterations: Count
+    """Iterations done, those before a resume included."""
     finished: bool
-    bytes: Mapping[str, tuple[tuple[int, ...], ...]]
-    hit_rate: float | None
-    peak_memory: tuple[Mapping[str, int | None], ...]
-    accuracy: Mapping[str, float | None]
+    """Whether these are all that were asked for."""
+    bytes: Annotated[
+        Mapping[str, tuple[tuple[int, ...], ...]], As(Keys.of(("rows", "gradients", "ids", "norms", "cache"), Sent))
+    ]
+    """Payload of the messages between workers, by kind."""
+    hit_rate: KnownShare
+    peak_memory: Annotated[tuple[Mapping[str, int | None], ...], As(tuple[PeakMemory, ...])]
+    """Of each worker's process; device_bytes is null without a GPU."""
+    accuracy: Annotated[Mapping[str, float | None], As(Keys.of(("train", "val", "test"), KnownShare))]
     norms: tuple[Iteration, ...]
-    summary: Mapping[str, Any] | None
-    tensors: tuple[Mapping[str, int], ...] | None = None
-    threads: int | None = None
+    """Iterations whose norms-<iteration>.bin belong to the run."""
+    summary: Annotated[Mapping[str, Any] | None, As(Summary | None)]
+    """Where the time went; null until the run has ended, or when nothing was recorded."""
+    tensors: tuple[Mapping[str, Count], ...] | None = field(default=None, metadata=SINCE)
+    """Of each worker, bytes of its tensors by component: features, adjacency, activations, boundary, cache, model,
+    gradients, optimizer, evaluation. Not in older records; null until known and where they were not counted."""
+    threads: OneOrMore | None = field(default=None, metadata=SINCE)
+    """CPU threads that worker 0 computed with, as all of its machine did. Not in older records."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +205,7 @@ def read_run(path: str | Path) -> Run:
     wrong = _uneven(document)
     if wrong:
         raise FileError(f"{folder / RUN}: {wrong}")
-    facts: dict[str, Any] = {field.name: document.get(field.name) for field in fields(RunRecord)}
+    facts: dict[str, Any] = {each.name: document.get(each.name) for each in fields(RunRecord)}
     record = RunRecord(**facts | {name: _tupled(facts[name]) for name in _FROZEN})
     rows = read_iterations(folder / ITERATIONS)
     if record.finished and (not rows or rows[-1].iteration + 1 != record.iterations):

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from gcnsim.breakdown import Spans
-from gcnsim.ids import AnyArray, BoolArray, FloatArray, IntArray, Iteration, Rank
+from gcnsim.ids import AnyArray, BoolArray, FloatArray, IntArray, Iteration, Rank, Seconds
+from gcnsim.runs.shares import Shares
+from gcnsim.shapes import Count, OneOrMore, Within
 from gcnsim.timeline import PS_PER_S, Intervals, OpKind, Phase, Timeline
 from runtime.record.recorder import MAIN_STREAM
 
@@ -23,45 +25,22 @@ RECEIVING = "rx"
 
 
 @dataclass(frozen=True, slots=True)
-class Shares:
-    """One worker's means per iteration, in seconds.
-
-    compute_s: its spans of the compute phase. wait_s: its main stream was blocked. transfer_s: one of its transfers,
-    sent or received, was under way: packing, copying, unpacking, and a wire from the sender's start until both ends
-    are done (a receiver that waits for a sender transfers nothing). hidden_transfer_s: that, while the main stream
-    neither waited nor handled a transfer itself. sampling_s: drawing, indexing and cache work on any stream;
-    exposed_sampling_s: that, while the main stream waited or did it itself. reduce_s, optimizer_s: those phases.
-    pack_s: packing and gathering of rows; unpack_s: unpacking and scattering.
-    """
-
-    worker: Rank
-    compute_s: float
-    wait_s: float
-    transfer_s: float
-    hidden_transfer_s: float
-    sampling_s: float
-    exposed_sampling_s: float
-    reduce_s: float
-    optimizer_s: float
-    pack_s: float
-    unpack_s: float
-
-
-@dataclass(frozen=True, slots=True)
 class Summary:
-    """What a run took. measured: iterations the means cover; warmup: those left out before them.
+    """Where the time went."""
 
-    iteration_s: mean duration of the measured iterations, p10 and p90 their 10th and 90th percentile (linear between
-    neighbours). slowest: the worker with most compute and exposed sampling, the lowest rank of equals.
-    """
-
-    measured: int
-    warmup: int
-    iteration_s: float
-    iteration_s_p10: float
-    iteration_s_p90: float
+    measured: OneOrMore
+    """Iterations that the means cover."""
+    warmup: Count
+    """Iterations left out before them."""
+    iteration_s: Seconds
+    """Mean of the measured iterations."""
+    iteration_s_p10: Seconds
+    """Their 10th percentile, linear between neighbours."""
+    iteration_s_p90: Seconds
+    """Their 90th percentile."""
     slowest: Rank
-    workers: tuple[Shares, ...]
+    """The worker with most compute and exposed sampling, the lowest rank of equals."""
+    workers: Annotated[tuple[Shares, ...], Within(min_items=1)]
 
     @property
     def shares(self) -> Shares:

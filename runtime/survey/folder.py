@@ -10,15 +10,18 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, ClassVar, Final
 
 from gcnsim.errors import FileError, ScenarioError
+from gcnsim.ids import Seconds
 from gcnsim.io.atomic import atomic_write
 from gcnsim.io.json_files import read_json
 from gcnsim.runs.cluster import CLUSTER, Cluster, write_cluster
+from gcnsim.shapes import SINCE, Amount, As, OneOrMore, Positive
 from runtime.record import read_run
 from runtime.survey.readme import readme
 from runtime.survey.request import RUNS, STATE, UNFINISHED, SurveyRequest
@@ -27,6 +30,34 @@ from runtime.survey.rule import PlannedRun
 SCHEMA: Final = "gcnsim.survey/1"
 MICROBENCH, RULE, README, SUMS = "profile.json", "rule.yaml", "README.md", "SHA256SUMS"
 FAILED: Final = "failed."
+
+
+@dataclass(frozen=True, slots=True)
+class SurveyState:
+    """What a survey measured and trained so far, `survey.json` in the folder that `python -m runtime.survey` writes."""
+
+    MAY_SAY_MORE: ClassVar = True
+
+    rule: str
+    """SHA-256 of the rule's file."""
+    device: str
+    workers: OneOrMore
+    servers: Sequence[Mapping[str, Any]]
+    """Hardware of each."""
+    versions: Mapping[str, str]
+    bandwidth: Positive | None
+    """Bytes/s of a server's link, as asked for; null: as measured."""
+    emulated: bool | Mapping[str, Any] | None
+    cluster: Annotated[Mapping[str, Any] | None, As(Cluster | None)]
+    """As cluster.json of a run; null: not measured, or one server."""
+    runs: Mapping[str, Seconds]
+    """Seconds that each finished run took, start-up included."""
+    dropped: Sequence[str]
+    """Runs of the rule that are not there."""
+    failed: Mapping[str, str] = field(metadata=SINCE)
+    """What kind of error ended each run that failed; left out by older surveys."""
+    minutes: Amount
+    finished: bool
 
 
 class Folder:
@@ -105,16 +136,16 @@ class Folder:
         return sorted([*own, *(path.relative_to(self.path).as_posix() for path in below)])
 
     def _state(self, finished: bool) -> dict[str, Any]:
-        return {
-            "schema": SCHEMA,
+        state = SurveyState(
             **self._surveyed,
-            "cluster": None if self.cluster is None else self.cluster.facts(),
-            "runs": self.took,
-            "dropped": self.dropped(),
-            "failed": self.failed,
-            "minutes": self._minutes,
-            "finished": finished,
-        }
+            cluster=None if self.cluster is None else self.cluster.facts(),
+            runs=self.took,
+            dropped=self.dropped(),
+            failed=self.failed,
+            minutes=self._minutes,
+            finished=finished,
+        )
+        return {"schema": SCHEMA} | asdict(state)
 
     def _write(self, finished: bool) -> None:
         text = json.dumps(self._state(finished), indent=1, allow_nan=False)

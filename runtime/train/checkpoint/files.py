@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Annotated, Any, Final, TypeAlias, TypedDict
 
 import torch
 from safetensors import SafetensorError
@@ -28,6 +28,7 @@ from gcnsim.errors import FileError
 from gcnsim.ids import Iteration, Rank
 from gcnsim.io.atomic import atomic_write
 from gcnsim.io.json_files import canonical, read_json
+from gcnsim.shapes import As, Keys, OneOrMore, Share, Within
 from runtime.train.optimizers import Optimizer
 
 STATE = "state.json"
@@ -38,6 +39,36 @@ _UNSAID: Final = MappingProxyType({"--aggregator": "plain", "--sage-aggregator":
 
 KEPT = 2
 """Whole checkpoints that stay; older ones are removed."""
+
+
+Sha256: TypeAlias = Annotated[str, Within(pattern="^[0-9a-f]{64}$")]
+Scores: TypeAlias = Annotated[
+    tuple[Share | None, Share | None, Share | None],
+    "Accuracy on training, validation and test nodes; null: no such nodes.",
+]
+
+
+class CheckpointNotes(TypedDict):
+    """Results so far."""
+
+    best: Scores
+    scores: Scores
+    norms: list[Iteration]
+    """Iterations whose norms were written."""
+
+
+class CheckpointState(TypedDict):
+    """What makes a checkpoint whole, `state.json` beside the workers' tensors."""
+
+    done: Iteration
+    """Iterations."""
+    identity: Annotated[Mapping[str, Any], As(Keys.of((WORKERS,), OneOrMore), Any)]
+    """What a run that goes on must agree on."""
+    notes: Annotated[Mapping[str, Any], As(CheckpointNotes)]
+    parts: Annotated[list[Sha256], Within(min_items=1)]
+    """Of each worker's file, by rank."""
+    sha256: Sha256
+    """Of this document without this key: keys sorted, no spaces."""
 
 
 @dataclass(frozen=True)

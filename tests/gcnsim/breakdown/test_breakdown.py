@@ -28,7 +28,7 @@ from gcnsim.breakdown import (
     phases_of_means,
 )
 from gcnsim.breakdown.reading import TRANSFERS
-from gcnsim.runs.recorded_run import Shares
+from gcnsim.runs.shares import Shares
 from gcnsim.timeline import KIND_CODE, Intervals, OpKind, Timeline
 
 WHOLE = ("compute", *EXPOSED, *OTHER)
@@ -185,10 +185,10 @@ def test_parts_make_up_the_window_and_hidden_communication_is_beneath_others(
     ("itself", "expected"), [(False, (0.4, 0.2, 0.4)), (True, (0.4, 0.35, 0.25))], ids=["helper", "main thread"]
 )
 def test_means_tell_the_three_phases_too(itself: bool, expected: tuple[float, float, float]) -> None:
-    means = Shares(0.4, 0.3, 0.2, 0.15, 0.05, 0.5, 0.1, 0.05)
+    means = Shares(0, 0.4, 0.3, 0.5, 0.0, 0.2, 0.15, 0.0, 0.05, 0.1, 0.05)
     assert tuple(phases_of_means(means, 1.0, samples_itself=itself).values()) == pytest.approx(expected)
 
 
 def test_means_never_tell_less_than_nothing() -> None:
-    means = Shares(0.9, 0.1, 0.2, 0.3, 0.05, 0.5, 0.1, 0.2)
+    means = Shares(0, 0.9, 0.1, 0.5, 0.0, 0.2, 0.3, 0.0, 0.05, 0.1, 0.2)
     assert tuple(phases_of_means(means, 1.0, samples_itself=False).values()) == pytest.approx((0.9, 0.2, 0.0))

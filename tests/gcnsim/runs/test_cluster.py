@@ -66,7 +66,7 @@ def test_a_cluster_of_other_workers_is_refused(tmp_path: Path) -> None:
     ("change", "words"),
     [
         ({"schema": "other"}, 'schema is "other", wanted "gcnsim.cluster/1"'),
-        ({"hosts": 0}, "hosts is 0, wanted more than 0"),
+        ({"hosts": 0}, "hosts is 0, wanted 1 or more"),
         ({"hosts": 2.5}, "hosts is 2.5, wanted integer"),
         ({"bandwidth": "1Gbps"}, 'bandwidth is "1Gbps", wanted number'),
         ({"measured": True}, "measured is true, wanted number"),

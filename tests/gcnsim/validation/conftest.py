@@ -15,7 +15,8 @@ from gcnsim import __version__
 from gcnsim.evidence import scenario_of
 from gcnsim.graph import Graph, build_csr
 from gcnsim.partition import Part, partition_graph, split
-from gcnsim.runs.recorded_run import RecordedRun, Shares, read_recorded_run
+from gcnsim.runs.recorded_run import RecordedRun, read_recorded_run
+from gcnsim.runs.shares import Shares
 from gcnsim.simulation import study
 from gcnsim.sources import open_source
 from gcnsim.trace import record_nodes, record_trace, write_trace
@@ -81,9 +82,9 @@ def run_document(
     """A whole run.json. shares: of each worker, what differs from nothing."""
     workers = options.workers
     none = [[0] * workers for _ in range(workers)]
-    names = ("hidden_transfer_s", "reduce_s", *Shares.__slots__)
     told = [
-        dict.fromkeys(names, 0.0) | {"worker": rank} | dict(shares[rank] if shares else {}) for rank in range(workers)
+        dict.fromkeys(Shares.__slots__, 0.0) | {"worker": rank} | dict(shares[rank] if shares else {})
+        for rank in range(workers)
     ]
     return {
         "schema": "gcnsim.run/1",

@@ -21,9 +21,10 @@ from gcnsim.calibration_record.measurements import read_measurements
 from gcnsim.errors import ScenarioError
 from gcnsim.graph import load_graph
 from gcnsim.io.parquet import read_parquet_table
+from gcnsim.measured_compute.header import FORMAT
 from gcnsim.timeline import KINDS
 from runtime.cli.measure import main
-from runtime.measuring.document import FORMAT, KEY
+from runtime.measuring.document import KEY
 from runtime.measuring.part import COUNTS, PartRun
 from runtime.measuring.rounds import FEWEST_ROUNDS, LEAST_WARMUP, relative_error
 from runtime.microbench import TINY

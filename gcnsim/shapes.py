@@ -1,0 +1,105 @@
+"""What JSON says of a dataclass's fields: the range of a type, the key of a field, and whether it may be left out.
+
+A field is stated once: its type here or beside it, what it is in the text below it. `python -m studies.schemas` writes
+the JSON schemas out of these, so nothing here is asked where an object is made. A class names in `ADDED` what its plain
+data have besides its fields: properties, or what they say again of its row; where `MAY_SAY_MORE`, they may have other
+keys too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, Literal, TypeAlias
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Within:
+    """The range of a type, in the words of JSON Schema."""
+
+    minimum: float | None = None
+    maximum: float | None = None
+    exclusive_minimum: float | None = None
+    exclusive_maximum: float | None = None
+    min_length: int | None = None
+    pattern: str | None = None
+    min_items: int | None = None
+    max_items: int | None = None
+    enum: tuple[str, ...] | None = None
+    required: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class As:
+    """The type that plain data have in the place of the annotated one. more: of keys that they may have besides: `Any`
+    for whatever, None where there are none."""
+
+    kind: Any
+    more: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Keys:
+    """The type of an object with these keys, by name. needed: whether it has all of them."""
+
+    kinds: tuple[tuple[str, Any], ...]
+    needed: bool = True
+
+    @classmethod
+    def of(cls, names: Iterable[str], kind: Any, *, needed: bool = True) -> Keys:
+        """Keys of one type."""
+        return cls(tuple((name, kind) for name in names), needed)
+
+
+@dataclass(frozen=True, slots=True)
+class Nested:
+    """An object of plain data that holds some fields of a dataclass. absent: what stands for one of which all are None:
+    null, or no key."""
+
+    key: str
+    description: str
+    absent: Literal["never", "null", "omitted"] = "never"
+
+    def at(self, key: str, *, null: bool = False, late: bool = False) -> Mapping[str, Any]:
+        """Metadata of a field that is its key `key`. null: may be null there; late: older files lack it."""
+        return {INSIDE: self, KEY: key, NULL: null, LATE: late}
+
+
+# Keys of metadata, which those below are made of.
+KEY: Final = "key"
+BANDWIDTH: Final = "bandwidth"
+OMITTED: Final = "omitted"
+LATE: Final = "late"
+INSIDE: Final = "inside"
+NULL: Final = "null"
+JUDGED: Final = "judged"
+"""Metadata of a field that only a row beside a recommended setting has; such a row's type is annotated with it."""
+
+FROM: Final[Mapping[str, Any]] = {KEY: "from"}
+"""Metadata of a field that plain data have as `from`."""
+
+TO: Final[Mapping[str, Any]] = {KEY: "to"}
+"""Metadata of a field that plain data have as `to`."""
+
+NIC_BANDWIDTH: Final[Mapping[str, Any]] = {KEY: BANDWIDTH, BANDWIDTH: True}
+"""Metadata of a field of a NIC's bytes per second, which plain data have as the text `bandwidth`."""
+
+ONLY_IF_SAID: Final[Mapping[str, Any]] = {OMITTED: True}
+"""Metadata of a field whose key is left out where it is None or empty."""
+
+SINCE: Final[Mapping[str, Any]] = {LATE: True}
+"""Metadata of a field that files of older versions lack."""
+
+Text: TypeAlias = Annotated[str, Within(min_length=1)]
+Currency: TypeAlias = Annotated[str, Within(pattern="^[A-Z]{3}$")]
+
+Count: TypeAlias = Annotated[int, Within(minimum=0)]
+OneOrMore: TypeAlias = Annotated[int, Within(minimum=1)]
+Share: TypeAlias = Annotated[float, Within(minimum=0, maximum=1)]
+Amount: TypeAlias = Annotated[float, Within(minimum=0)]
+Positive: TypeAlias = Annotated[float, Within(exclusive_minimum=0)]
+AtMostOne: TypeAlias = Annotated[float, Within(maximum=1)]
+
+Staleness: TypeAlias = Annotated[Count, "Staleness: age in iterations of the boundary values that are read."]
+SamplingRate: TypeAlias = Annotated[float, Within(exclusive_minimum=0, maximum=1), "Sampling rate."]
+SentShare: TypeAlias = Annotated[Share, "Share of the boundary nodes that is drawn and sent."]
