@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from inspect import signature
 from itertools import product
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, Final, TypeAlias, TypeVar
+from types import MappingProxyType
+from typing import Any, Final
 
 from gcnsim.api.answer import Answer
 from gcnsim.api.measured import rates_measured, those_measured
-from gcnsim.api.scenario_file import put_before, read_base, read_sizes, replaced
+from gcnsim.api.scenario_file import put_before, read_base, replaced
 from gcnsim.boundary import is_profile
 from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph, from_object
@@ -34,7 +33,6 @@ from gcnsim.planning import (
     Candidate,
     Extras,
     Grid,
-    Progress,
     Rule,
     Target,
     read_max_wait,
@@ -43,8 +41,10 @@ from gcnsim.planning import (
 )
 from gcnsim.planning import what_if as _what_if
 from gcnsim.processes import cores
+from gcnsim.questions import LIST, Question, WhatIf, keywords, listed, options
 from gcnsim.scenario import (
     SCHEMA,
+    CacheSize,
     ClusterSpec,
     Scenario,
     from_mapping,
@@ -58,113 +58,44 @@ from gcnsim.simulation import Result, refuse_undrawn
 SERVER: Final = ("host", "gpus_per_server")
 """Options that say what a server is."""
 
-MACHINE: Final = (*SERVER, "gpus", "bandwidth", "device")
-"""Options of machines: each may have several values."""
 
-FILES: Final = ("calibration", "measured_compute", "norms")
-"""Options that name a file; the first two are of the cluster."""
-
-TYPES: Final[Mapping[str, tuple[type, str]]] = {
-    "method.name": (str, "a name"),
-    "method.tau": (int, "a whole number"),
-    "cluster.host": (str, "a name"),
-    "cluster.gpus_per_server": (int, "a whole number"),
-    "cluster.gpus": (int, "a whole number"),
-    "cluster.device": (str, "a name"),
-    "cluster.bandwidth": (str, "a bandwidth with its unit"),
-}
-"""By path, what each of several values is."""
-
-T = TypeVar("T")
-Some: TypeAlias = T | Sequence[T]
-"""One value, or several: a row each."""
+def _lists(section: str) -> tuple[str, ...]:
+    """The fields of a section that may be asked for with several values, by their own names."""
+    return tuple(
+        name for name, each in options(WhatIf).items() if each.many == LIST and each.path == f"{section}.{name}"
+    )
 
 
-def what_if(
-    scenario: str | Path | Mapping[str, Any] | None = None,
-    *,
-    dataset: str | None = None,
-    graph: Any = None,
-    ids: str | None = None,
-    sizes: Mapping[str, Any] | None = None,
-    gpus: Some[int] | None = None,
-    gpus_per_server: Some[int] | None = None,
-    device: Some[str] | None = None,
-    host: Some[str] | None = None,
-    bandwidth: Some[str] | None = None,
-    method: Some[str] | None = None,
-    tau: Some[int] | None = None,
-    epsilon: Some[float | str] | None = None,
-    cache: Some[str | float] | None = None,
-    rate: Some[float | str] | None = None,
-    cache_policy: str | None = None,
-    norms: str | Path | None = None,
-    model: str | None = None,
-    layers: int | None = None,
-    hidden: int | None = None,
-    calibration: str | Path | None = None,
-    measured_compute: str | Path | None = None,
-    target_accuracy: float | None = None,
-    runs: Sequence[str | Path] = (),
-    target_iterations: Mapping[str, int] | None = None,
-    iterations: int | None = None,
-    seed: int | None = None,
-    overrides: Sequence[str] = (),
-    inject: Sequence[str] = (),
-    allow: Some[str] | None = None,
-    min_sampling_rate: float | None = None,
-    max_staleness: int | None = None,
-    measured: Some[str] = (),
-    partition_seeds: int = 0,
-    payload: str | None = None,
-    fidelity: str | None = None,
-    prices: PriceBook | None = None,
-    max_wait: str | None = None,
-    implementation: str | None = None,
-    transport: str | None = None,
-    progress: Progress = lambda _: None,
-    notice: Progress = lambda _: None,
-    processes: int | None = None,
-) -> Answer:
+MACHINE: Final = _lists("cluster")
+KNOBS_ASKED: Final = _lists("method")
+
+
+@keywords(WhatIf)
+def what_if(question: WhatIf) -> Answer:
     """Predict iteration times of every combination asked for, recommend knobs, and try a step more of each.
 
-    scenario: a file or plain data to start from (`gcnsim.scenario/1`); options replace its fields, a sequence is a row
-    each. method: None compares the usual ones, "all" every one; those named, or of allow, may be recommended, with
-    rates from min_sampling_rate (0.1), tau up to max_staleness (2). graph: a file (or stored profile), or one of
-    NetworkX, SciPy, PyG, DGL or ours. ids: as of `load_graph`. sizes: of a graph, in place of it: nodes, edges
-    (undirected; `3M`), features, classes, train. host: its device, GPUs per server and bandwidth stand where these are
-    None, else t4, 2, 15Gbps. gpus: 6; iterations: 30; seed: 0. bandwidth: `15Gbps`, `10GbE`. epsilon, rate, cache:
-    shares. target_accuracy: a share of one, by recorded `runs`, else target_iterations. overrides: `PATH=VALUE` on
-    fields. calibration: a record. measured_compute: times that runtime.measure took. inject: `KIND:name=value,...`.
-    measured: `[METHOD=]TIME`, or a run's path. fidelity: `exact`, `coarse`. prices: None: the catalogue's. max_wait:
-    `30s`. implementation: `released` or lean. transport: `direct` (NCCL), `staged`. Raises GcnsimError.
+    scenario: a file or plain data to start from (`gcnsim.scenario/1`), whose fields the other keywords replace; of
+    several values (list) each is a row. graph: a file, or one of NetworkX, SciPy, PyG, DGL or ours. runs, measured,
+    overrides, inject: one or several, as on the command line. progress, notice: told how far it is, and what is odd.
+    Raises GcnsimError (one line: path, value, what is allowed).
     """
-    return _answered(SimpleNamespace(**locals()))
-
-
-_DEFAULTS: Final[Mapping[str, Any]] = {name: each.default for name, each in signature(what_if).parameters.items()}
-"""What is not given, by option."""
-
-
-def _answered(given: SimpleNamespace) -> Answer:
-    """The answer to what `what_if` was given, parameter by parameter."""
-    graph = _graph(given)
-    base, grid, named = _asked(given, graph)
-    book = given.prices or PriceBook()
+    graph = _graph(question)
+    base, grid, named = _asked(question, graph)
+    book = question.prices or PriceBook()
     clusters = [each.cluster for each in scenarios(base, grid)]
     book.refuse_idle({name for each in clusters for name in (each.devices or (each.device,))})
-    max_wait_s = None if given.max_wait is None else read_max_wait(given.max_wait)
-    times = [given.measured] if isinstance(given.measured, str) else given.measured
+    max_wait_s = None if question.max_wait is None else read_max_wait(question.max_wait)
+    times = [question.measured] if isinstance(question.measured, str) else question.measured
     found = _what_if(
         base,
         grid,
-        given.progress,
-        given.processes or cores(),
+        question.say,
+        question.processes or cores(),
         graph if isinstance(graph, Graph) else None,
-        _target(given.target_accuracy, given.runs, given.target_iterations or {}),
-        _rule(None if given.method is None and named == list(COMPARED) else named, given),
-        Extras(tuple(read_measurement(each) for each in times), given.partition_seeds, book, max_wait_s),
-        given.notice,
+        target_of(question),
+        _rule(None if question.method is None and named == list(COMPARED) else named, question),
+        Extras(tuple(map(read_measurement, times)), question.partition_seeds, book, max_wait_s),
+        question.note,
     )
     return Answer(found.result, found.studies, grid, found.base, _as_asked(found.chosen))
 
@@ -174,58 +105,59 @@ def settings(**options: Any) -> list[Scenario]:
 
     Raises GcnsimError (one line: path, value, what is allowed).
     """
-    given = SimpleNamespace(**{**_DEFAULTS, **options})
-    base, grid, _ = _asked(given, _graph(given))
+    question = WhatIf(**options)
+    base, grid, _ = _asked(question, _graph(question))
     every = scenarios(base, grid)
     refuse_undrawn(every)
     return every
 
 
-def _graph(given: SimpleNamespace) -> str | Path | Graph | None:
+def _graph(given: WhatIf) -> str | Path | Graph | None:
     """The graph that was given, objects of other libraries as ours."""
-    graph: Any = given.graph
-    if graph is not None and not isinstance(graph, Graph | str | Path):
-        graph = from_object(graph)
+    graph = graph_of(given)
     if given.ids is not None and isinstance(graph, Graph):
         raise ScenarioError(f"ids: {given.ids} is for a file; {graph.name} is a graph at hand, with nodes of its own")
-    found: str | Path | Graph | None = graph
-    return found
+    return graph
 
 
-def _asked(given: SimpleNamespace, graph: str | Path | Graph | None) -> tuple[Scenario, Grid, list[str]]:
+def graph_of(given: Question) -> str | Path | Graph | None:
+    """The graph that a question is about, objects of other libraries as ours; None of one without."""
+    graph = given.graph
+    return graph if graph is None or isinstance(graph, Graph | str | Path) else from_object(graph)
+
+
+def _asked(given: WhatIf, graph: str | Path | Graph | None) -> tuple[Scenario, Grid, list[str]]:
     """The question on its first machine, the values asked for, and the methods named."""
     file = read_base(given.scenario)
-    machines = {name: _list(getattr(given, name)) for name in MACHINE if getattr(given, name) is not None}
+    machines = {name: values for name in MACHINE if (values := listed(getattr(given, name)))}
     chosen, others = _own_knobs(given.overrides)
     faults = read_injected(given.inject)
     servers: list[Scenario] = []
     for own in product(*(machines.get(name, [None]) for name in SERVER)):
         first = {name: values[0] for name, values in machines.items()} | dict(zip(SERVER, own, strict=True))
-        options = _sections(given, graph, first)
+        told = sections_of(given, graph, first)
         if not servers:
-            for note in replaced(file, options):
-                given.notice(note)
-        servers.append(_base(options, others, file))
+            for note in replaced(file, told):
+                given.note(note)
+        servers.append(base_of(told, others, file))
     base = replace(servers[0], faults=(*servers[0].faults, *faults))
-    knobs = _given({name: getattr(given, name) for name in ("tau", "epsilon", "cache", "rate")})
-    named = _named(given.method, file)
+    knobs = {name: values for name in KNOBS_ASKED if (values := listed(getattr(given, name)))}
+    named = _named(given, file)
     if given.method is None:
-        named = those_measured(named, base, given.notice) or named
+        named = those_measured(named, base, given.note) or named
     knobs |= rates_measured(named, base, {*knobs, *file.get("method", {})}, given.overrides)
     if base.method.overlap != NO_OVERLAP:
         chosen = {OVERLAP: (base.method.overlap,)} | chosen
         base = replace(base, method=replace(base.method, overlap=NO_OVERLAP))
     clusters = tuple(dict.fromkeys(each.cluster for each in servers))
-    grid = _grid(base, named, machines, {name: _list(value) for name, value in knobs.items()}, chosen, clusters)
+    grid = _grid(base, named, machines, knobs, chosen, clusters)
     return base, grid, named
 
 
-def _named(asked: Any, file: Mapping[str, Any]) -> list[str]:
+def _named(given: WhatIf, file: Mapping[str, Any]) -> list[str]:
     """The methods asked for: those named, else the usual ones, and that of the scenario."""
-    if asked is not None:
-        names = _list(asked)
-        _check_types({"method.name": names})
-        return [name if name == "all" else method_type(name).name for name in names]
+    if given.method is not None:
+        return [name if name == "all" else method_type(str(name)).name for name in listed(given.method)]
     own = file.get("method", {}).get("name")
     return list(dict.fromkeys([*COMPARED, *([] if own is None else [method_type(str(own)).name])]))
 
@@ -235,31 +167,23 @@ def _as_asked(chosen: Candidate) -> Result:
     return replace(chosen.result, scenario=chosen.scenario)
 
 
-def _sections(
-    given: SimpleNamespace, graph: str | Path | Graph | None, machine: Mapping[str, Any]
+def sections_of(
+    given: Question, graph: str | Path | Graph | None, machine: Mapping[str, Any] = MappingProxyType({})
 ) -> dict[str, dict[str, Any]]:
-    """What was given of each section of a scenario, the first machine of it."""
+    """What was given of each section of a scenario. machine: the first value of fields that have several."""
+    found = given.sections()
     source, file = _source(graph)
-    named = {name: getattr(given, name) for name in ("dataset", "ids", "model", "layers", "hidden")}
-    named |= read_sizes(given.sizes)
-    texts = {name: value and str(value) for name, value in vars(given).items() if name in FILES}
-    sections = {
-        "cluster": {**machine, "payload": given.payload, "implementation": given.implementation}
-        | {"transport": given.transport}
-        | {name: texts[name] for name in FILES[:2]},
-        "workload": named | {source: file},
-        "method": {"cache_policy": given.cache_policy, "norms": texts["norms"]},
-        "run": {"iterations": given.iterations, "seed": given.seed, "fidelity": given.fidelity},
-    }
-    return {section: _given(fields) for section, fields in sections.items()}
+    if file is not None:
+        found["workload"][source] = file
+    return found | {"cluster": {**_given(machine), **found["cluster"]}}
 
 
-def _rule(named: Sequence[str] | None, given: SimpleNamespace) -> Rule:
+def _rule(named: Sequence[str] | None, given: WhatIf) -> Rule:
     """What may be recommended: the methods named, else those compared by default, unless `allow` names others."""
     allow = given.allow
     asked = [name for name in named or () if name != "all"]
     if allow is not None:
-        named = [name for each in _list(allow) for name in (methods() if each == "all" else [each])]
+        named = [name for each in listed(allow) for name in (methods() if each == "all" else [each])]
         asked = [method_type(name, "--allow").name for name in named]
     return Rule.of(asked, given.min_sampling_rate, given.max_staleness)
 
@@ -272,7 +196,7 @@ def _refuse_idle(base: Scenario, grid: Grid, own: Mapping[str, tuple[Any, ...]])
     refuse_no_effect([replace(each, gpus=gpus) for each in grid.servers or (base.cluster,) for gpus in grid.gpus])
 
 
-def _base(
+def base_of(
     sections: Mapping[str, Mapping[str, Any]], overrides: Sequence[str], file: Mapping[str, Any] | None = None
 ) -> Scenario:
     """The scenario of the first machine: of a file, with what was given of each section in the place of its own."""
@@ -289,20 +213,19 @@ def _source(graph: str | Path | Graph | None) -> tuple[str, str | None]:
     return "profile" if is_profile(graph) else "graph", str(graph)
 
 
-def _target(accuracy: float | None, runs: Sequence[str | Path], given: Mapping[str, int]) -> Target | None:
+def target_of(asked: Question) -> Target | None:
     """The accuracy asked for with what may tell of it. Raises ScenarioError for one without the other."""
-    given = {method_type(name).name: count for name, count in given.items()}
+    given = {method_type(name).name: count for name, count in (asked.target_iterations or {}).items()}
     for name, count in given.items():
         if isinstance(count, bool) or not isinstance(count, int) or count < 1:
             raise ScenarioError(f"--target-iterations: {name}={count!r} is not allowed; a whole number of at least 1")
-    if accuracy is None:
-        for option, asked in (("--runs", runs), ("--target-iterations", given)):
-            if asked:
-                raise ScenarioError(f"{option}: only valid with --target-accuracy")
-        return None
-    if not 0 < accuracy <= 1:
-        raise ScenarioError(f"--target-accuracy: {accuracy:g} is not allowed; a share above 0% and at most 100%")
-    return Target.of(accuracy, runs, given)
+    accuracy = asked.read("target_accuracy")
+    if accuracy is not None:
+        return Target.of(accuracy, asked.runs, given)
+    for option, said in (("--runs", asked.runs), ("--target-iterations", given)):
+        if said:
+            raise ScenarioError(f"{option}: only valid with --target-accuracy")
+    return None
 
 
 def _own_knobs(overrides: Sequence[str]) -> tuple[dict[str, tuple[Any, ...]], list[str]]:
@@ -329,7 +252,6 @@ def _grid(
 ) -> Grid:
     """The values asked for; what was not asked stands where the base scenario has it."""
     names = list(dict.fromkeys(name for asked in method for name in (methods() if asked == "all" else [asked])))
-    _check_types({f"cluster.{name}": machines.get(name, []) for name in MACHINE} | {"method.tau": knobs.get("tau", [])})
     knobs = {name: [_knob(name, each) for each in values] for name, values in knobs.items()}
     for knob, values in {**knobs, **own}.items():
         if knob != OVERLAP and not any(has_knob(name, knob) for name in names):
@@ -354,12 +276,14 @@ def _grid(
     return grid
 
 
-def _knob(name: str, value: Any) -> Any:
-    """A value of a knob, shares also as percentages. Raises ScenarioError or UnitError."""
-    if name == "cache":
-        return parse_cache(value, "method.cache")
-    rule, _ = rule_at(f"method.{name}")
-    return rule.read(value, f"method.{name}")
+def _knob(name: str, value: object) -> Any:
+    """A value of a knob. Raises ScenarioError or UnitError."""
+    return read_cache(value) if name == "cache" else rule_at(f"method.{name}")[0].read(value, f"method.{name}")
+
+
+def read_cache(value: object) -> CacheSize:
+    """A cache of any method, `auto` where it has that. Raises ScenarioError or UnitError."""
+    return parse_cache(value, "method.cache")
 
 
 def _refuse_networks(bandwidths: Sequence[Any]) -> None:
@@ -370,22 +294,6 @@ def _refuse_networks(bandwidths: Sequence[Any]) -> None:
             f"cluster.bandwidth: {' and '.join(map(str, kinds.values()))} are networks of different kinds; "
             "allowed: one kind in a question (sweep --axis cluster.bandwidth takes several)"
         )
-
-
-def _check_types(given: Mapping[str, Sequence[Any]]) -> None:
-    """Refuse values of a kind that no option can have; their ranges are the scenario's to check."""
-    for path, values in given.items():
-        kind, noun = TYPES[path]
-        for value in values:
-            if isinstance(value, bool) or not isinstance(value, kind):
-                raise ScenarioError(f"{path}: {value!r} is not {noun}")
-
-
-def _list(value: Any) -> list[Any]:
-    values = list(value) if isinstance(value, Sequence) and not isinstance(value, str) else [value]
-    if not values:
-        raise ScenarioError("what-if: an empty list of values; give at least one")
-    return values
 
 
 def _given(mapping: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,69 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 from gcnsim.api.measured import those_measured
-from gcnsim.api.question import Some, _base, _knob, _list, _source, _target
+from gcnsim.api.question import base_of, graph_of, read_cache, sections_of, target_of
 from gcnsim.api.recommended import Recommended
-from gcnsim.api.scenario_file import read_sizes
-from gcnsim.capacity import CONFIDENCE, COST, LIMIT, MINIMISED, Goal, Machines, Question, read_budget
+from gcnsim.capacity import CONFIDENCE, MINIMISED, Goal, Machines, Question, read_budget
 from gcnsim.capacity import recommend as _recommend
-from gcnsim.errors import ScenarioError, UnitError, nearest
-from gcnsim.graph import Graph, from_object
-from gcnsim.hardware import PriceBook, amount_in, network_bandwidth
+from gcnsim.errors import ScenarioError, nearest
+from gcnsim.graph import Graph
+from gcnsim.hardware import PriceBook, amount_in
 from gcnsim.methods import DEFAULT, method_type, methods
-from gcnsim.planning import Progress, Rule
+from gcnsim.planning import Rule
 from gcnsim.processes import cores
-from gcnsim.scenario import Scenario, parse_cache
-from gcnsim.units import fraction
-from gcnsim.units import seconds as parse_seconds
+from gcnsim.questions import Recommend, keywords, listed
+from gcnsim.scenario import Scenario
 
 
-def recommend(
-    *,
-    dataset: str | None = None,
-    graph: Any = None,
-    sizes: Mapping[str, Any] | None = None,
-    host: Some[str] | None = None,
-    device: Some[str] | None = None,
-    bandwidth: Some[str] | None = None,
-    gpus: Some[int] | None = None,
-    gpus_per_server: int | None = None,
-    method: Some[str] | None = None,
-    tau: Some[int] | None = None,
-    epsilon: Some[float] | None = None,
-    cache: Some[str] | None = None,
-    model: str | None = None,
-    layers: int | None = None,
-    hidden: int | None = None,
-    measured_compute: str | Path | None = None,
-    minimise: str = COST,
-    target_iteration: str | None = None,
-    target_epoch: str | None = None,
-    target_hours: str | None = None,
-    budget: str | None = None,
-    hours_per_day: float | None = None,
-    confidence: float | str | None = None,
-    max_cost: str | None = None,
-    target_accuracy: float | None = None,
-    runs: Sequence[str | Path] = (),
-    target_iterations: Mapping[str, int] | None = None,
-    min_sampling_rate: float | None = None,
-    max_staleness: int | None = None,
-    prices: PriceBook | None = None,
-    limit: int = LIMIT,
-    iterations: int = 30,
-    seed: int = 0,
-    overrides: Sequence[str] = (),
-    transport: str | None = None,
-    progress: Progress = lambda _: None,
-    notice: Progress = lambda _: None,
-    processes: int | None = None,
-) -> Recommended:
+@keywords(Recommend)
+def recommend(asked: Recommend) -> Recommended:
     """The machine and setting of least cost, fewest GPUs or shortest time (minimise) that meets the targets.
 
     A setting is recommended that meets the targets with a chance of at least confidence (90 %): in so many of the joint
@@ -77,89 +34,49 @@ def recommend(
     as of `what_if`.
     Raises GcnsimError (one line: path, value, what is allowed).
     """
-    return _answered(SimpleNamespace(**locals()))
-
-
-def _answered(given: SimpleNamespace) -> Recommended:
-    graph = given.graph
-    if graph is not None and not isinstance(graph, Graph | str | Path):
-        graph = from_object(graph)
-    book = given.prices or PriceBook()
-    target = _target(given.target_accuracy, given.runs, given.target_iterations or {})
-    base = _scenario(given, graph)
-    named = _methods(given) or those_measured((), base, given.notice)
-    rule = Rule.of(named, given.min_sampling_rate, given.max_staleness)
-    strict = given.min_sampling_rate is not None or given.max_staleness is not None
-    limit = _limit(given.limit)
-    question = Question(_goal(given, book), _machines(given), rule, book, target, limit, strict)
-    _refuse_contradictions(question, given)
-    _refuse_set(question.machines, given.overrides)
+    graph = graph_of(asked)
+    book = asked.prices or PriceBook()
+    target = target_of(asked)
+    base = _scenario(asked, graph)
+    named = _methods(asked) or those_measured((), base, asked.note)
+    rule = Rule.of(named, asked.min_sampling_rate, asked.max_staleness)
+    strict = asked.min_sampling_rate is not None or asked.max_staleness is not None
+    limit = asked.read("limit")
+    question = Question(_goal(asked, book), _machines(asked), rule, book, target, limit, strict)
+    _refuse_contradictions(question, asked)
+    _refuse_set(question.machines, asked.overrides)
     own = graph if isinstance(graph, Graph) else None
-    found = _recommend(base, question, given.processes or cores(), own, given.progress, given.notice)
+    found = _recommend(base, question, asked.processes or cores(), own, asked.say, asked.note)
     return Recommended(found.advice, found.chosen)
 
 
-def _scenario(given: SimpleNamespace, graph: str | Path | Graph | None) -> Scenario:
-    source, file = _source(graph)
-    named = {name: getattr(given, name) for name in ("dataset", "model", "layers", "hidden")} | read_sizes(given.sizes)
-    sections = {
-        "cluster": {
-            "gpus_per_server": given.gpus_per_server if given.device or given.bandwidth else None,
-            "transport": given.transport,
-            "measured_compute": given.measured_compute and str(given.measured_compute),
-        },
-        "workload": named | {source: file},
-        "method": {"name": DEFAULT},
-        "run": {"iterations": given.iterations, "seed": given.seed},
-    }
-    return _base(sections, given.overrides)
+def _scenario(asked: Recommend, graph: str | Path | Graph | None) -> Scenario:
+    sections = sections_of(asked, graph)
+    if not (asked.device or asked.bandwidth):
+        sections["cluster"].pop("gpus_per_server", None)
+    return base_of(sections | {"method": {"name": DEFAULT}}, asked.overrides)
 
 
-def _goal(given: SimpleNamespace, book: PriceBook) -> Goal:
+def _goal(asked: Recommend, book: PriceBook) -> Goal:
     """What is asked for. Raises GcnsimError for a target without its unit."""
-    if given.minimise not in MINIMISED:
-        raise ScenarioError(f"--minimise: unknown {given.minimise!r}; {nearest(str(given.minimise), MINIMISED)}")
-    times = {
-        name: _seconds(name, getattr(given, name)) for name in ("target_iteration", "target_epoch", "target_hours")
-    }
-    budget = read_budget(given.budget, given.hours_per_day, book.exchange)
+    if asked.minimise not in MINIMISED:
+        raise ScenarioError(f"--minimise: unknown {asked.minimise!r}; {nearest(str(asked.minimise), MINIMISED)}")
+    budget = read_budget(asked.budget, asked.hours_per_day, book.exchange)
+    confidence = asked.read("confidence")
     goal = Goal(
-        minimise=given.minimise,
-        iteration_s=times["target_iteration"],
-        epoch_s=times["target_epoch"],
-        training_s=times["target_hours"],
+        minimise=asked.minimise,
+        iteration_s=asked.read("target_iteration"),
+        epoch_s=asked.read("target_epoch"),
+        training_s=asked.read("target_hours"),
         per_hour=None if budget is None else budget.per_hour,
-        most_cost=_amount("max_cost", given.max_cost, book),
+        most_cost=_amount("max_cost", asked.max_cost, book),
         currency=book.exchange.currency,
-        confidence=CONFIDENCE if given.confidence is None else _confidence(given.confidence),
+        confidence=CONFIDENCE if confidence is None else confidence,
         budget=budget,
     )
-    if given.confidence is not None and not goal.uncertain:
+    if confidence is not None and not goal.uncertain:
         raise ScenarioError("--confidence: is the chance of meeting a target; give one, e.g. --target-iteration 0.5s")
     return goal
-
-
-def _confidence(value: Any) -> float:
-    """A chance, as a share or as text with its unit."""
-    try:
-        found = fraction(value) if isinstance(value, str) else value
-    except UnitError as error:
-        raise UnitError(f"--confidence: {error}") from None
-    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 < found <= 1:
-        raise ScenarioError(f"--confidence: {value!r} is not allowed; a share above 0% and at most 100%")
-    return float(found)
-
-
-def _seconds(name: str, text: str | None) -> float | None:
-    if text is None:
-        return None
-    try:
-        found = parse_seconds(text)
-    except UnitError as error:
-        raise UnitError(f"--{name.replace('_', '-')}: {error}") from None
-    if found == 0:
-        raise ScenarioError(f"--{name.replace('_', '-')}: {text!r} is not allowed; a time above 0")
-    return found
 
 
 def _amount(name: str, text: str | None, book: PriceBook) -> float | None:
@@ -172,38 +89,27 @@ def _amount(name: str, text: str | None, book: PriceBook) -> float | None:
     return found
 
 
-def _methods(given: SimpleNamespace) -> list[str]:
+def _methods(asked: Recommend) -> list[str]:
     """The methods named, none where nobody named one. Raises ScenarioError for one that there is not."""
-    named = [name for each in _given_list(given.method) for name in (methods() if each == "all" else [each])]
+    named = [name for each in listed(asked.method) for name in (methods() if each == "all" else [each])]
     return [method_type(name).name for name in named]
 
 
-def _machines(given: SimpleNamespace) -> Machines:
+def _machines(asked: Recommend) -> Machines:
     """What to choose from. Raises GcnsimError for a name or a value that there is not."""
-    lists = {name: _given_list(getattr(given, name)) for name in ("host", "device", "bandwidth", "gpus")}
-    knobs = {name: _given_list(getattr(given, name)) for name in ("tau", "epsilon", "cache")}
-    for value in lists["gpus"]:
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise ScenarioError(f"--gpus: {value!r} is not a whole number of at least 1")
     return Machines(
-        hosts=tuple(lists["host"]),
-        devices=tuple(lists["device"]),
-        bandwidths=tuple(network_bandwidth(each) for each in lists["bandwidth"]),
-        gpus=tuple(lists["gpus"]),
-        gpus_per_server=given.gpus_per_server,
-        taus=tuple(knobs["tau"]),
-        rates=tuple(_knob("epsilon", each) for each in knobs["epsilon"]),
-        caches=tuple(parse_cache(each, "method.cache") for each in knobs["cache"]),
+        hosts=tuple(listed(asked.host)),
+        devices=tuple(listed(asked.device)),
+        bandwidths=asked.values("bandwidth", "--bandwidth"),
+        gpus=asked.values("gpus", "--gpus"),
+        gpus_per_server=asked.gpus_per_server,
+        taus=asked.values("tau"),
+        rates=asked.values("epsilon"),
+        caches=tuple(map(read_cache, listed(asked.cache))),
     )
 
 
-def _limit(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ScenarioError(f"--limit: {value!r} is not allowed; a whole number of at least 1")
-    return value
-
-
-def _refuse_contradictions(question: Question, given: SimpleNamespace) -> None:
+def _refuse_contradictions(question: Question, asked: Recommend) -> None:
     """Raises ScenarioError for options that contradict each other, or of which one needs another."""
     goal, machines = question.goal, question.machines
     if goal.of_training and question.target is None:
@@ -224,7 +130,7 @@ def _refuse_contradictions(question: Question, given: SimpleNamespace) -> None:
         raise ScenarioError(f"--tau: {tau} is more than --max-staleness {most}; allow it with {tau}")
     if goal.iteration_s is not None and goal.epoch_s is not None and goal.epoch_s < goal.iteration_s:
         raise ScenarioError(
-            f"--target-epoch: {given.target_epoch} is less than --target-iteration {given.target_iteration}: an epoch "
+            f"--target-epoch: {asked.target_epoch} is less than --target-iteration {asked.target_iteration}: an epoch "
             "has one iteration or more, so the latter says nothing"
         )
 
@@ -250,7 +156,3 @@ def _refuse_set(machines: Machines, overrides: Sequence[str]) -> None:
         path = str(text).partition("=")[0].strip()
         if path in chosen:
             raise ScenarioError(f"--set {path}: is chosen, so it would be replaced; allowed: {chosen[path]}")
-
-
-def _given_list(value: Any) -> list[Any]:
-    return [] if value is None else _list(value)

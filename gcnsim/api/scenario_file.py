@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-from gcnsim.errors import ScenarioError, nearest
+from gcnsim.errors import ScenarioError
 from gcnsim.fields import denied, unknown_schema
 from gcnsim.io.yaml_files import read_yaml
 from gcnsim.scenario import SCHEMA, SOURCES, of_host, rule_at
-
-SIZES: Final = {"nodes": "nodes", "edges": "edges", "features": "features", "classes": "classes"} | {
-    "train": "train_fraction"
-}
-"""What may be said of a graph by its sizes, and the field of `workload` that it is."""
 
 
 def read_base(given: str | Path | Mapping[str, Any] | None) -> dict[str, Any]:
@@ -34,14 +29,6 @@ def read_base(given: str | Path | Mapping[str, Any] | None) -> dict[str, Any]:
         if key not in ("schema", "name", "faults") and not isinstance(value, dict):
             raise ScenarioError(f"{where}: {key}: {denied(value)} a section")
     return {key: dict(value) if isinstance(value, dict) else value for key, value in found.items()}
-
-
-def read_sizes(sizes: Mapping[str, Any] | None) -> dict[str, Any]:
-    """The fields of `workload` that say a graph's sizes. Raises ScenarioError for any other."""
-    for name in sizes or {}:
-        if name not in SIZES:
-            raise ScenarioError(f"sizes: unknown {name!r}; {nearest(name, SIZES)}")
-    return {SIZES[name]: value for name, value in (sizes or {}).items()}
 
 
 def put_before(base: Mapping[str, Any], options: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

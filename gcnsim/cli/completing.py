@@ -1,4 +1,4 @@
-"""What a shell completes behind an option: names of the catalogue, one or several between commas, and files.
+"""What a shell completes behind an option: names that its rule allows, one or several between commas, and files.
 
 Names are looked up when somebody presses the key, and only then.
 """
@@ -6,85 +6,36 @@ Names are looked up when somebody presses the key, and only then.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Final
 
 import click
 from click.shell_completion import CompletionItem
 
-
-def devices() -> Iterable[str]:
-    """Devices of the catalogue."""
-    from gcnsim import hardware
-
-    return hardware.devices()
-
-
-def hosts() -> Iterable[str]:
-    """Hosts of the catalogue."""
-    from gcnsim import hardware
-
-    return hardware.hosts()
+from gcnsim.fields import Word
+from gcnsim.hardware import devices, hosts, links
+from gcnsim.methods import methods
+from gcnsim.questions import LIST, Option
+from gcnsim.workload import datasets
 
 
-def datasets() -> Iterable[str]:
-    """Published datasets."""
-    from gcnsim import workload
-
-    return workload.datasets()
-
-
-def methods() -> Iterable[str]:
-    """Methods, and all of them."""
-    from gcnsim.methods import methods
-
-    return ("all", *methods())
+def names_of(option: Option) -> Callable[[], Iterable[str]] | None:
+    """The names that an option allows; None of one that takes anything."""
+    rule = option.rule
+    names = rule.names if isinstance(rule, Word) else None
+    return None if names is None else lambda: (*option.names, *names())
 
 
-def payloads() -> Iterable[str]:
-    """Number formats of boundary rows."""
-    from gcnsim import workload
+def complete(option: Option) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem[str]]]:
+    """What completes an option of names."""
 
-    return workload.PAYLOADS
+    def completed(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+        before, comma, last = incomplete.rpartition(",") if option.many == LIST else ("", "", incomplete)
+        names = [name for name in (names_of(option) or tuple)() if name.startswith(last)]
+        found: list[CompletionItem[str]] = [CompletionItem(f"{before}{comma}{name}") for name in names]
+        if isinstance(option.rule, Word) and option.rule.own is not None and not found and not comma:
+            found.append(CompletionItem(incomplete, type="file"))
+        return found
 
-
-def models() -> Iterable[str]:
-    """Models."""
-    from gcnsim import workload
-
-    return workload.MODELS
-
-
-_NAMES: Final[dict[str, Callable[[], Iterable[str]]]] = {
-    "dataset": datasets,
-    "device": devices,
-    "host": hosts,
-    "method": methods,
-    "allow": methods,
-    "payload": payloads,
-    "model": models,
-    "cache_policy": lambda: ("inclusion", "degree", "random"),
-    "fidelity": lambda: ("auto", "exact", "coarse"),
-    "implementation": lambda: ("lean", "released"),
-    "transport": lambda: ("direct", "staged"),
-}
-"""By parameter of a command: what may stand there."""
-
-_LISTS: Final = ("device", "method", "allow")
-_FILES: Final = ("device", "host")
-
-
-def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
-    """What may follow `incomplete` behind an option, by the option's name; nothing where that is anything."""
-    names = _NAMES.get(param.name or "")
-    if names is None:
-        return []
-    before, comma, last = incomplete.rpartition(",") if param.name in _LISTS else ("", "", incomplete)
-    found: list[CompletionItem[str]] = [
-        CompletionItem(f"{before}{comma}{name}") for name in names() if name.startswith(last)
-    ]
-    if param.name in _FILES and not found and not comma:
-        found.append(CompletionItem(incomplete, type="file"))
-    return found
+    return completed
 
 
 def complete_kind(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
@@ -95,7 +46,5 @@ def complete_kind(ctx: click.Context, param: click.Parameter, incomplete: str) -
 
 def complete_any(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
     """Every name of the catalogue."""
-    from gcnsim import hardware
-
-    found = [*devices(), *hosts(), *hardware.links(), *datasets(), *methods()]
-    return [CompletionItem(name) for name in found if name.startswith(incomplete) and name != "all"]
+    found = (*devices(), *hosts(), *links(), *datasets(), *methods())
+    return [CompletionItem(name) for name in found if name.startswith(incomplete)]

@@ -6,7 +6,6 @@ A long answer must be lost neither to a wrong path nor to a disk that is full by
 from __future__ import annotations
 
 import errno
-import json
 import os
 import sys
 from collections.abc import Callable, Iterable
@@ -20,13 +19,9 @@ from gcnsim.hardware import is_file
 from gcnsim.io.atomic import probe, writable
 from gcnsim.io.yaml_files import read_yaml
 
-MEASURED_FIELD: Final = "cluster.measured_compute"
-MEASURED: Final = "Compute times of python -m runtime.measure, in place of the cost laws."
-"""What the option --measured-compute of several commands is."""
-
 FILE_FIELDS: Final = (
     "cluster.calibration",
-    MEASURED_FIELD,
+    "cluster.measured_compute",
     "workload.graph",
     "workload.trace",
     "workload.profile",
@@ -34,11 +29,6 @@ FILE_FIELDS: Final = (
     "method.norms",
 )
 """Fields of a scenario that name a file or a folder."""
-
-
-def with_measured(overrides: tuple[str, ...], path: str | None) -> tuple[str, ...]:
-    """The overrides, and what --measured-compute says."""
-    return overrides if path is None else (*overrides, f"{MEASURED_FIELD}={json.dumps(path)}")
 
 
 def show_and_write(text: str, *writes: Callable[[], object], notes: Iterable[str] = ()) -> None:

@@ -9,28 +9,16 @@ import click
 
 from gcnsim import api
 from gcnsim.api.simulation import WRITTEN
-from gcnsim.cli.completing import complete
 from gcnsim.cli.faults import WithFaults
-from gcnsim.cli.outputs import MEASURED, check_folder, scenario_files, show_and_write, with_measured
+from gcnsim.cli.outputs import check_folder, scenario_files, show_and_write
 from gcnsim.cli.progress import progress
+from gcnsim.cli.questions import options_as, with_fields
 from gcnsim.errors import ScenarioError
 
 
 @click.command("simulate", cls=WithFaults)
 @click.argument("scenario", type=click.Path())
-@click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Override a scenario field (repeatable).")
-@click.option(
-    "--implementation",
-    shell_complete=complete,
-    help="lean: ideal code; released: with the overheads of the papers' code.  [default: the scenario's]",
-)
-@click.option(
-    "--transport",
-    shell_complete=complete,
-    help="Rows between GPUs: direct (NCCL), or staged through the host (gloo).  [default: the scenario's]",
-)
-@click.option("--measured-compute", type=click.Path(), help=MEASURED)
-@click.option("--inject", multiple=True, metavar="KIND:...", help="Fault, e.g. pause:worker=0,seconds=2s (repeatable).")
+@options_as("the scenario's", "overrides", "implementation", "transport", "measured_compute", "inject")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON (schema gcnsim.result/1).")
 @click.option("--out", type=click.Path(), help="Write result.json and spans.parquet into this folder.")
 @click.option("--html", type=click.Path(), help="Write an offline page with figures.")
@@ -57,11 +45,9 @@ def command(
     """
     if timeline_detail and timeline is None:
         raise ScenarioError("--timeline-detail: is of the file that --timeline names; allowed: with --timeline FILE")
-    if implementation is not None:
-        overrides = (*overrides, f"cluster.implementation={implementation}")
-    if transport is not None:
-        overrides = (*overrides, f"cluster.transport={transport}")
-    overrides = with_measured(overrides, measured_compute)
+    overrides = with_fields(
+        overrides, implementation=implementation, transport=transport, measured_compute=measured_compute
+    )
     read = scenario_files(scenario, overrides)
     check_folder("out", out, ("html", html), ("timeline", timeline), read=read, inside=WRITTEN)
     with progress() as say:

@@ -9,15 +9,14 @@ from typing import Any
 
 import click
 
-from gcnsim.cli.completing import complete
 from gcnsim.cli.ids import warn
-from gcnsim.cli.outputs import MEASURED, check_outputs, with_measured
-from gcnsim.cli.pricing import price_book, price_options
+from gcnsim.cli.outputs import check_outputs
 from gcnsim.cli.progress import notice, progress
+from gcnsim.cli.questions import columns_option, options_as, options_of, price_book, with_fields
 from gcnsim.cli.tables import print_columns
-from gcnsim.cli.what_if import Values, _text
 from gcnsim.clock import TimeLeft
 from gcnsim.errors import ScenarioError, nearest, plural
+from gcnsim.questions import PRICES
 from gcnsim.sweeps import INTERVALS, LIMIT, NAMES, SAMPLES, STATES
 
 MEANT = "run"
@@ -60,19 +59,13 @@ class Axes(click.ParamType[tuple[str, str]]):
 @click.argument("question", required=False, type=click.Path())
 @click.option("--out", type=click.Path(), help="Folder of the results; one that was begun goes on.")
 @click.option("--axis", multiple=True, type=Axes(), metavar="FIELD=VALUES", help="A field that varies (repeatable).")
-@click.option("--set", "overrides", multiple=True, metavar="PATH=VALUE", help="Override a scenario field (repeatable).")
-@click.option(
-    "--transport",
-    shell_complete=complete,
-    help="Rows between GPUs: direct (NCCL), or staged through the host (gloo).  [default: the base's]",
-)
-@click.option("--measured-compute", type=click.Path(), help=MEASURED)
+@options_as("the base's", "overrides", "transport", "measured_compute")
 @click.option("--where", multiple=True, metavar="CONDITION", help="Only points that keep it (repeatable).")
 @click.option("--constraint", multiple=True, metavar="CONDITION", help="As --where, or fits (repeatable).")
 @click.option("--sample", metavar="KIND:N", help=f"Draw N points instead of all: {', '.join(SAMPLES)}.")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Seed of --sample.  [default: 0]")
 @click.option("--interval", type=click.Choice(INTERVALS), help="That of what-if, or none.  [default: full]")
-@price_options
+@options_of(PRICES)
 @click.option("--dry-run", is_flag=True, help="Only say how many points it would be.")
 @click.option(
     "--limit", type=click.IntRange(min=1), default=LIMIT, show_default=True, help="Most points without --yes."
@@ -114,9 +107,7 @@ def run(
     from gcnsim import api
 
     book = price_book(filters)
-    if transport is not None:
-        overrides = (*overrides, f"cluster.transport={transport}")
-    overrides = with_measured(overrides, measured_compute)
+    overrides = with_fields(overrides, transport=transport, measured_compute=measured_compute)
     asked = api.ask(_filtered(question, **filters), _each_once(axis), overrides, interval, book)
     warn(api.sweep_warnings(asked))
     most = None if yes else limit
@@ -213,7 +204,7 @@ def status(folder: str, as_json: bool) -> None:
     _say_status(api.open_sweep(folder), as_json)
 
 
-_columns = click.option("--columns", type=Values("columns", _text, "a column"), help="Print these columns of what-if.")
+_columns = columns_option("Print these columns of what-if.")
 
 
 @group.command()

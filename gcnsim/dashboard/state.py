@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode
 
 from gcnsim.errors import ScenarioError, nearest
 from gcnsim.hardware import devices
 from gcnsim.methods import COMPARED, has_knob, methods
+from gcnsim.questions import plain, words
+from gcnsim.scenario import DEFAULT_DATASET, ClusterSpec
 from gcnsim.workload import datasets
 
 BANDWIDTHS: Final = (1.0, 2.5, 5.0, 10.0, 15.0, 20.0, 25.0, 40.0, 50.0, 100.0, 200.0, 400.0)
@@ -52,6 +54,10 @@ _RANGES: Final[Mapping[str, tuple[float, float]]] = {
     "epsilon": (0.0, 1.0),
     "cache": (0.0, 100.0),
 }
+FIRST: Final = ClusterSpec()
+UNSAID: Final = ("dataset", "device")
+"""Options that the command line leaves out where they are as in the first question."""
+
 _WHOLE: Final = ("gpus", "tau")
 
 
@@ -60,11 +66,11 @@ class Question:
     """bandwidth, beside: Gbit/s of a server's card; cache: per cent. graph: a file in place of the data set, or an
     upload. methods: empty for those compared by default. figure: of `FIGURES`."""
 
-    dataset: str = "reddit"
+    dataset: str = DEFAULT_DATASET
     graph: str = ""
-    device: str = "t4"
-    gpus: int = 6
-    bandwidth: float = 15.0
+    device: str = FIRST.device
+    gpus: int = FIRST.gpus
+    bandwidth: float = FIRST.bandwidth * 8 / 1e9
     beside: float | None = None
     tau: int = 2
     epsilon: float = 0.1
@@ -86,50 +92,34 @@ class Question:
         """The query of the page's address, without what is as in the first question; empty for that one."""
         usual = Question()
         changed = {each.name: getattr(self, each.name) for each in fields(self)}
-        told = {name: _plain(value) for name, value in changed.items() if value != getattr(usual, name)}
+        told = {name: plain(value) for name, value in changed.items() if value != getattr(usual, name)}
         return f"?{urlencode(told)}" if told else ""
 
     def options(self, graph: str | None) -> dict[str, Any]:
         """The options of `gcnsim.what_if`; graph: the path that `graph` stands for."""
         told: dict[str, Any] = {
-            "gpus": self.gpus,
+            "gpus": int(self.gpus),
             "bandwidth": [f"{each:g}Gbps" for each in self.bandwidths],
             "device": self.device,
         }
         told |= {"dataset": self.dataset} if graph is None else {"graph": graph}
         if self.methods:
             told["method"] = list(self.methods)
-        knobs = {"tau": self.tau, "epsilon": self.epsilon, "cache": f"{self.cache:g}%"}
+        knobs = {"tau": int(self.tau), "epsilon": self.epsilon, "cache": f"{self.cache:g}%"}
         return told | {name: value for name, value in knobs.items() if any(has_knob(each, name) for each in self.named)}
 
     def row_options(self, graph: str | None, method: str, **other: Any) -> dict[str, Any]:
         """The options for the row of one method; other: values in place of the question's, Gbit/s and per cent."""
-        values = {"gpus": self.gpus, "bandwidth": self.bandwidth} | other
-        told: dict[str, Any] = {
-            "gpus": int(values["gpus"]),
-            "bandwidth": f"{values['bandwidth']:g}Gbps",
-            "device": self.device,
-            "method": method,
-        }
-        told |= {"dataset": self.dataset} if graph is None else {"graph": graph}
-        knobs = {"tau": self.tau, "epsilon": self.epsilon, "cache": self.cache}
-        knobs |= {name: value for name, value in other.items() if name in knobs}
-        told |= {name: value for name, value in knobs.items() if has_knob(method, name)}
-        if "tau" in told:
-            told["tau"] = int(told["tau"])
-        return told | ({"cache": f"{told['cache']:g}%"} if "cache" in told else {})
+        told = replace(self, beside=None, methods=(method,), **other).options(graph)
+        first = {"gpus": told["gpus"], "bandwidth": told["bandwidth"][0], "device": self.device, "method": method}
+        return first | {name: value for name, value in told.items() if name not in first}
 
     def command(self) -> str:
         """The command line that asks the same."""
         told = self.options(self.graph or None)
-        told["bandwidth"] = ",".join(told["bandwidth"])
-        if self.methods:
-            told["method"] = ",".join(self.methods)
-        usual = {"dataset": "reddit", "device": "t4"}
-        words = [
-            (f"--{name}", str(_plain(value))) for name, value in told.items() if usual.get(name) != value or self.graph
-        ]
-        return shlex.join(["gcnsim", "what-if", *(word for pair in words for word in pair)])
+        usual = Question()
+        kept = {name: each for name, each in told.items() if name not in UNSAID or each != getattr(usual, name)}
+        return shlex.join(["gcnsim", "what-if", *words(told if self.graph else kept)])
 
 
 def read_address(query: str | None) -> Question:
@@ -148,18 +138,12 @@ def read_address(query: str | None) -> Question:
 def moved(question: Question, **values: Any) -> Question:
     """The question with other values, checked as those of an address are. Raises ScenarioError."""
     told = {each.name: getattr(question, each.name) for each in fields(Question)} | values
-    return Question(**{name: _value(name, "" if value is None else _plain(value)) for name, value in told.items()})
+    return Question(**{name: _value(name, "" if value is None else plain(value)) for name, value in told.items()})
 
 
 def stops(name: str, value: float) -> list[float]:
     """The stops of a slider, `value` among them."""
     return sorted({*STOPS[name], value})
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, list | tuple):
-        return ",".join(map(str, value))
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _value(name: str, text: str) -> Any:

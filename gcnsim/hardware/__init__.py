@@ -25,7 +25,6 @@ from gcnsim.hardware.networks import (
     NETWORK,
     NetworkBandwidth,
     kind_of_network,
-    network_bandwidth,
     network_named,
     networks,
 )
@@ -94,7 +93,6 @@ __all__ = [
     "known_device",
     "link",
     "links",
-    "network_bandwidth",
     "network_named",
     "networks",
     "origins",

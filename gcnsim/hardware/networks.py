@@ -81,10 +81,3 @@ def _of_generation(text: str) -> str | None:
 
 NETWORK: Final = NetworkBandwidth(BANDWIDTH, 125.0, MOST)
 """Of a server's NIC, per direction."""
-
-
-def network_bandwidth(text: object, path: str = "--bandwidth") -> float:
-    """`text` (15Gbps, 10GbE, ethernet-25g) in bytes per second. Raises UnitError or ScenarioError that starts with
-    `path`.
-    """
-    return NETWORK.read(text, path)

@@ -17,10 +17,11 @@ from gcnsim.scenario.faults import (
     fault_words,
     read_injected,
 )
-from gcnsim.scenario.field_rules import rule_at
+from gcnsim.scenario.field_rules import default_at, rule_at
 from gcnsim.scenario.figures import figure_text
 from gcnsim.scenario.load import (
     SCHEMA,
+    SECTIONS,
     describe_schema,
     from_mapping,
     load_scenario,
@@ -67,6 +68,7 @@ __all__ = [
     "MOST_GPUS",
     "RELEASED",
     "SCHEMA",
+    "SECTIONS",
     "SOURCES",
     "STAGED",
     "TRANSPORTS",
@@ -83,6 +85,7 @@ __all__ = [
     "SlowGpu",
     "SlowLink",
     "WorkloadSpec",
+    "default_at",
     "describe_schema",
     "fault_lines",
     "fault_words",

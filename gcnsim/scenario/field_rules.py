@@ -7,8 +7,9 @@ from typing import TypeAlias
 
 from gcnsim.errors import ScenarioError, nearest
 from gcnsim.fields import Rule, rule_of
-from gcnsim.scenario.load import METHOD, SECTIONS, paths
-from gcnsim.scenario.method_section import rule_of_key
+from gcnsim.knobs import KNOBS
+from gcnsim.scenario.load import METHOD, SECTIONS, paths, scalar_text
+from gcnsim.scenario.method_section import default_of_key, rule_of_key, section_keys
 
 Found: TypeAlias = tuple[Rule, bool]
 """The rule of a field, and whether null is allowed."""
@@ -20,13 +21,28 @@ def rule_at(path: str) -> Found:
     Raises ScenarioError for a path that no scenario has, with the nearest one.
     """
     section, _, key = path.partition(".")
-    if path not in paths():
-        raise ScenarioError(f"{path}: unknown field; {_hint(path)}")
-    if section == METHOD:
+    if section == METHOD and (key in ("name", *KNOBS) or key in section_keys()):
         return rule_of_key(key)
-    found = next(rule_of(item) for item in fields(SECTIONS[section]) if item.name == key)
-    assert found is not None
+    found = _entry(section, key)
+    if found is None:
+        raise ScenarioError(f"{path}: unknown field; {_hint(path)}")
     return found[0], found[2]
+
+
+def default_at(path: str) -> str:
+    """What stands where nobody gives the field at `path`, as a scenario writes it; empty where that is null."""
+    section, _, key = path.partition(".")
+    if section == METHOD:
+        default = default_of_key(key)
+        return "" if default is None else scalar_text(default)
+    (item,) = (item for item in fields(SECTIONS[section]) if item.name == key)
+    return "" if item.default is None else scalar_text(rule_at(path)[0].write(item.default))
+
+
+def _entry(section: str, key: str) -> tuple[Rule, str, bool] | None:
+    """The rule of a field of a section but `method`, its documentation, and whether null is allowed."""
+    items = fields(SECTIONS[section]) if section in SECTIONS and section != METHOD else ()
+    return next((rule_of(item) for item in items if item.name == key), None)
 
 
 def _hint(path: str) -> str:

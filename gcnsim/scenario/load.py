@@ -174,7 +174,7 @@ def describe_schema() -> list[tuple[str, str, str, str, str]]:
     for section, kind in SECTIONS.items():
         if section == METHOD:
             rows += [
-                (f"method.{key}", unit, allowed, _text(value), doc)
+                (f"method.{key}", unit, allowed, scalar_text(value), doc)
                 for key, unit, allowed, value, doc in describe_method()
             ]
             continue
@@ -186,11 +186,11 @@ def describe_schema() -> list[tuple[str, str, str, str, str]]:
             default = None if item.default is MISSING else item.default
             written = None if default is None else rule.write(default)
             allowed = f"{rule.allowed}, or null" if optional else rule.allowed
-            rows.append((f"{section}.{item.name}", rule.unit, allowed, _text(written), doc))
+            rows.append((f"{section}.{item.name}", rule.unit, allowed, scalar_text(written), doc))
     return rows
 
 
-def _text(written: object) -> str:
+def scalar_text(written: object) -> str:
     """A default as a scenario writes it."""
     return json.dumps(written) if written is None or isinstance(written, bool) else str(written)
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from gcnsim.errors import ScenarioError, nearest
 from gcnsim.fields import Rule, Word, rule_of
-from gcnsim.knobs import Knob, knob_of
+from gcnsim.knobs import KNOBS, Knob, knob_of
 from gcnsim.methods import DEFAULT, STANDING, Method, all_knobs, create_method, every_method, method_type, methods
 from gcnsim.methods.method import NO_OVERLAP, OVERLAP
 from gcnsim.units import FRACTION
@@ -50,7 +50,17 @@ def rule_of_key(key: str) -> tuple[Rule, bool]:
     """The rule of a key of the section, of a knob by the first method that has it, and whether null is allowed."""
     if key == "name":
         return _NAME, False
-    return _fields(method_type(DEFAULT))[key] if key == OVERLAP else _of_knob(all_knobs()[key])
+    return _fields(method_type(DEFAULT))[key] if key == OVERLAP else _of_knob(_knob(key))
+
+
+def default_of_key(key: str) -> object:
+    """What a scenario writes for a key that nobody gave."""
+    return DEFAULT if key == "name" else _default(_knob(key))
+
+
+def _knob(key: str) -> Knob:
+    """A knob as the first method that has it declares it; the common ones without a look at every method."""
+    return KNOBS.get(key) or all_knobs()[key]
 
 
 def _of_knob(knob: Knob) -> tuple[Rule, bool]:

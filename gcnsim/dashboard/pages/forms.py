@@ -10,6 +10,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from dash import ALL, Dash, Input, Output, State, html, no_update
 
+from gcnsim.capacity import MINIMISED
 from gcnsim.dashboard import parts
 from gcnsim.dashboard.files import Files
 from gcnsim.dashboard.pages import sweep, timeline
@@ -17,6 +18,7 @@ from gcnsim.dashboard.state import MOST_TEXT
 from gcnsim.errors import GcnsimError, ScenarioError, nearest
 from gcnsim.hardware import devices, is_file
 from gcnsim.methods import methods
+from gcnsim.questions import Recommend, read_text, words
 from gcnsim.workload import datasets
 
 Values = Mapping[str, str]
@@ -30,6 +32,9 @@ NEVER: Final = "never"
 
 CHANCE: Final = "90%"
 """What a chance of meeting a target is at first."""
+
+NEEDED: Final = ("dataset", "minimise")
+"""Fields of Plan that are never left open."""
 
 MOST_LIST: Final = 4000
 """Letters of a list of folders."""
@@ -66,40 +71,19 @@ class Form:
     begins: str = ASKED
 
 
-def _whole(name: str, text: str) -> list[int]:
-    try:
-        return [int(each) for each in text.split(",")]
-    except ValueError:
-        raise ScenarioError(f"{name}: {text!r} is not allowed; whole numbers, separated by commas") from None
-
-
 def _plan(values: Values, files: Files) -> dict[str, Any]:
-    told: dict[str, Any] = {"dataset": values["dataset"], "minimise": values["minimise"]}
-    told |= {name: values[name] for name in ("target_iteration", "budget") if values[name]}
-    if values["target_iteration"] or values["confidence"] != CHANCE:
-        told["confidence"] = values["confidence"] or None
-    if values["hours_per_day"]:
-        told["hours_per_day"] = _number("hours_per_day", values["hours_per_day"])
-    told |= {name: values[name].split(",") for name in ("host", "method") if values[name]}
+    told = {name: read_text(Recommend, name, text) for name, text in values.items() if text or name in NEEDED}
+    if told.get("confidence") == CHANCE and "target_iteration" not in told:
+        del told["confidence"]
     if "host" in told:
         told["host"] = [_existing("host", each, files) if is_file(each) else each for each in told["host"]]
-    if values["gpus"]:
-        told["gpus"] = _whole("gpus", values["gpus"])
     return told
 
 
-def _number(name: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise ScenarioError(f"{name}: {text!r} is not allowed; a number") from None
-
-
 def _plan_line(values: Values) -> list[str]:
-    known = ("dataset", "minimise", "confidence")
-    usual = {field.name: field.usual for field in FORMS[1].fields if field.name in known}
-    told = [(name, text) for name, text in values.items() if text and usual.get(name) != text]
-    return ["gcnsim", "recommend", *(word for name, text in told for word in (f"--{name.replace('_', '-')}", text))]
+    usual = {field.name: field.usual for field in FORMS[1].fields if field.name in (*NEEDED, "confidence")}
+    told = {name: text for name, text in values.items() if text and usual.get(name) != text}
+    return ["gcnsim", "recommend", *words(told)]
 
 
 def _existing(name: str, text: str, files: Files) -> str:
@@ -138,7 +122,7 @@ FORMS: Final = (
         "recommend",
         (
             Field("dataset", "Data set", "reddit"),
-            Field("minimise", "Minimise", "cost", ("cost", "gpus", "time")),
+            Field("minimise", "Minimise", MINIMISED[0], MINIMISED),
             Field("target_iteration", "An iteration takes at most", "0.5s"),
             Field("confidence", "Chance of meeting it, at least", CHANCE),
             Field("budget", "The machine costs at most (500USD/month, 10USD/hour)", ""),

@@ -9,6 +9,7 @@ from gcnsim.dashboard.files import Files
 from gcnsim.dashboard.state import Question, moved
 from gcnsim.errors import ScenarioError, nearest
 from gcnsim.methods import methods
+from gcnsim.questions import plain, words
 
 METHOD: Final = "psc-gcn"
 SETTING: Final = ("dataset", "graph", "device", "gpus", "bandwidth", "tau", "epsilon", "cache")
@@ -19,8 +20,7 @@ FIRST: Final = Question()
 
 def usual(name: str) -> str:
     """What a field of the setting says at first."""
-    value = getattr(FIRST, name)
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    return plain(getattr(FIRST, name))
 
 
 def question(values: Mapping[str, str]) -> Question:
@@ -52,8 +52,4 @@ def command(values: Mapping[str, str]) -> list[str]:
     except ScenarioError:
         return ["gcnsim", "what-if"]
     told = asked.row_options(asked.graph or None, values["method"])
-    return ["gcnsim", "what-if", *_words(told), "--timeline", "timeline.json"]
-
-
-def _words(told: Mapping[str, Any]) -> list[str]:
-    return [word for name, value in told.items() for word in (f"--{name}", str(value))]
+    return ["gcnsim", "what-if", *words(told), "--timeline", "timeline.json"]

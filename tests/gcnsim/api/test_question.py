@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from gcnsim.api.comparison import compare
 from gcnsim.errors import FileError, GcnsimError, ScenarioError
 from gcnsim.methods import COMPARED, methods
 from gcnsim.planning.grid import Grid, scenarios
+from gcnsim.questions import WhatIf
 from gcnsim.scenario import SCHEMA, from_mapping
 
 MACHINES: dict[str, Any] = {"gpus": [6], "bandwidth": ["15Gbps"], "device": ["t4"]}
@@ -70,29 +70,25 @@ def test_values_of_another_kind_are_refused(knobs: dict[str, list[Any]], said: s
         grid("psc-gcn", **knobs)
 
 
-def rules(**given: object) -> SimpleNamespace:
-    return SimpleNamespace(**({"allow": None, "min_sampling_rate": None, "max_staleness": None} | given))
-
-
 @pytest.mark.parametrize("least", [0, -0.1, 1.01, True, "x"])
-def test_a_least_rate_is_above_0_and_at_most_1(least: object) -> None:
+def test_a_least_rate_is_above_0_and_at_most_1(least: Any) -> None:
     with pytest.raises(ScenarioError, match="--min-sampling-rate"):
-        question._rule(None, rules(min_sampling_rate=least))
-    assert question._rule(None, rules(min_sampling_rate=1)).min_sampling_rate == 1.0
+        question._rule(None, WhatIf(min_sampling_rate=least))
+    assert question._rule(None, WhatIf(min_sampling_rate=1)).min_sampling_rate == 1.0
 
 
 @pytest.mark.parametrize("most", [-1, 1.5, True, "2"])
-def test_a_most_staleness_is_a_whole_number_of_iterations(most: object) -> None:
+def test_a_most_staleness_is_a_whole_number_of_iterations(most: Any) -> None:
     with pytest.raises(ScenarioError, match=f"--max-staleness: {most!r} is not allowed; a whole number"):
-        question._rule(None, rules(max_staleness=most))
-    assert question._rule(None, rules(max_staleness=0)).max_staleness == 0
+        question._rule(None, WhatIf(max_staleness=most))
+    assert question._rule(None, WhatIf(max_staleness=0)).max_staleness == 0
 
 
 def test_who_may_be_recommended() -> None:
-    usual, named = question._rule(None, rules()), question._rule(["all", "pipegcn"], rules())
+    usual, named = question._rule(None, WhatIf()), question._rule(["all", "pipegcn"], WhatIf())
     assert (usual.methods, usual.named) == (COMPARED, False)
     assert (named.methods, named.named) == (("pipegcn",), True)
-    assert set(question._rule(["pipegcn"], rules(allow="all")).methods) == set(methods())
+    assert set(question._rule(["pipegcn"], WhatIf(allow="all")).methods) == set(methods())
 
 
 @pytest.mark.parametrize(

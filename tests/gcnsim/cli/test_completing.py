@@ -13,6 +13,7 @@ import pytest
 
 from gcnsim import cli
 from gcnsim.cli import completing, root
+from gcnsim.questions import Question, Recommend, WhatIf, options
 
 SLOW = ("numba", "scipy", "simpy", "plotly", "pyarrow", "networkx", "torch", "gcnsim.engine", "gcnsim.simulation")
 
@@ -59,10 +60,16 @@ def test_what_is_offered(
     assert completed(words, capsys, monkeypatch) == offered
 
 
-def test_every_name_that_is_completed_has_an_option(monkeypatch: pytest.MonkeyPatch) -> None:
-    command = root.get_command(click.Context(root), "what-if")
+@pytest.mark.parametrize("kind", [WhatIf, Recommend])
+def test_every_option_whose_rule_has_names_is_completed(kind: type[Question]) -> None:
+    command = root.get_command(click.Context(root), kind.__name__.replace("WhatIf", "what-if").lower())
     assert command is not None
-    assert {*completing._NAMES} <= {parameter.name for parameter in command.params}
+    parameters = {each.name: each for each in command.params}
+    named = {name: names for name, each in options(kind).items() if (names := completing.names_of(each)) is not None}
+    assert {"dataset", "device", "host", "method", "model", "transport"} <= {*named}
+    for name, names in named.items():
+        offered = parameters[name].shell_complete(click.Context(command), "")
+        assert [each.value for each in offered] == list(names()), name
 
 
 @pytest.mark.parametrize("words", ["gcnsim ", "gcnsim what-if --de", "gcnsim what-if --device t"])

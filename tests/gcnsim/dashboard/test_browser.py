@@ -158,7 +158,7 @@ def test_a_huge_upload_is_refused_in_one_line(looking: Looking, tmp_path: Path) 
     [
         ("/compare?a=../x&b=y", "../x: is outside the folder of the dashboard (--files); allowed: files below it"),
         ("/validation?runs=nothing", "nothing: does not exist below the folder of the dashboard (--files)"),
-        ("/plan?gpus=-1", "--gpus: -1 is not a whole number of at least 1"),
+        ("/plan?gpus=-1", "--gpus: -1 is not allowed; a whole number of at least 1 and at most 1024"),
         ("/timeline?tau=<script>alert(1)</script>", "tau: '<script>alert(1)</script>' is not allowed; "),
         ("/plan?nothing=1", "address: unknown 'nothing'; "),
         ("/sweep?by=" + "x" * 301, "at most 300 printable characters"),

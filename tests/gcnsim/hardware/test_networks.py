@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gcnsim.errors import ScenarioError
-from gcnsim.hardware.networks import network_bandwidth
+from gcnsim.hardware import NETWORK
 
 
 @pytest.mark.parametrize(
@@ -19,10 +19,10 @@ from gcnsim.hardware.networks import network_bandwidth
 )
 def test_a_generation_suggests_its_network(text: str, meant: str) -> None:
     with pytest.raises(ScenarioError, match=f"nor a network; did you mean '{meant}'. known: efa, "):
-        network_bandwidth(text)
+        NETWORK.read(text, "--bandwidth")
 
 
 @pytest.mark.parametrize("text", ["HDR100", "ndr200", "FDR"])
 def test_another_rate_or_generation_suggests_no_network(text: str) -> None:
     with pytest.raises(ScenarioError, match="nor a network; known: efa, "):
-        network_bandwidth(text)
+        NETWORK.read(text, "--bandwidth")

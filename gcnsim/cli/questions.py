@@ -1,0 +1,131 @@
+"""Options of the command line, made from the fields of questions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial, reduce
+from typing import Any, TypeAlias
+
+import click
+
+from gcnsim.cli.completing import complete, names_of
+from gcnsim.cli.outputs import machine_files, overridden
+from gcnsim.errors import ScenarioError
+from gcnsim.hardware import PriceBook
+from gcnsim.questions import LIST, PAIRS, PRICES, WHOLE, Option, Question, WhatIf, flag, options, split
+
+Function: TypeAlias = Callable[..., Any]
+Decorator: TypeAlias = Callable[[Function], Function]
+
+
+class Values(click.ParamType[list[Any]]):
+    """One value or several, separated by commas, as `read` takes them."""
+
+    def __init__(self, name: str, read: Callable[[str, str], list[Any]]) -> None:
+        self.name = name
+        self.read = read
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The values as a list. Raises ScenarioError naming the option and the value."""
+        return self.read(str(value), f"--{self.name}")
+
+
+def columns_option(help: str) -> Decorator:
+    """The option that names columns of a table."""
+    return click.option("--columns", type=Values("columns", partial(split, noun="a column")), help=help)
+
+
+class Pair(click.ParamType[tuple[str, int]]):
+    """NAME=N, a whole number of a name."""
+
+    name = "pair"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, int]:
+        """The name and its number. Raises ScenarioError naming the option."""
+        name, _, count = str(value).partition("=")
+        if param is not None and not WHOLE.fullmatch(count.strip()):
+            raise ScenarioError(f"{param.opts[0]}: {value!r} is not {param.metavar}, N a whole number")
+        return name.strip(), int(count)
+
+
+def question_options(kind: type[Question]) -> Decorator:
+    """An option for every field of a question."""
+    return options_of(_flat(options(kind)))
+
+
+def options_of(fields: Mapping[str, Option]) -> Decorator:
+    """An option for each of some fields."""
+    return lambda command: reduce(lambda made, name: _option(name, fields[name])(made), reversed([*fields]), command)
+
+
+def options_as(default: str, *names: str) -> Decorator:
+    """The options of fields of a what-if, in another command. default: what stands where nobody gives one, in words."""
+    every = {name: options(WhatIf)[name] for name in names}
+    return options_of({name: replace(each, default=default if each.usual else "") for name, each in every.items()})
+
+
+def _flat(fields: Mapping[str, Option]) -> dict[str, Option]:
+    """The fields, those that are put together as their parts."""
+    return {key: value for name, each in fields.items() for key, value in (each.parts or {name: each}).items()}
+
+
+def _option(name: str, each: Option) -> Decorator:
+    return click.option(
+        each.flag or flag(name),
+        name,
+        type=_type(name, each),
+        multiple=bool(each.many) and each.many != LIST,
+        metavar=each.metavar,
+        help=each.line,
+        shell_complete=None if names_of(each) is None else complete(each),
+    )
+
+
+def _type(name: str, each: Option) -> Any:
+    """How its text is read; what it means is for the rule of the field."""
+    if each.many == LIST:
+        return Values(flag(name).removeprefix("--"), each.values)
+    if each.many == PAIRS:
+        return Pair()
+    if each.choice:
+        return click.Choice([*(names_of(each) or tuple)()])
+    if each.least is not None:
+        return click.IntRange(min=each.least)
+    return {"whole": click.INT, "real": click.FLOAT, "file": click.Path()}.get(each.written)
+
+
+def asked(kind: type[Question], values: Mapping[str, Any]) -> dict[str, Any]:
+    """The keywords of a question that its options say. Raises GcnsimError for prices that cannot be used."""
+    found = {name: _put_together(name, each, values) for name, each in options(kind).items()}
+    return {name: value for name, value in found.items() if value not in (None, (), {})}
+
+
+def _put_together(name: str, each: Option, values: Mapping[str, Any]) -> Any:
+    if name == "prices":
+        return price_book(values)
+    if each.parts:
+        return {part: values[part] for part in each.parts if values[part] is not None}
+    return dict(values[name]) if each.many == PAIRS else values[name]
+
+
+def price_book(values: Mapping[str, Any]) -> PriceBook:
+    """What the options of prices say. Raises GcnsimError."""
+    return PriceBook.of(file=values["prices"], **{name: values[name] for name in PRICES if name != "prices"})
+
+
+def files_read(kind: type[Question], values: Mapping[str, Any]) -> Iterator[str | None]:
+    """The files that options of a question name."""
+    for name, each in _flat(options(kind)).items():
+        if each.written == "file":
+            yield from values[name] if each.many else [values[name]]
+    yield from machine_files(values["device"], values["host"])
+    yield from overridden(values["overrides"])
+
+
+def with_fields(overrides: tuple[str, ...], **given: str | None) -> tuple[str, ...]:
+    """The overrides, and what options that are fields of a scenario say."""
+    every = options(WhatIf)
+    said = (f"{every[name].path}={json.dumps(value)}" for name, value in given.items() if value is not None)
+    return (*overrides, *said)

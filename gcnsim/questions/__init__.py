@@ -1,0 +1,32 @@
+"""What may be asked: the fields of a what-if and of a recommendation, each with its rule, default and help.
+
+A field is declared once. Python's keywords, the options of the command line and their help are made from it.
+"""
+
+from gcnsim.questions.keywords import keywords
+from gcnsim.questions.option import LIST, PAIRS, REPEATABLE, Option
+from gcnsim.questions.question import PRICES, Question, options, read_text
+from gcnsim.questions.recommend import Recommend
+from gcnsim.questions.several import WHOLE, Some, flag, listed, plain, split, words
+from gcnsim.questions.what_if import WhatIf
+
+__all__ = [
+    "LIST",
+    "PAIRS",
+    "PRICES",
+    "REPEATABLE",
+    "WHOLE",
+    "Option",
+    "Question",
+    "Recommend",
+    "Some",
+    "WhatIf",
+    "flag",
+    "keywords",
+    "listed",
+    "options",
+    "plain",
+    "read_text",
+    "split",
+    "words",
+]

@@ -1,0 +1,103 @@
+"""How a field of a question is asked for: its rule, its default and its help, said once beside the field."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import Field, dataclass, field, replace
+from typing import Any, Final, Literal, Protocol, TypeAlias
+
+from gcnsim.fields import Number, Rule, Word
+from gcnsim.questions.several import split
+from gcnsim.scenario import default_at, rule_at
+
+LIST: Final = "list"
+REPEATABLE: Final = "repeatable"
+PAIRS: Final = "pairs"
+Written: TypeAlias = Literal["text", "whole", "real", "file"]
+_FILE: Final = "a file name"
+_KEY: Final = "gcnsim.option"
+
+
+class Reader(Protocol):
+    """Reads a field that is none of a scenario."""
+
+    def read(self, raw: object, path: str) -> Any:
+        """The value of `raw`. Raises ScenarioError or UnitError, starting with `path`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One field of a question.
+
+    help: what it is, without a full stop. path: the scenario's field that it is, whose rule and default are its own.
+    own: what reads a field that is none of a scenario; kind: what it is written as where nothing else says. default:
+    what stands where nobody gives it; None, and `{}` in it, is the scenario's own. many: values between commas, given
+    again for each, or given again as NAME=VALUE. noun: what one value is, for messages. flag: where it is not the
+    field's name. names: allowed besides those of the rule; choice: help lists them. least: of a whole number. parts:
+    what it is put together of, an option each. after: the field before it in the help.
+    """
+
+    help: str = ""
+    path: str = ""
+    own: Reader | None = None
+    kind: Written = "text"
+    default: str | None = None
+    many: Literal["", "list", "repeatable", "pairs"] = ""
+    noun: str = ""
+    flag: str = ""
+    metavar: str | None = None
+    names: tuple[str, ...] = ()
+    choice: bool = False
+    least: int | None = None
+    parts: Mapping[str, Option] = field(default_factory=dict)
+    after: str = ""
+
+    @property
+    def rule(self) -> Rule | None:
+        """The rule of the scenario's field that it is; None where it is none."""
+        return rule_at(self.path)[0] if self.path else None
+
+    @property
+    def written(self) -> Written:
+        """How one value is written; what it means is for the rule."""
+        rule = self.rule
+        if type(rule) is Number:
+            return "whole" if rule.whole else "real"
+        return "file" if isinstance(rule, Word) and rule.noun == _FILE else self.kind
+
+    def values(self, text: str, path: str) -> list[Any]:
+        """The values that a text has between commas. Raises ScenarioError, starting with `path`."""
+        rule, whole = self.rule, self.written == "whole"
+        noun = self.noun or (rule.noun if isinstance(rule, Word) else "a whole number")
+        return split(text, path, noun, whole=whole)
+
+    @property
+    def usual(self) -> str:
+        """What stands where nobody gives it, in words; empty where that is nothing."""
+        default = "{}" if self.default is None else self.default
+        return default.format(default_at(self.path) if self.path else "") if "{}" in default else default
+
+    @property
+    def line(self) -> str:
+        """Its help: a sentence, and the default behind it."""
+        many = {LIST: " (list)", REPEATABLE: " (repeatable)", PAIRS: " (repeatable)"}.get(self.many, "")
+        return f"{self.help}{many}." + (f"  [default: {self.usual}]" if self.usual else "")
+
+
+def option(help: str = "", path: str = "", value: Any = None, **how: Any) -> Any:
+    """A dataclass field that is asked for so. value: what it is where nobody gives it; how: fields of `Option`."""
+    if value:
+        how.setdefault("default", str(value))
+    return field(default=value, metadata={_KEY: Option(help, path, **how)})
+
+
+def reworded(other: type, name: str, help: str, **how: Any) -> Any:
+    """The field of another question, with other words for what it is here."""
+    found = other.__dataclass_fields__[name]  # type: ignore[attr-defined]
+    return field(default=found.default, metadata={_KEY: replace(found.metadata[_KEY], help=help, **how)})
+
+
+def option_of(item: Field[Any]) -> Option | None:
+    """How a dataclass field is asked for; None of one that Python alone has."""
+    found: Option | None = item.metadata.get(_KEY)
+    return found

@@ -1,0 +1,190 @@
+"""What every question may say: the workload, the machine, the method, the target, and how it is answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+from gcnsim.errors import ScenarioError, nearest
+from gcnsim.hardware import PriceBook
+from gcnsim.methods import COMPARED
+from gcnsim.questions.option import LIST, PAIRS, REPEATABLE, Option, option, option_of
+from gcnsim.questions.readers import CHANCE
+from gcnsim.questions.several import Some, flag, listed
+from gcnsim.scenario import SECTIONS
+
+SIZES: Final[Mapping[str, Option]] = {
+    "nodes": Option("A graph by its sizes: so many nodes, 3M or 2500000", "workload.nodes", metavar="COUNT"),
+    "edges": Option("Its undirected edges, each counted once, e.g. 117M", "workload.edges", metavar="COUNT"),
+    "features": Option("Input features per node", "workload.features", default="the data's, else 128"),
+    "classes": Option("Width of the output", "workload.classes", default="the data's, else 16"),
+    "train": Option(
+        "Nodes that train, for mini-batches",
+        "workload.train_fraction",
+        metavar="SHARE",
+        default="the data's, else 65%",
+    ),
+}
+"""A graph by its sizes, and the widths of any."""
+
+PRICES: Final[Mapping[str, Option]] = {
+    "price": Option(
+        "Price of a device's or an instance's hour, e.g. t4=0.35USD/h", many=REPEATABLE, metavar="NAME=PRICE"
+    ),
+    "prices": Option("File of prices, which go before those of the catalogue", kind="file"),
+    "pricing": Option("on-demand or spot", default="on-demand"),
+    "currency": Option("Of costs: EUR, GBP, CHF, JPY, or any with --exchange", default="USD"),
+    "exchange": Option("Units of --currency for one US dollar", kind="real", default="the catalogue's"),
+}
+"""Prices: the keywords of `PriceBook.of`, but that its `file` is `prices`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """The fields that a what-if and a recommendation share, as they were given; None is what is usual."""
+
+    OWN_FIRST: ClassVar[bool] = False
+    """Whether the fields that a question has of its own come first in its help."""
+
+    dataset: str | None = option("Built-in dataset (gcnsim catalog list datasets)", "workload.dataset")
+    graph: object = option("Your own graph file instead: partitioned, sampled and replayed", kind="file")
+    sizes: Mapping[str, Any] | None = option(
+        "A graph by its sizes, in place of it: nodes, edges, features, classes, train", parts=SIZES
+    )
+    gpus: Some[int] | None = option("GPUs, one worker each", "cluster.gpus", many=LIST)
+    device: Some[str] | None = option(
+        "GPU of the catalogue, or a file", "cluster.device", many=LIST, default="the host's, else {}"
+    )
+    host: Some[str] | None = option(
+        "Server of the catalogue, or a file: its CPU; GPUs and NIC where not given",
+        "cluster.host",
+        many=LIST,
+        default="",
+    )
+    measured_compute: str | Path | None = option(
+        "Compute times of python -m runtime.measure, in place of the cost laws", "cluster.measured_compute"
+    )
+    bandwidth: Some[str] | None = option(
+        "NIC of a server: 15Gbps, 10GbE, a link",
+        "cluster.bandwidth",
+        many=LIST,
+        noun="a bandwidth",
+        default="the host's, else {}",
+    )
+    method: Some[str] | None = option(
+        "all, or methods of the catalogue", "method.name", many=LIST, names=("all",), default=",".join(COMPARED)
+    )
+    min_sampling_rate: float | None = option("Least sampling rate that may be recommended", kind="real", default="0.1")
+    max_staleness: int | None = option(
+        "Most iterations of staleness that may be recommended", kind="whole", default="2"
+    )
+    tau: Some[int] | None = option(
+        "Staleness in iterations", "method.tau", many=LIST, noun="a whole number of iterations"
+    )
+    epsilon: Some[float | str] | None = option(
+        "Sampling rate", "method.epsilon", many=LIST, noun="a share (0.1 or 10%)"
+    )
+    cache: Some[str | float] | None = option(
+        "Layer-0 feature cache per GPU",
+        "method.cache",
+        many=LIST,
+        noun="a share (30% or 0.3) or bytes (2GiB)",
+    )
+    model: str | None = option("gcn or graphsage", "workload.model", default="the dataset's, else gcn")
+    layers: int | None = option("Graph convolutions", "workload.layers", default="the dataset's, else 4")
+    hidden: int | None = option("Hidden width", "workload.hidden", default="the dataset's, else 256")
+    target_accuracy: float | str | None = option(
+        "Time and cost to this validation accuracy, e.g. 90%", own=CHANCE, metavar="SHARE"
+    )
+    runs: Sequence[str | Path] = option("Recorded run to take iterations from", value=(), kind="file", many=REPEATABLE)
+    target_iterations: Mapping[str, int] | None = option(
+        "Published or assumed iterations to it, for methods without a run",
+        kind="whole",
+        many=PAIRS,
+        metavar="METHOD=N",
+    )
+    prices: PriceBook | None = option("`PriceBook.of`", default="the catalogue's", parts=PRICES)
+    iterations: int | None = option("Sampled graphs recorded, iterations measured", "run.iterations")
+    seed: int | None = option("Seed of every random draw", "run.seed")
+    processes: int | None = option("Processes to use", kind="whole", least=1, default="one per core")
+    transport: str | None = option(
+        "Rows between GPUs: direct (NCCL), or staged through the host (gloo)",
+        "cluster.transport",
+        default="direct, assumed",
+    )
+    overrides: Sequence[str] = option(
+        "Override a scenario field", value=(), many=REPEATABLE, metavar="PATH=VALUE", flag="--set"
+    )
+    progress: Callable[[str], None] | None = None
+    notice: Callable[[str], None] | None = None
+
+    def say(self, text: str) -> None:
+        """Tell the asker how far it is."""
+        if self.progress is not None:
+            self.progress(text)
+
+    def note(self, text: str) -> None:
+        """Tell the asker what is odd."""
+        if self.notice is not None:
+            self.notice(text)
+
+    def sections(self) -> dict[str, dict[str, Any]]:
+        """What was given of each section of a scenario, but for fields that may have several values.
+
+        Raises ScenarioError for an unknown size.
+        """
+        found: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
+        given = [(each, getattr(self, name)) for name, each in options(type(self)).items() if not each.many]
+        for name, value in (self.sizes or {}).items():
+            if name not in SIZES:
+                raise ScenarioError(f"sizes: unknown {name!r}; {nearest(name, SIZES)}")
+            given.append((SIZES[name], value))
+        for each, value in given:
+            section, _, key = each.path.partition(".")
+            if key and value is not None:
+                found[section][key] = str(value) if isinstance(value, Path) else value
+        return found
+
+    def read(self, name: str) -> Any:
+        """The value of a field that is none of a scenario. Raises ScenarioError or UnitError naming the option."""
+        value, reader = getattr(self, name), options(type(self))[name].own
+        return value if value is None or reader is None else reader.read(value, flag(name))
+
+    def values(self, name: str, path: str = "") -> tuple[Any, ...]:
+        """The values of a scenario's field, each read by its rule.
+
+        path: what messages start with, by default the field's. Raises ScenarioError or UnitError.
+        """
+        found = options(type(self))[name]
+        rule = found.rule
+        assert rule is not None
+        return tuple(rule.read(each, path or found.path) for each in listed(getattr(self, name)))
+
+
+def options(kind: type[Question]) -> Mapping[str, Option]:
+    """The fields of a question that a command line asks for, in the order of its help."""
+    found = {item.name: each for item in fields(kind) if (each := option_of(item)) is not None}
+    shared = {item.name for item in fields(Question)}
+    placed = [name for name in found if not found[name].after]
+    if kind.OWN_FIRST:
+        placed.sort(key=lambda name: name in shared)
+    for name, each in found.items():
+        if each.after:
+            placed.insert(placed.index(each.after) + 1, name)
+    return {name: found[name] for name in placed}
+
+
+def read_text(kind: type[Question], name: str, text: str) -> Any:
+    """What the text of an option says: the keyword of its field. Raises ScenarioError."""
+    each = options(kind)[name]
+    if each.many == LIST:
+        return each.values(text, flag(name))
+    if each.written not in ("whole", "real"):
+        return text
+    try:
+        return int(text) if each.written == "whole" else float(text)
+    except ValueError:
+        noun = "a whole number" if each.written == "whole" else "a number"
+        raise ScenarioError(f"{flag(name)}: {text!r} is not {noun}") from None

@@ -1,0 +1,52 @@
+"""The fields that a recommendation has of its own: targets, and what it chooses from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from gcnsim.fields import Number
+from gcnsim.questions.option import option, reworded
+from gcnsim.questions.question import Question
+from gcnsim.questions.readers import CHANCE, TIME
+from gcnsim.questions.several import Some
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recommend(Question):
+    """What `gcnsim.recommend` is asked."""
+
+    OWN_FIRST: ClassVar[bool] = True
+
+    minimise: str = option("cost, gpus or time", value="cost")
+    target_iteration: str | None = option("An iteration takes at most this, e.g. 0.5s", own=TIME, metavar="TIME")
+    target_epoch: str | None = option("An epoch takes at most this", own=TIME, metavar="TIME")
+    target_hours: str | None = option(
+        "The training to --target-accuracy takes at most this, e.g. 10h", own=TIME, metavar="TIME"
+    )
+    confidence: float | str | None = option(
+        "Chance of meeting the target, at least", own=CHANCE, metavar="SHARE", default="90%"
+    )
+    budget: str | None = option("The machine costs at most this, e.g. 500USD/month, 10USD/hour", metavar="PRICE")
+    hours_per_day: float | None = option("Hours that --budget pays for on each day", kind="real", default="24")
+    max_cost: str | None = option("The training costs at most this, e.g. 100USD", metavar="AMOUNT")
+    limit: int = option(
+        "Most settings looked at (Optuna picks)", value=2000, own=Number(True, 1), kind="whole", after="seed"
+    )
+    gpus_per_server: int | None = option(
+        "With --device, or fewer of an instance's", "cluster.gpus_per_server", default="", after="bandwidth"
+    )
+    gpus: Some[int] | None = reworded(Question, "gpus", "GPUs", default="1 up to four instances, at most 32")
+    device: Some[str] | None = reworded(Question, "device", "GPUs instead of instances", default="")
+    host: Some[str] | None = reworded(
+        Question, "host", "Instances of the catalogue, or files", default="all that have a price"
+    )
+    bandwidth: Some[str] | None = reworded(Question, "bandwidth", "NIC of a server, with --device", default=None)
+    tau: Some[int] | None = reworded(Question, "tau", "Staleness to choose from", default="0 to 2")
+    epsilon: Some[float | str] | None = reworded(
+        Question, "epsilon", "Sampling rates to choose from", default="0.1 to 1"
+    )
+    cache: Some[str | float] | None = reworded(Question, "cache", "Caches to choose from", default="0%,10%,30%")
+    target_accuracy: float | str | None = reworded(
+        Question, "target_accuracy", "Validation accuracy to be reached, e.g. 90%"
+    )

@@ -1,0 +1,81 @@
+"""The fields that a what-if has of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gcnsim.questions.option import LIST, REPEATABLE, option
+from gcnsim.questions.question import Question
+from gcnsim.questions.several import Some
+from gcnsim.scenario import COARSE_FROM
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WhatIf(Question):
+    """What `gcnsim.what_if` is asked. scenario: a file or plain data to start from, whose fields the others replace."""
+
+    scenario: str | Path | Mapping[str, Any] | None = field(default=None, kw_only=False)
+    ids: str | None = option(
+        "Ids of an edge list: node numbers; compact, integers with gaps, renumbered; or names",
+        "workload.ids",
+        choice=True,
+        after="graph",
+    )
+    gpus_per_server: Some[int] | None = option(
+        "GPUs in a server, the last the rest", "cluster.gpus_per_server", many=LIST, after="gpus"
+    )
+    calibration: str | Path | None = option(
+        "Calibration record of the device (gcnsim calibrate)", "cluster.calibration", after="host"
+    )
+    allow: Some[str] | None = option(
+        "Methods that may be recommended",
+        "method.name",
+        many=LIST,
+        names=("all",),
+        default="those named, else those compared",
+        after="method",
+    )
+    rate: Some[float | str] | None = option(
+        "Share of boundary nodes drawn, bns-gcn",
+        "method.rate",
+        many=LIST,
+        noun="a share (0.1 or 10%)",
+        after="cache",
+    )
+    cache_policy: str | None = option("inclusion, degree or random", "method.cache_policy", after="rate")
+    norms: str | Path | None = option(
+        "Node norms from a training run; variance-reduced sampling uses them", "method.norms", after="cache_policy"
+    )
+    measured: Some[str] = option(
+        "What you measured, 640ms or the path of a run or trace, beside the prediction",
+        value=(),
+        many=REPEATABLE,
+        metavar="[METHOD=]TIME",
+        after="processes",
+    )
+    partition_seeds: int = option("Try so many METIS seeds on your own graph", value=0, kind="whole", after="measured")
+    payload: str | None = option(
+        "Boundary rows travel as fp16, bf16, int8, int4 or int2",
+        "cluster.payload",
+        after="partition_seeds",
+    )
+    fidelity: str | None = option(
+        "exact, or coarse sharing of links",
+        "run.fidelity",
+        default=f"{{}}, coarse from {COARSE_FROM} GPUs",
+        after="payload",
+    )
+    max_wait: str | None = option(
+        "Simulate no further draws after this time, e.g. 30s", metavar="TIME", after="fidelity"
+    )
+    implementation: str | None = option(
+        "lean: ideal code; released: with the overheads of the papers' code",
+        "cluster.implementation",
+        after="max_wait",
+    )
+    inject: Sequence[str] = option(
+        "Fault, e.g. pause:worker=0,seconds=2s", value=(), many=REPEATABLE, metavar="KIND:...", after="transport"
+    )
