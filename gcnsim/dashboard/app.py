@@ -118,13 +118,13 @@ def _pages(app: Dash, behind: Behind) -> None:
             question, wrong = read_address(search), []
         except GcnsimError as error:
             question, wrong = Question(), [parts.alert(f"{error}. Shown instead: the first question.")]
-        own = bool(question.graph) or "graph=" in (search or "")
+        own = bool(question.graph or question.measured) or "graph=" in (search or "")
         return [*wrong, what_if.layout(question, behind.datasets, behind.devices, own)]
 
 
 def _moves(app: Dash, behind: Behind) -> None:
     """What changes on the What-if page when somebody moves something."""
-    fields = (*what_if.SLIDERS, "dataset", "device", "methods", "beside", "graph", "figure")
+    fields = (*what_if.SLIDERS, "dataset", "device", "methods", "beside", "graph", "measured", "figure")
     told = [Output("picture", "figure"), Output("rows", "children"), Output("headline", "children")]
     told += [Output("machine", "children")]
     told += [Output("command", "children"), Output("query", "data"), Output("alert", "children")]
@@ -136,7 +136,7 @@ def _moves(app: Dash, behind: Behind) -> None:
         values: Mapping[str, Any] = dict(zip(fields, given, strict=False))
         kept, theme, tab = given[len(fields) :]
         try:
-            question = what_if.asked(values, kept, Question())
+            question, measured = what_if.of_measured(what_if.asked(values, kept, Question()), behind.files)
             asked = (question, behind.answers, behind.files, behind.answers.turn(str(tab)[:MOST_TAB]))
             rows = what_if.rows_of(*asked)
             along = [] if question.figure == "breakdown" else what_if.curve_rows(*asked)
@@ -151,7 +151,7 @@ def _moves(app: Dash, behind: Behind) -> None:
             figure,
             parts.table(rows, "Rows of the setting, the fastest first; the range is 90 % of the assumptions' draws"),
             what_if.headline(question, rows),
-            what_if.machine(rows),
+            what_if.machine(rows, measured),
             question.command(),
             question.address(),
             None,

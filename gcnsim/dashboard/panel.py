@@ -77,7 +77,7 @@ def _asked(path: str, query: str | None, files: Files) -> tuple[str, dict[str, A
     if form is not None:
         return form.kind, form.options(forms.read(form, query), files)
     question = read_address(query)
-    return "what-if", question.options(files.path(question.graph))
+    return "what-if", question.options(files.path(question.graph), files.path(question.measured))
 
 
 def found(job: Job, theme: str, said: Callable[[str], str] = str) -> html.Div:

@@ -64,10 +64,12 @@ _WHOLE: Final = ("gpus", "tau")
 @dataclass(frozen=True, slots=True)
 class Question:
     """bandwidth, beside: Gbit/s of a server's card; cache: per cent. graph: a file in place of the data set, or an
-    upload. methods: empty for those compared by default. figure: of `FIGURES`."""
+    upload. measured: a file of compute times, whose data and device stand. methods: empty for those compared by
+    default. figure: of `FIGURES`."""
 
     dataset: str = DEFAULT_DATASET
     graph: str = ""
+    measured: str = ""
     device: str = FIRST.device
     gpus: int = FIRST.gpus
     bandwidth: float = FIRST.bandwidth * 8 / 1e9
@@ -95,28 +97,33 @@ class Question:
         told = {name: plain(value) for name, value in changed.items() if value != getattr(usual, name)}
         return f"?{urlencode(told)}" if told else ""
 
-    def options(self, graph: str | None) -> dict[str, Any]:
-        """The options of `gcnsim.what_if`; graph: the path that `graph` stands for."""
+    def options(self, graph: str | None, measured: str | None = None) -> dict[str, Any]:
+        """The options of `gcnsim.what_if`; graph, measured: the paths that these fields stand for."""
         told: dict[str, Any] = {
             "gpus": int(self.gpus),
             "bandwidth": [f"{each:g}Gbps" for each in self.bandwidths],
-            "device": self.device,
         }
-        told |= {"dataset": self.dataset} if graph is None else {"graph": graph}
+        if measured is None:
+            told |= {"device": self.device} | ({"dataset": self.dataset} if graph is None else {"graph": graph})
+        else:
+            told |= {"measured_compute": measured} | ({} if graph is None else {"graph": graph})
         if self.methods:
             told["method"] = list(self.methods)
         knobs = {"tau": int(self.tau), "epsilon": self.epsilon, "cache": f"{self.cache:g}%"}
         return told | {name: value for name, value in knobs.items() if any(has_knob(each, name) for each in self.named)}
 
-    def row_options(self, graph: str | None, method: str, **other: Any) -> dict[str, Any]:
+    def row_options(
+        self, graph: str | None, method: str, *, measured: str | None = None, **other: Any
+    ) -> dict[str, Any]:
         """The options for the row of one method; other: values in place of the question's, Gbit/s and per cent."""
-        told = replace(self, beside=None, methods=(method,), **other).options(graph)
-        first = {"gpus": told["gpus"], "bandwidth": told["bandwidth"][0], "device": self.device, "method": method}
+        told = replace(self, beside=None, methods=(method,), **other).options(graph, measured)
+        device = {"device": told["device"]} if "device" in told else {}
+        first = {"gpus": told["gpus"], "bandwidth": told["bandwidth"][0], **device, "method": method}
         return first | {name: value for name, value in told.items() if name not in first}
 
     def command(self) -> str:
         """The command line that asks the same."""
-        told = self.options(self.graph or None)
+        told = self.options(self.graph or None, self.measured or None)
         usual = Question()
         kept = {name: each for name, each in told.items() if name not in UNSAID or each != getattr(usual, name)}
         return shlex.join(["gcnsim", "what-if", *words(told if self.graph else kept)])

@@ -160,7 +160,9 @@ def validate(options: Options, folder: Path, say: Say) -> Told:
     from gcnsim import api
     from gcnsim.report import errors_data, errors_figure, validation_data, validation_figure
 
-    found = api.validate(options["runs"], options.get("calibration"), progress=say)
+    found = api.validate(
+        options["runs"], options.get("calibration"), measured_compute=options.get("measured_compute", ()), progress=say
+    )
     say("drawing")
     api.write_json(folder / "answer.json", found)
     api.write_validation(folder, found)

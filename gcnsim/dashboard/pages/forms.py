@@ -36,6 +36,9 @@ CHANCE: Final = "90%"
 NEEDED: Final = ("dataset", "minimise")
 """Fields of Plan that are never left open."""
 
+MEASURED: Final = "measured_compute"
+OPTION: Final = "--measured-compute"
+
 MOST_LIST: Final = 4000
 """Letters of a list of folders."""
 
@@ -77,12 +80,17 @@ def _plan(values: Values, files: Files) -> dict[str, Any]:
         del told["confidence"]
     if "host" in told:
         told["host"] = [_existing("host", each, files) if is_file(each) else each for each in told["host"]]
+    if "measured_compute" in told:
+        # Its graph and partition stand.
+        told |= {"dataset": None, "measured_compute": files.path(told["measured_compute"])}
     return told
 
 
 def _plan_line(values: Values) -> list[str]:
     usual = {field.name: field.usual for field in FORMS[1].fields if field.name in (*NEEDED, "confidence")}
     told = {name: text for name, text in values.items() if text and usual.get(name) != text}
+    if "measured_compute" in told:
+        told.pop("dataset", None)
     return ["gcnsim", "recommend", *words(told)]
 
 
@@ -100,7 +108,8 @@ def _compare(values: Values, files: Files) -> dict[str, Any]:
 
 def _validation(values: Values, files: Files) -> dict[str, Any]:
     runs = [_existing("runs", each.strip(), files) for each in values["runs"].split(",")]
-    return {"runs": runs, "calibration": files.path(values["calibration"])}
+    measured = [_existing(MEASURED, each.strip(), files) for each in values[MEASURED].split(",") if each.strip()]
+    return {"runs": runs, "calibration": files.path(values["calibration"]), MEASURED: measured}
 
 
 FORMS: Final = (
@@ -130,6 +139,7 @@ FORMS: Final = (
             Field("host", "Instances, by comma (empty: all that have a price)"),
             Field("gpus", "GPUs, by comma (empty: 1 up to four instances)"),
             Field("method", "Methods, by comma (empty: the usual)"),
+            Field(MEASURED, "Measured compute below --files (may be empty)"),
         ),
         _plan,
         _plan_line,
@@ -186,11 +196,13 @@ FORMS: Final = (
         (
             Field("runs", "Folders of runs below --files, by comma", most=MOST_LIST),
             Field("calibration", "Calibration record below --files (may be empty)"),
+            Field(MEASURED, "Measured compute below --files, by comma (may be empty)", most=MOST_LIST),
         ),
         _validation,
         lambda values: [
             *("gcnsim", "validate", *(values["runs"].split(",") if values["runs"] else ["RUN"])),
             *(["--calibration", values["calibration"]] if values["calibration"] else []),
+            *(word for each in values[MEASURED].split(",") if each.strip() for word in (OPTION, each.strip())),
         ],
     ),
 )

@@ -15,6 +15,7 @@ from gcnsim.dashboard.files import Files
 from gcnsim.dashboard.state import FIGURES, STOPS, Question, moved, stops
 from gcnsim.errors import plural
 from gcnsim.hardware import device, devices
+from gcnsim.measured_compute import MeasuredCompute, measured_compute
 from gcnsim.methods import has_knob, methods
 from gcnsim.report.answer.sentences import UNCALIBRATED
 from gcnsim.report.figures.breakdown import breakdown_drawing, rows_data
@@ -42,6 +43,9 @@ CAPTIONS: Final = {
     False: "Bars: compute, exposed communication and other; hatched beneath: what overlaps them, which adds no time.",
     True: "Lines: iteration time; bands: its 90 % interval; the dotted line is the slider's place.",
 }
+TEXTS: Final = ("dataset", "device", "graph", "measured", "figure", "beside")
+"""The fields that are lines of text, the methods aside."""
+
 MOST_BARS: Final = 12
 MOST_POINTS: Final = 7
 """Values at which a line against an axis is simulated."""
@@ -68,6 +72,7 @@ def layout(question: Question, datasets: Sequence[str], devices: Sequence[str], 
             parts.text_field("methods", "Methods, by comma (empty: the usual)", ",".join(question.methods), methods()),
             parts.text_field("beside", "A second bandwidth (Gbps)", second),
             parts.text_field("graph", "Own graph or profile: a path below --files, or upload it", question.graph),
+            parts.text_field("measured", "Measured compute (runtime.measure): a path below --files", question.measured),
             html.Label([html.Span("Upload"), html.Div(id="upload")], className="field"),
         ],
         open=own,
@@ -118,17 +123,28 @@ def asked(values: Mapping[str, Any], kept: Mapping[str, Sequence[float]], questi
             place = 0
         found[name] = kept[name][place]
     found |= {name: int(found[name]) for name in ("gpus", "tau")}
-    texts = {name: str(values[name] or "").strip() for name in ("dataset", "device", "graph", "figure", "beside")}
+    texts = {name: str(values[name] or "").strip() for name in TEXTS}
     named = [each.strip() for each in str(values["methods"] or "").split(",")]
     return moved(question, **(found | texts | {"methods": [each for each in named if each]}))
 
 
+def of_measured(question: Question, files: Files) -> tuple[Question, MeasuredCompute | None]:
+    """The question with the methods of its measured file where it names none, and what that file holds."""
+    path = files.path(question.measured)
+    if path is None:
+        return question, None
+    found = measured_compute(path)
+    usual = [name for name in question.named if name in found.methods]
+    chosen = question.methods or tuple(usual or found.methods)
+    return moved(question, methods=list(chosen)), found
+
+
 def rows_of(question: Question, answers: Answers, files: Files, turn: Turn | None = None) -> list[Row]:
     """The rows of a question, slowest first as in the table of the command line."""
-    graph = files.path(question.graph)
+    graph, measured = files.path(question.graph), files.path(question.measured)
     return answers.rows(
         [
-            question.row_options(graph, method, bandwidth=each)
+            question.row_options(graph, method, measured=measured, bandwidth=each)
             for method in question.named
             for each in question.bandwidths
         ],
@@ -139,7 +155,7 @@ def rows_of(question: Question, answers: Answers, files: Files, turn: Turn | Non
 def curve_rows(question: Question, answers: Answers, files: Files, turn: Turn | None = None) -> list[Row]:
     """Rows along the axis of the chosen figure, of the methods that it changes."""
     axis = question.figure
-    graph = files.path(question.graph)
+    graph, measured = files.path(question.graph), files.path(question.measured)
     every = STOPS[axis]
     step = -(-len(every) // MOST_POINTS)
     now = getattr(question, axis)
@@ -147,7 +163,9 @@ def curve_rows(question: Question, answers: Answers, files: Files, turn: Turn | 
     if axis == "gpus":
         values = [each for each in values if each <= max(24, now)]
     named = [each for each in question.named if axis in ("bandwidth", "gpus") or has_knob(each, axis)]
-    asked = [question.row_options(graph, method, **{axis: each}) for method in named for each in values]
+    asked = [
+        question.row_options(graph, method, measured=measured, **{axis: each}) for method in named for each in values
+    ]
     return answers.rows(asked, turn)
 
 
@@ -185,14 +203,19 @@ def headline(question: Question, rows: Sequence[Row]) -> str:
     )
 
 
-def machine(rows: Sequence[Row]) -> list[Any]:
+def machine(rows: Sequence[Row], measured: MeasuredCompute | None = None) -> list[Any]:
     """What the rows are of, and how far they are to be trusted: the page's questions name no calibration."""
     row = rows[0]
-    title = device(row.device).title.removeprefix("NVIDIA ") if row.device in devices() else row.device
     each = row.gpus_per_server or ClusterSpec().gpus_per_server
     servers = plural(-(-row.gpus // each), "server") if isinstance(each, int) else "servers"
-    text = f"{row.dataset}, {row.gpus} x {title} in {servers}: computed from data sheets and assumptions"
-    return [html.Strong(UNCALIBRATED, className="badge"), text]
+    if measured is not None:
+        name = measured.device["name"]
+        badge, basis = f"MEASURED on {name}", "compute measured, links assumed"
+    else:
+        name = device(row.device).title.removeprefix("NVIDIA ") if row.device in devices() else row.device
+        badge, basis = UNCALIBRATED, "computed from data sheets and assumptions"
+    text = f"{row.dataset}, {row.gpus} x {name} in {servers}: {basis}"
+    return [html.Strong(badge, className="badge"), text]
 
 
 def _time(row: Row) -> float:

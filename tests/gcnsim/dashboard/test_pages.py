@@ -17,8 +17,9 @@ from gcnsim.dashboard.pages import forms, what_if
 from gcnsim.dashboard.panel import found
 from gcnsim.dashboard.state import Question, stops
 from gcnsim.dashboard.work import FIGURES
-from gcnsim.errors import FileError, ScenarioError
+from gcnsim.errors import FileError, GcnsimError, ScenarioError
 from tests.dashboards import command_line, said
+from tests.measured_files import Setting, measured_file, write_graph
 
 SCENARIOS = Path(__file__).resolve().parents[3] / "scenarios"
 
@@ -43,9 +44,37 @@ def test_rows_are_those_of_the_command_line(answers: Answers, tmp_path: Path) ->
         assert row.memory_bytes == each["memory_bytes"]
 
 
+def test_measured_compute_stands_for_data_and_device(answers: Answers, tmp_path: Path) -> None:
+    graph = write_graph(tmp_path)
+    settings: list[Setting] = [("pipegcn", {}), ("psc-gcn", {"epsilon": 0.5})]
+    core = {"kind": "cpu", "name": "a core", "threads": 1}
+    measured_file(tmp_path, graph, 2, settings, graph={"file": str(graph)}, device=core)
+    files = Files(tmp_path, tmp_path)
+    asked = Question(measured="measured.parquet", gpus=2, epsilon=0.5, bandwidth=1.0)
+    question, found = what_if.of_measured(asked, files)
+    assert question.methods == ("pipegcn", "psc-gcn")
+    rows = what_if.rows_of(question, answers, files)
+    words = question.command().replace("measured.parquet", str(tmp_path / "measured.parquet")).split()
+    known = {row["method"]: row["iteration_s"] for row in command_line(*words[2:])["results"]}
+    assert {row.method: row.iteration_s for row in rows} == known
+    badge, text = what_if.machine(rows, found)
+    assert badge.children == "MEASURED on a core"
+    assert text.endswith("2 x a core in 1 server: compute measured, links assumed")
+    assert question.command() == (
+        "gcnsim what-if --gpus 2 --bandwidth 1Gbps --measured-compute measured.parquet --method pipegcn,psc-gcn"
+        " --tau 2 --epsilon 0.5 --cache 0%"
+    )
+    with pytest.raises(GcnsimError, match=r"cluster\.gpus: 6 is not what .*measured\.parquet has measured: 2 parts"):
+        what_if.rows_of(what_if.of_measured(Question(measured="measured.parquet"), files)[0], answers, files)
+
+
 def test_what_a_slider_says_is_its_stop() -> None:
     kept = {name: stops(name, getattr(Question(), name)) for name in what_if.SLIDERS}
-    values = dict.fromkeys(what_if.SLIDERS, "0") | {"bandwidth": 4} | dict.fromkeys(("graph", "methods", "beside"))
+    values = (
+        dict.fromkeys(what_if.SLIDERS, "0")
+        | {"bandwidth": 4}
+        | dict.fromkeys(("graph", "measured", "methods", "beside"))
+    )
     fields = values | {"dataset": "reddit", "device": "t4", "figure": "breakdown"}
     question = what_if.asked(fields, kept, Question())
     assert (question.bandwidth, question.gpus, question.tau, question.beside) == (15.0, 2, 0, None)
@@ -183,7 +212,7 @@ def test_plan_shows_the_front_and_what_moves_the_time(tmp_path: Path) -> None:
 def test_validation_shows_each_run_and_each_configuration(folder: Path, tmp_path: Path) -> None:
     form = forms.of_path("/validation")
     assert form is not None
-    values = {"runs": "run", "calibration": ""}
+    values = {"runs": "run", "calibration": "", "measured_compute": ""}
     job, figures = done(tmp_path, form.kind, form.options(values, Files(tmp_path, folder)))
     assert [each["title"] for each in figures] == ["Predicted against measured", "Error by configuration"]
     told = json.loads((job.folder / "answer.json").read_text(encoding="utf-8"))
