@@ -75,9 +75,9 @@ def what_if(question: WhatIf) -> Answer:
     """Predict iteration times of every combination asked for, recommend knobs, and try a step more of each.
 
     scenario: a file or plain data to start from (`gcnsim.scenario/1`), whose fields the other keywords replace; of
-    several values (list) each is a row. graph: a file, or one of NetworkX, SciPy, PyG, DGL or ours. runs, measured,
-    overrides, inject: one or several, as on the command line. progress, notice: told how far it is, and what is odd.
-    Raises GcnsimError (one line: path, value, what is allowed).
+    several values (list) each is a row. graph: a file, or one of NetworkX, SciPy, PyG, DGL or ours. What is repeatable
+    on the command line is a sequence. progress, notice: told how far it is, and what is odd. Raises GcnsimError (one
+    line: path, value, what is allowed).
     """
     graph = _graph(question)
     base, grid, named = _asked(question, graph)

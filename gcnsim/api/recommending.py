@@ -16,7 +16,7 @@ from gcnsim.hardware import PriceBook, amount_in
 from gcnsim.methods import DEFAULT, method_type, methods
 from gcnsim.planning import Rule
 from gcnsim.processes import cores
-from gcnsim.questions import Recommend, keywords, listed
+from gcnsim.questions import LIST, Recommend, flag, keywords, listed, options
 from gcnsim.scenario import Scenario
 
 
@@ -24,14 +24,11 @@ from gcnsim.scenario import Scenario
 def recommend(asked: Recommend) -> Recommended:
     """The machine and setting of least cost, fewest GPUs or shortest time (minimise) that meets the targets.
 
-    A setting is recommended that meets the targets with a chance of at least confidence (90 %): in so many of the joint
-    draws of the assumptions. Without device and bandwidth: instances of the catalogue that have a price, or those of
-    host, parts of one and one to four whole ones, or as many GPUs as gpus says. Targets have units (`0.5s`, `10h`,
-    `100USD`); hours and max_cost are of a training to target_accuracy, as of `what_if`. budget: of the machine, an
-    hour, day, month or year (`500USD/month`), at hours_per_day (24). Settings that sample less than min_sampling_rate
-    (0.1) or use values more than max_staleness (2) iterations old are not recommended, but for those whose iterations
-    to the accuracy are known. limit: settings of which bounds are computed; of more, Optuna picks so many. The rest is
-    as of `what_if`.
+    A setting is recommended that meets the targets with a chance of at least confidence: in so many of the joint draws
+    of the assumptions. Without device and bandwidth: instances of the catalogue that have a price, or those of host,
+    parts of one and one to four whole ones, or as many GPUs as gpus says. target_hours and max_cost are of a training
+    to target_accuracy. Settings beyond min_sampling_rate or max_staleness are not recommended, but for those whose
+    iterations to the accuracy are known. limit: settings of which bounds are computed; of more, Optuna picks so many.
     Raises GcnsimError (one line: path, value, what is allowed).
     """
     graph = graph_of(asked)
@@ -69,7 +66,7 @@ def _goal(asked: Recommend, book: PriceBook) -> Goal:
         epoch_s=asked.read("target_epoch"),
         training_s=asked.read("target_hours"),
         per_hour=None if budget is None else budget.per_hour,
-        most_cost=_amount("max_cost", asked.max_cost, book),
+        most_cost=_most_cost(asked.max_cost, book),
         currency=book.exchange.currency,
         confidence=CONFIDENCE if confidence is None else confidence,
         budget=budget,
@@ -79,13 +76,10 @@ def _goal(asked: Recommend, book: PriceBook) -> Goal:
     return goal
 
 
-def _amount(name: str, text: str | None, book: PriceBook) -> float | None:
-    if text is None:
-        return None
-    option = f"--{name.replace('_', '-')}"
-    found = amount_in(text, option, book.exchange, per_hour=False)
-    if found <= 0:
-        raise ScenarioError(f"{option}: {text!r} is not allowed; an amount above 0")
+def _most_cost(text: str | None, book: PriceBook) -> float | None:
+    found = None if text is None else amount_in(text, "--max-cost", book.exchange, per_hour=False)
+    if found is not None and found <= 0:
+        raise ScenarioError(f"--max-cost: {text!r} is not allowed; an amount above 0")
     return found
 
 
@@ -137,21 +131,12 @@ def _refuse_contradictions(question: Question, asked: Recommend) -> None:
 
 def _refuse_set(machines: Machines, overrides: Sequence[str]) -> None:
     """Raises ScenarioError for a field that is set but chosen here: the choice would replace it."""
-    chosen = {
-        "cluster.gpus": "--gpus",
-        "method.name": "--method",
-        "method.tau": "--tau",
-        "method.epsilon": "--epsilon",
-        "method.rate": "--epsilon",
-        "method.cache": "--cache",
-    }
-    described = bool(machines.devices or machines.bandwidths)
-    if not described:
-        chosen |= {"cluster.host": "--host", "cluster.gpus_per_server": "--gpus-per-server"}
-    if machines.devices or not described:
-        chosen |= {"cluster.device": "--device"}
-    if machines.bandwidths or not described:
-        chosen |= {"cluster.bandwidth": "--bandwidth"}
+    chosen = {each.path: flag(name) for name, each in options(Recommend).items() if each.many == LIST}
+    chosen |= {"method.rate": "--epsilon", "cluster.gpus_per_server": "--gpus-per-server"}
+    described = {"device": machines.devices, "bandwidth": machines.bandwidths}
+    if any(described.values()):
+        for name in ("host", "gpus_per_server", *(name for name, values in described.items() if not values)):
+            del chosen[f"cluster.{name}"]
     for text in overrides:
         path = str(text).partition("=")[0].strip()
         if path in chosen:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, replace
-from typing import Any, Final, Literal, Protocol, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from gcnsim.fields import Number, Rule, Word
 from gcnsim.questions.several import split
@@ -16,13 +16,6 @@ PAIRS: Final = "pairs"
 Written: TypeAlias = Literal["text", "whole", "real", "file"]
 _FILE: Final = "a file name"
 _KEY: Final = "gcnsim.option"
-
-
-class Reader(Protocol):
-    """Reads a field that is none of a scenario."""
-
-    def read(self, raw: object, path: str) -> Any:
-        """The value of `raw`. Raises ScenarioError or UnitError, starting with `path`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +32,7 @@ class Option:
 
     help: str = ""
     path: str = ""
-    own: Reader | None = None
+    own: Callable[[object, str], Any] | None = None
     kind: Written = "text"
     default: str | None = None
     many: Literal["", "list", "repeatable", "pairs"] = ""

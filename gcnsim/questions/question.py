@@ -11,7 +11,7 @@ from gcnsim.errors import ScenarioError, nearest
 from gcnsim.hardware import PriceBook
 from gcnsim.methods import COMPARED
 from gcnsim.questions.option import LIST, PAIRS, REPEATABLE, Option, option, option_of
-from gcnsim.questions.readers import CHANCE
+from gcnsim.questions.readers import read_chance
 from gcnsim.questions.several import Some, flag, listed
 from gcnsim.scenario import SECTIONS
 
@@ -96,7 +96,7 @@ class Question:
     layers: int | None = option("Graph convolutions", "workload.layers", default="the dataset's, else 4")
     hidden: int | None = option("Hidden width", "workload.hidden", default="the dataset's, else 256")
     target_accuracy: float | str | None = option(
-        "Time and cost to this validation accuracy, e.g. 90%", own=CHANCE, metavar="SHARE"
+        "Time and cost to this validation accuracy, e.g. 90%", own=read_chance, metavar="SHARE"
     )
     runs: Sequence[str | Path] = option("Recorded run to take iterations from", value=(), kind="file", many=REPEATABLE)
     target_iterations: Mapping[str, int] | None = option(
@@ -149,8 +149,8 @@ class Question:
 
     def read(self, name: str) -> Any:
         """The value of a field that is none of a scenario. Raises ScenarioError or UnitError naming the option."""
-        value, reader = getattr(self, name), options(type(self))[name].own
-        return value if value is None or reader is None else reader.read(value, flag(name))
+        value, read = getattr(self, name), options(type(self))[name].own
+        return value if value is None or read is None else read(value, flag(name))
 
     def values(self, name: str, path: str = "") -> tuple[Any, ...]:
         """The values of a scenario's field, each read by its rule.

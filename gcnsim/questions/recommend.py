@@ -8,7 +8,7 @@ from typing import ClassVar
 from gcnsim.fields import Number
 from gcnsim.questions.option import option, reworded
 from gcnsim.questions.question import Question
-from gcnsim.questions.readers import CHANCE, TIME
+from gcnsim.questions.readers import read_chance, read_time
 from gcnsim.questions.several import Some
 
 
@@ -19,19 +19,19 @@ class Recommend(Question):
     OWN_FIRST: ClassVar[bool] = True
 
     minimise: str = option("cost, gpus or time", value="cost")
-    target_iteration: str | None = option("An iteration takes at most this, e.g. 0.5s", own=TIME, metavar="TIME")
-    target_epoch: str | None = option("An epoch takes at most this", own=TIME, metavar="TIME")
+    target_iteration: str | None = option("An iteration takes at most this, e.g. 0.5s", own=read_time, metavar="TIME")
+    target_epoch: str | None = option("An epoch takes at most this", own=read_time, metavar="TIME")
     target_hours: str | None = option(
-        "The training to --target-accuracy takes at most this, e.g. 10h", own=TIME, metavar="TIME"
+        "The training to --target-accuracy takes at most this, e.g. 10h", own=read_time, metavar="TIME"
     )
     confidence: float | str | None = option(
-        "Chance of meeting the target, at least", own=CHANCE, metavar="SHARE", default="90%"
+        "Chance of meeting the target, at least", own=read_chance, metavar="SHARE", default="90%"
     )
     budget: str | None = option("The machine costs at most this, e.g. 500USD/month, 10USD/hour", metavar="PRICE")
     hours_per_day: float | None = option("Hours that --budget pays for on each day", kind="real", default="24")
     max_cost: str | None = option("The training costs at most this, e.g. 100USD", metavar="AMOUNT")
     limit: int = option(
-        "Most settings looked at (Optuna picks)", value=2000, own=Number(True, 1), kind="whole", after="seed"
+        "Most settings looked at (Optuna picks)", value=2000, own=Number(True, 1).read, kind="whole", after="seed"
     )
     gpus_per_server: int | None = option(
         "With --device, or fewer of an instance's", "cluster.gpus_per_server", default="", after="bandwidth"
