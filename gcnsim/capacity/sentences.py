@@ -63,7 +63,7 @@ def verdict(point: PointReport, goal: Goal, found: SearchReport, *, met: bool) -
         return f"{none} {sure}. The closest is {point.name}, with no chance: {about}."
     if point.chance is None:
         return f"{none} {sure}. The closest is {point.name}: {chance}{paid}; {about}."
-    return f"{none} {sure}. The best chance has {point.name}: {chance}{paid}; {about}."
+    return f"{none} {sure}. {point.name} has the best one: {chance}{paid}; {about}."
 
 
 def _chance(point: PointReport, goal: Goal) -> str:

@@ -38,7 +38,7 @@ def measure_first(scenario: Scenario, effects: Sequence[AssumptionEffect]) -> st
         return ""
     low, high = sorted((most.iteration_s_low, most.iteration_s_high))
     ends = f"{format_seconds(low)} to {format_seconds(high)}"
-    return f"{most.name} ({ends}, {100 * most.share:.0f} % of what is not known): {how_to_measure(scenario, most.name)}"
+    return f"{most.name} ({ends}, {100 * most.share:.0f} % of the uncertainty): {how_to_measure(scenario, most.name)}"
 
 
 def how_to_measure(scenario: Scenario, name: str) -> str:

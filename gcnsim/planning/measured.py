@@ -222,8 +222,8 @@ def _text(told: MeasuredReport, least: Seconds, most: Seconds) -> str:
         return f"{head}; hardly any draw of the assumptions gives that (they reach from {reach}){_next(told)}"
     if not told.consistent:
         return (
-            f"{head}; the assumptions allow {reach}: something decides that is not modelled, or the cluster is not as "
-            f"described{_next(told)}"
+            f"{head}; the assumptions allow {reach}: the time depends on something that is not modelled, or the "
+            f"cluster is not as described{_next(told)}"
         )
     if not told.explanations:
         return f"{head}; several assumptions together explain it, none alone"

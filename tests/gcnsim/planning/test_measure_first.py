@@ -20,9 +20,7 @@ def effect(name: str, low: float, high: float, share: float) -> AssumptionEffect
 def test_the_figure_that_moves_the_time_most_is_named_with_its_command() -> None:
     effects = [effect("t4.spmm_efficiency", 0.3, 0.2, 0.3), effect("ethernet.efficiency", 0.8, 0.5, 0.7)]
     text = measure_first(asked(bandwidth="15Gbps"), effects)
-    assert text.startswith(
-        "ethernet.efficiency (500 ms to 800 ms, 70 % of what is not known): python -m runtime.survey"
-    )
+    assert text.startswith("ethernet.efficiency (500 ms to 800 ms, 70 % of the uncertainty): python -m runtime.survey")
     assert "on two servers" in text
 
 
