@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from gcnsim.cluster import Cluster, Link, LinkSpec
 from gcnsim.engine import Run, simulate
-from gcnsim.engine.kernel.driver import Kernel, simulate_by
-from gcnsim.engine.kernel.layout import LARGE
+from gcnsim.engine.kernel.driver import LARGE, Kernel, simulate_by
 from gcnsim.engine.kernel.run import run as uncompiled
 from gcnsim.engine.rates import begun
 from gcnsim.ids import FloatArray, IntArray
