@@ -215,7 +215,7 @@ class BlockNeighbours:
 
 @dataclass(frozen=True)
 class LayerBlocks:
-    """See `runtime.model.layers.Neighbours`; attention has no sum of blocks."""
+    """See `runtime.model.Neighbours`; attention has no sum of blocks."""
 
     sums: BlockSums
     step: Step

@@ -107,7 +107,7 @@ class StepBoundaries:
 
 @dataclass(frozen=True)
 class LayerNeighbours:
-    """See `runtime.model.layers.Neighbours`."""
+    """See `runtime.model.Neighbours`."""
 
     step: Step
     layer: Layer

@@ -22,8 +22,7 @@ from runtime.data.load import load_dataset
 from runtime.data.owners import partitioning_of
 from runtime.emulation.spec import NAME, Emulation
 from runtime.launch.failure_report import read_failures
-from runtime.model.network import Network
-from runtime.model.weights import load_weights, save_weights
+from runtime.model import Network, load_weights, save_weights
 from runtime.options import Options
 from runtime.record.rows import LossLog
 from runtime.survey import SurveyRequest, read_rule
