@@ -1,13 +1,18 @@
-"""A partition in a few numbers: how even the parts are, and how much crosses between them."""
+"""A partition in a few numbers: how even the parts are, what crosses between them, where training nodes lie.
+
+Some partitions make an answer that rests on them worthless; `partition_warnings` says so.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
-from gcnsim.partition.parts import Part
+from gcnsim.ids import BoolArray
+from gcnsim.partition.parts import Part, Partitioning
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,3 +69,36 @@ def partition_facts(parts: Sequence[Part]) -> PartitionFacts:
 def spread_of(counts: Sequence[int]) -> Spread:
     """Mean, least and most of one count a part."""
     return Spread(sum(counts) / len(counts), min(counts), max(counts))
+
+
+ROLES: Final = ("training", "validation", "test")
+
+
+def role_spreads(masks: Sequence[BoolArray] | None, owners: Partitioning) -> Mapping[str, Spread]:
+    """Nodes of each role over the parts, by name: of `masks`, bool[N] in the order of `ROLES`.
+
+    A role that no node has is left out; None: nobody says.
+    """
+    return {
+        role: spread_of(np.bincount(owners.owner[mask], minlength=owners.parts).tolist())
+        for role, mask in zip(ROLES, masks or (), strict=False)
+        if mask.any()
+    }
+
+
+def partition_warnings(parts: Sequence[Part]) -> tuple[str, ...]:
+    """A line where `parts` are degenerate: some without edges, or most edges in one.
+
+    Most: more than halfway from an even share to all of them.
+    """
+    count = len(parts)
+    if count < 2:
+        return ()
+    said = []
+    idle = sum(not part.entries for part in parts)
+    if idle:
+        said.append(f"{idle} of {count} parts {'has' if idle == 1 else 'have'} nodes but no edges")
+    share = max(part.entries for part in parts) / max(sum(part.entries for part in parts), 1)
+    if share > (1 + 1 / count) / 2:
+        said.append(f"one of {count} parts has {100 * share:.0f} % of the edges")
+    return (f"degenerate partition: {', '.join(said)}",) if said else ()
