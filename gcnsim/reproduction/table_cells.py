@@ -20,9 +20,8 @@ from gcnsim.errors import FileError, nearest
 from gcnsim.methods import create_method
 from gcnsim.reproduction.answers import Ends, Progress, answer
 from gcnsim.reproduction.facts import PREDICTED, Row
-from gcnsim.reproduction.fitted import is_fitted
 from gcnsim.reproduction.quantities import GIVEN_BASE, QUANTITIES, iteration_seconds, predicted
-from gcnsim.reproduction.row_scenario import RowScenario, asked
+from gcnsim.reproduction.row_scenario import RowScenario, asked, is_fitted
 
 SHORT_S: Final = 0.05
 """Seconds below which a published time is judged by its absolute error."""
