@@ -1,6 +1,16 @@
 """Sampling rules: which edges a drawn graph keeps, with what probability, and what that asks of other workers."""
 
-from gcnsim.sampling.draws import Draws, add_log_missed, draw, draw_edges, inclusion, inclusion_of
+from gcnsim.sampling.draws import (
+    NODES,
+    Draws,
+    add_log_missed,
+    checked_share,
+    draw,
+    draw_edges,
+    draw_nodes,
+    inclusion,
+    inclusion_of,
+)
 from gcnsim.sampling.mini_batches import (
     CLUSTERS,
     BatchDraws,
@@ -21,7 +31,6 @@ from gcnsim.sampling.neighbours import (
     subgraph_batch,
     walked_nodes,
 )
-from gcnsim.sampling.nodes import NODES, checked_share, draw_nodes
 from gcnsim.sampling.reach import (
     DEGREE_SPREAD,
     DegreeLaw,
