@@ -70,7 +70,7 @@ EXEMPT: Final[Mapping[str, str]] = {
     "gcnsim/calibration_record/record.py:content_hash": "bytes, whatever they are",
     "gcnsim/workload/cuts.py:_law": "ships with the package",
     "gcnsim/workload/datasets.py:_raw": "ships with the package",
-    "runtime/accelerator/copies.py:Table.__init__": "memory that the parent made; all bytes are numbers",
+    "runtime/accelerator/machine.py:Table.__init__": "memory that the parent made; all bytes are numbers",
     "runtime/data/digits.py:_images": "ships with scikit-learn",
     "runtime/emulation/cluster.py:_congestion": "of the kernel",
     "runtime/emulation/cluster.py:_report": "of a process that this one started, in a folder of its own",
