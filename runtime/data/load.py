@@ -17,8 +17,7 @@ from gcnsim.graph.formats.nodes import MASKS, read_nodes
 from gcnsim.ids import AnyArray, BoolArray, IntArray, frozen
 from gcnsim.streams import stream
 from runtime.data import digits
-from runtime.data.dataset import Dataset
-from runtime.data.features import Features, InMemory, Normal, Projection, Source, Standard, Step, UnitRows
+from runtime.data.dataset import Dataset, Features, InMemory, Normal, Projection, Source, Standard, Step, UnitRows
 from runtime.options import Options
 
 _DRAWN = "60 % train, 20 % validate, 20 % test of the labelled nodes, drawn at random"
