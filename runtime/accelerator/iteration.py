@@ -17,7 +17,7 @@ from runtime.accelerator.exchange import WaitingExchange
 from runtime.accelerator.lengths import Lengths
 from runtime.accelerator.machine import WaitMachine
 from runtime.accelerator.sampling import Sampler
-from runtime.emulation.accelerator import AHEAD
+from runtime.emulation.spec import AHEAD
 
 FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
 

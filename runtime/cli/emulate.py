@@ -20,11 +20,10 @@ from gcnsim.hardware import NetworkBandwidth, device, host, link
 from gcnsim.ids import Rank
 from gcnsim.units import BANDWIDTH, SECONDS
 from runtime.emulation import Emulation
-from runtime.emulation.accelerator import REACHED, RECEIVES, Accelerator
 from runtime.emulation.cluster import EmulationRequest, clean_folders, emulate
 from runtime.emulation.network import calm_queue, clean
 from runtime.emulation.privileges import enter, inside, limiter_of
-from runtime.emulation.spec import LIMITERS, PAYLOAD_SHARE
+from runtime.emulation.spec import LIMITERS, PAYLOAD_SHARE, REACHED, RECEIVES, Accelerator
 from runtime.launch import check_libraries, place
 from runtime.methods import METHODS
 from runtime.options import RULES, flag

@@ -15,7 +15,7 @@ import pytest
 from gcnsim.streams import stream
 from runtime.accelerator.clock import now
 from runtime.accelerator.machine import CopyLink, Table, shared
-from runtime.emulation.accelerator import TABLE_BYTES
+from runtime.emulation.spec import TABLE_BYTES
 from tests.runtime.shell import ROOT
 
 RATE = 1e-3
