@@ -13,8 +13,7 @@ from gcnsim.ids import IntArray
 from gcnsim.partition import training_parts
 from gcnsim.sampling import NeighbourDraws, own_pools, shuffled_pools, training_order
 from runtime.exchange.batches import BatchBuilder, DrawnScaling
-from runtime.methods.batches.cached import CachedStore
-from runtime.methods.batches.stores import PartStore, Store
+from runtime.methods.batches.stores import CachedStore, PartStore, Store
 from runtime.methods.batches.worker import BatchWorker, Source
 from runtime.methods.worker import Context
 
