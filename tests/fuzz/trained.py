@@ -24,7 +24,7 @@ from runtime.emulation.spec import NAME, Emulation
 from runtime.launch.failure_report import read_failures
 from runtime.model import Network, load_weights, save_weights
 from runtime.options import Options
-from runtime.record.rows import LossLog
+from runtime.record.run_folder import LossLog
 from runtime.survey import SurveyRequest, read_rule
 from runtime.survey.folder import Folder
 from runtime.train.checkpoint.files import STATE, WORKERS, complete, latest, read_checkpoint, write_part
