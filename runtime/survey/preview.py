@@ -14,8 +14,7 @@ from runtime.options import Options
 from runtime.record import hardware
 from runtime.survey import estimate
 from runtime.survey.fitting import fitting
-from runtime.survey.folder import MICROBENCH, earlier, failures
-from runtime.survey.readme import NOT_TOLD, commands
+from runtime.survey.folder import MICROBENCH, NOT_TOLD, commands, earlier, failures
 from runtime.survey.request import STATE, SurveyRequest
 from runtime.survey.rule import GeneratedGraph, PlannedRun
 from runtime.survey.servers import versions_here
