@@ -55,7 +55,7 @@ def write_comparison(path: str | Path, found: Mapping[str, Any]) -> None:
 
 
 def _is_trace(source: Source) -> bool:
-    from gcnsim.torch_profiler.trace_folder import is_profiler_trace
+    from gcnsim.torch_profiler.trace_events import is_profiler_trace
 
     return not isinstance(source, Mapping) and is_profiler_trace(source)
 

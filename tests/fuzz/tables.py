@@ -26,7 +26,7 @@ from gcnsim.sweeps.points import points_of
 from gcnsim.sweeps.ranges import read_axis
 from gcnsim.sweeps.run import run
 from gcnsim.timeline.parquet import read_spans, write_spans
-from gcnsim.torch_profiler.trace_folder import is_profiler_trace
+from gcnsim.torch_profiler.trace_events import is_profiler_trace
 from gcnsim.trace import AccessTrace, read_trace, record_trace, write_trace
 from gcnsim.trace.batches import BatchOrigin, BatchTrace, packed, read_batch_trace, write_batch_trace
 from tests.fuzz.documents import DATA
