@@ -32,8 +32,7 @@ from gcnsim.sampling import NODES
 from gcnsim.sampling.norms import read_norms
 from gcnsim.scenario import Scenario
 from gcnsim.sources.batches import TRAIN, BatchGraph, drawn_batches, only_batches, plan_of, training_nodes
-from gcnsim.sources.drawn_graphs import drawn_graphs, fewer_drawn
-from gcnsim.sources.edges import edge_counts
+from gcnsim.sources.drawn_graphs import drawn_graphs, edge_counts, fewer_drawn
 from gcnsim.sources.model import Declared, resolve_model
 from gcnsim.sources.range_end import RangeEnd, drawing
 from gcnsim.sources.source import Source
