@@ -49,7 +49,7 @@ def render_comparison(found: Mapping[str, Any]) -> str:
 
 def write_comparison(path: str | Path, found: Mapping[str, Any]) -> None:
     """Write a comparison as one offline page. Raises FileError."""
-    from gcnsim.report import write_comparison_page
+    from gcnsim.report.page.sections import write_comparison_page
 
     write_comparison_page(path, found)
 

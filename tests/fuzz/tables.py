@@ -15,8 +15,8 @@ import numpy as np
 from gcnsim.boundary.files import is_profile, read_profile
 from gcnsim.cli.trace_profile import _is_trace
 from gcnsim.partition import partition_graph, split
-from gcnsim.report import Series, curve_data, curve_figure, page_figures
-from gcnsim.report.figures.curves import Curve
+from gcnsim.report.figures.curves import Curve, Series, curve_data, curve_figure
+from gcnsim.report.images import page_figures
 from gcnsim.runs.measured import read_measured
 from gcnsim.sweeps import read_question
 from gcnsim.sweeps.executors import Cores
