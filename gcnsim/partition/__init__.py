@@ -17,8 +17,7 @@ from gcnsim.partition.assign import (
     partition_graph,
 )
 from gcnsim.partition.facts import ROLES, PartitionFacts, Spread, partition_facts, partition_warnings, role_spreads
-from gcnsim.partition.files import read_partition, write_partition
-from gcnsim.partition.owners import open_partition
+from gcnsim.partition.owners import open_partition, read_partition, write_partition
 from gcnsim.partition.parts import FROM_FILE, Part, Partitioning
 from gcnsim.partition.replicas import Replicas, allowed_copies
 from gcnsim.partition.reuse import PRODUCTS, REUSE_ENTRIES, WINDOWS, entries_reuse, graph_reuse, reuse_of

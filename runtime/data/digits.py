@@ -11,7 +11,7 @@ from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph, build_csr
 from gcnsim.ids import AnyArray, Float32Array, IntArray
 
-NAME = "digits"
+DIGITS = "digits"
 CLASSES = 10
 _NEIGHBOURS, _MOST_INK = 10, 16.0
 
@@ -24,7 +24,7 @@ def read_digits() -> tuple[Graph, Float32Array, IntArray]:
     """
     images, labels = _images()
     sources, targets = nearest_pairs(images, _NEIGHBOURS)
-    graph = build_csr(sources, targets, len(labels), NAME, features=images.shape[1], classes=CLASSES)
+    graph = build_csr(sources, targets, len(labels), DIGITS, features=images.shape[1], classes=CLASSES)
     return graph, (images / _MOST_INK).astype(np.float32), labels.astype(np.int64)
 
 

@@ -16,7 +16,7 @@ from gcnsim.graph import Graph, load_graph
 from gcnsim.graph.formats.nodes import MASKS, read_nodes
 from gcnsim.ids import AnyArray, BoolArray, IntArray, frozen
 from gcnsim.streams import stream
-from runtime.data import digits
+from runtime.data.digits import DIGITS, read_digits
 from runtime.data.dataset import Dataset, Features, InMemory, Normal, Projection, Source, Standard, Step, UnitRows
 from runtime.options import Options
 
@@ -36,10 +36,10 @@ def load_dataset(options: Options) -> Dataset:
     """
     notes: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
-    if options.graph is None and options.dataset == digits.NAME:
-        where = digits.NAME
-        graph, features, held_labels = digits.read_digits()
-        held = NodeData(InMemory(features), held_labels, _split(held_labels, (digits.NAME, "split")))
+    if options.graph is None and options.dataset == DIGITS:
+        where = DIGITS
+        graph, features, held_labels = read_digits()
+        held = NodeData(InMemory(features), held_labels, _split(held_labels, (DIGITS, "split")))
     else:
         where = options.graph if options.graph is not None else _named(options.dataset)
         graph = _opened(where)
@@ -95,7 +95,7 @@ def _named(name: str) -> str:
     files |= {path.stem: path for path in inside if path.suffix == ".npz"}
     if name not in files:
         raise ScenarioError(
-            f"--dataset: no {name}.npz and no folder {name} in {folder}; {nearest(name, [digits.NAME, *files])}"
+            f"--dataset: no {name}.npz and no folder {name} in {folder}; {nearest(name, [DIGITS, *files])}"
         )
     return str(files[name])
 
