@@ -2,8 +2,7 @@
 
 from gcnsim.reproduction.facts import SHIPPED, Row, of_papers, read_published
 from gcnsim.reproduction.row_scenario import RowScenario, asked, is_fitted, setting, settings
-from gcnsim.reproduction.summary import payload
-from gcnsim.reproduction.table_cells import Cell, error_of, reproduce
+from gcnsim.reproduction.table_cells import Cell, error_of, payload, reproduce
 
 __all__ = [
     "SHIPPED",
