@@ -13,22 +13,20 @@ from gcnsim.sampling.draws import (
 )
 from gcnsim.sampling.mini_batches import (
     CLUSTERS,
+    Batch,
     BatchDraws,
     ClusterDraws,
     NeighbourDraws,
     WalkDraws,
-    own_pools,
-    passes,
-    shuffled_pools,
-    subgraphs,
-    training_order,
-)
-from gcnsim.sampling.neighbours import (
-    Batch,
     drawn_neighbours,
     layer_batch,
     neighbour_batch,
+    own_pools,
+    passes,
+    shuffled_pools,
     subgraph_batch,
+    subgraphs,
+    training_order,
     walked_nodes,
 )
 from gcnsim.sampling.reach import (
