@@ -3,6 +3,8 @@
 Features are a source that may be sparse, then steps, computed for the asked rows alone and in chunks. A step sees one
 chunk, so that neither a sparse matrix nor the float64 arithmetic of a step is ever held whole. A step leaves a sparse
 chunk sparse where it can; it becomes dense at the end.
+
+A worker's share of it is its part of the graph and the features, labels and masks of its inner nodes.
 """
 
 from __future__ import annotations
@@ -15,7 +17,8 @@ import numpy as np
 
 from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph
-from gcnsim.ids import AnyArray, BoolArray, Float32Array, FloatArray, IntArray, frozen
+from gcnsim.ids import AnyArray, BoolArray, Float32Array, FloatArray, IntArray, Rank, frozen
+from gcnsim.partition import Part, Partitioning, own_send_sets, part_of
 from gcnsim.streams import stream
 
 Block: TypeAlias = Any
@@ -219,3 +222,43 @@ class Dataset:
     classes: int
     multilabel: bool
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What worker n = `part.rank` holds, in the order of `part.inner` (I nodes). Arrays are read-only.
+
+    send_sets: [m] is S(n, m), int64 local ids, ascending, empty for m == n. features: float32[I, d_0].
+    labels: int64[I] or float32[I, C]. train, val, test: bool[I]; the totals count over all workers.
+    """
+
+    part: Part
+    send_sets: tuple[IntArray, ...]
+    features: Float32Array
+    labels: AnyArray
+    train: BoolArray
+    val: BoolArray
+    test: BoolArray
+    train_total: int
+    val_total: int
+    test_total: int
+
+
+def share_of(dataset: Dataset, partitioning: Partitioning, rank: Rank) -> Share:
+    """What worker `rank` holds, built without the other workers' parts.
+
+    Raises GraphError when the partition is not this graph's or has no such rank.
+    """
+    part = part_of(dataset.graph, partitioning, rank)
+    return Share(
+        part=part,
+        send_sets=own_send_sets(part),
+        features=frozen(dataset.features.rows(part.inner)),
+        labels=frozen(dataset.labels[part.inner]),
+        train=frozen(dataset.train[part.inner]),
+        val=frozen(dataset.val[part.inner]),
+        test=frozen(dataset.test[part.inner]),
+        train_total=int(np.count_nonzero(dataset.train)),
+        val_total=int(np.count_nonzero(dataset.val)),
+        test_total=int(np.count_nonzero(dataset.test)),
+    )

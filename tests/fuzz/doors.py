@@ -71,7 +71,7 @@ EXEMPT: Final[Mapping[str, str]] = {
     "gcnsim/workload/cuts.py:_law": "ships with the package",
     "gcnsim/workload/datasets.py:_raw": "ships with the package",
     "runtime/accelerator/machine.py:Table.__init__": "memory that the parent made; all bytes are numbers",
-    "runtime/data/digits.py:_images": "ships with scikit-learn",
+    "runtime/data/load.py:_images": "ships with scikit-learn",
     "runtime/emulation/cluster.py:_congestion": "of the kernel",
     "runtime/emulation/cluster.py:_report": "of a process that this one started, in a folder of its own",
     "runtime/exchange/exchange.py:Exchange.__init__": "opens a channel between workers",

@@ -18,8 +18,7 @@ import torch
 from gcnsim.errors import FileError
 from gcnsim.graph.formats.arrays import read_npy
 from gcnsim.io.json_files import canonical
-from runtime.data.cache import partitioning_of
-from runtime.data.load import load_dataset
+from runtime.data.load import load_dataset, partitioning_of
 from runtime.emulation.spec import NAME, Emulation
 from runtime.launch.failure_report import read_failures
 from runtime.model import Network, load_weights, save_weights
