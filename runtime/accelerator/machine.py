@@ -32,8 +32,8 @@ from gcnsim.ids import Rank
 from runtime.accelerator.clock import NS, Lane, ScaledRecorder, now, sleep_until, wake_sharply
 from runtime.accelerator.exchange import WaitingExchange
 from runtime.emulation import Accelerator, Emulation
-from runtime.emulation.priority import first_in_line
 from runtime.emulation.spec import COPIES, TABLE_BYTES, TABLE_CELLS
+from runtime.emulation.waking import first_in_line
 from runtime.exchange import Channel, Exchange
 from runtime.exchange.channels import Message
 from runtime.launch import Place
