@@ -2,16 +2,20 @@
 
 Its access trace is what the graphs that it trained really asked for, or which input rows its mini-batches read, in the
 format of `gcnsim.trace`, which replays it.
+
+`run_record` has the facts for `run.json`: known at the start, and more of them at the end.
 """
 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import fields
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Final
 
 import numpy as np
+import torch
 
 from gcnsim.ids import AnyArray, Float32Array, IntArray, Iteration, frozen
 from gcnsim.partition import Part, entries_reuse
@@ -27,10 +31,10 @@ from gcnsim.trace import (
 )
 from runtime.exchange import LoadedBatch, SampledGraph
 from runtime.methods.batches.worker import BatchWorker
-from runtime.record import IterationRow, RunFolder
+from runtime.record import IterationRow, RunFolder, RunRecord, Summary, hardware, versions
 from runtime.train.evaluate import Scores
 from runtime.train.preflight import out_folder
-from runtime.train.setup import WorkerState
+from runtime.train.setup import WorkerState, backend_of
 
 
 class TraceRecord:
@@ -257,3 +261,56 @@ def trace_of(worker: WorkerState) -> TraceRecord | BatchTraceRecord:
     """What records the accesses of the worker's method."""
     method = worker.method
     return BatchTraceRecord(worker, method) if isinstance(method, BatchWorker) else TraceRecord(worker)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What only the end knows. nbytes: int64[sender, receiver, KINDS]. memory: host and device bytes (-1: none).
+    tensors: of every worker, bytes by component; None: not counted."""
+
+    nbytes: AnyArray
+    memory: tuple[tuple[int, int], ...]
+    hit_rate: float | None
+    norms: tuple[Iteration, ...]
+    tensors: tuple[Mapping[str, int], ...] | None = None
+
+
+def no_outcome(workers: int) -> Outcome:
+    """At the start of a run."""
+    return Outcome(np.zeros((workers, workers, len(KINDS)), np.int64), ((0, -1),) * workers, None, ())
+
+
+def run_record(run: RunState, outcome: Outcome, summary: Summary | None) -> RunRecord:
+    """The facts of `run` as it stands; it is finished when its last iteration is done."""
+    worker, options = run.worker, run.options
+    return RunRecord(
+        versions=versions(),
+        hardware=hardware(worker.device.type == "cuda"),
+        emulation=worker.emulation,
+        backend=backend_of(options),
+        options=options.asdict(),
+        seed=options.seed,
+        workers=worker.place.world,
+        graph={"name": worker.partitioning.graph_name, "hash": worker.partitioning.graph_hash},
+        partition={"method": worker.partitioning.method, "hash": worker.partitioning.owner_hash},
+        inner=run.inner,
+        boundary=run.boundary,
+        widths=tuple(worker.network.widths),
+        parameters=sum(weight.numel() for weight in worker.network.parameters()),
+        iterations=run.done,
+        finished=run.done >= options.iterations,
+        bytes={kind: _table(outcome.nbytes[:, :, k]) for k, kind in enumerate(KINDS)},
+        hit_rate=outcome.hit_rate,
+        peak_memory=tuple(
+            {"host_bytes": host, "device_bytes": None if device < 0 else device} for host, device in outcome.memory
+        ),
+        accuracy={"train": run.best.train, "val": run.best.val, "test": run.best.test},
+        norms=outcome.norms,
+        summary=None if summary is None else summary.asdict(),
+        tensors=outcome.tensors,
+        threads=torch.get_num_threads(),
+    )
+
+
+def _table(matrix: AnyArray) -> tuple[tuple[int, ...], ...]:
+    return tuple(tuple(int(value) for value in row) for row in matrix)

@@ -25,8 +25,7 @@ from runtime.train.loop import DivergedError
 from runtime.train.memory_usage import MemoryUsage
 from runtime.train.preflight import restarted, writes_folder
 from runtime.train.reduce import GlobalSums, LocalSums
-from runtime.train.run_record import no_outcome, run_record
-from runtime.train.run_state import RunState
+from runtime.train.run_state import RunState, no_outcome, run_record
 from runtime.train.setup import WorkerState
 
 BEST = "best.npz"

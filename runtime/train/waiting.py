@@ -14,7 +14,7 @@ from runtime.accelerator.iteration import DeviceIteration
 from runtime.accelerator.lengths import Drawn, Lengths
 from runtime.accelerator.machine import WaitMachine
 from runtime.accelerator.sampling import EdgeSampler, NodeSampler, Sampler
-from runtime.emulation.endings import first_in_line
+from runtime.emulation.waking import first_in_line
 from runtime.exchange import SampledGraph
 from runtime.methods.worker import Context
 from runtime.train.loop import Trainer

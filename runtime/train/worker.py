@@ -39,8 +39,7 @@ from runtime.train.agreement import agree
 from runtime.train.checkpoint.files import with_saved_kernels
 from runtime.train.memory_usage import COMPONENTS
 from runtime.train.plan import Task, naming
-from runtime.train.run_record import Outcome, run_record
-from runtime.train.run_state import KINDS
+from runtime.train.run_state import KINDS, Outcome, run_record
 from runtime.train.session import Session
 from runtime.train.setup import device_of, prepare
 
