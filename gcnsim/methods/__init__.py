@@ -2,7 +2,7 @@
 
 from gcnsim.methods.facts import FEATURES, HOST, ON_GPU, UVA, Facts, Placement
 from gcnsim.methods.families.mini_batch import MiniBatch, NeighbourBatches, Plan, SubgraphBatches
-from gcnsim.methods.method import CENTRAL, NO_OVERLAP, OVERLAP, STANDING, KnobStep, Method
+from gcnsim.methods.method import CENTRAL, FULL, NO_OVERLAP, OVERLAP, STANDING, KnobStep, Method, Sampling
 from gcnsim.methods.registry import (
     BASELINE,
     COMPARED,
@@ -17,7 +17,6 @@ from gcnsim.methods.registry import (
     methods,
     named,
 )
-from gcnsim.methods.sampling import FULL, Sampling
 
 __all__ = [
     "BASELINE",
