@@ -16,13 +16,21 @@ from gcnsim.partition.assign import (
     metis_owners,
     partition_graph,
 )
-from gcnsim.partition.facts import ROLES, PartitionFacts, Spread, partition_facts, partition_warnings, role_spreads
+from gcnsim.partition.facts import (
+    ROLES,
+    PartitionFacts,
+    Scatter,
+    Spread,
+    partition_facts,
+    partition_scatter,
+    partition_spread,
+    partition_warnings,
+    role_spreads,
+)
 from gcnsim.partition.owners import open_partition, read_partition, write_partition
-from gcnsim.partition.parts import FROM_FILE, Part, Partitioning
+from gcnsim.partition.parts import FROM_FILE, Part, Partitioning, own_send_sets, part_of, split
 from gcnsim.partition.replicas import Replicas, allowed_copies
 from gcnsim.partition.reuse import PRODUCTS, REUSE_ENTRIES, WINDOWS, entries_reuse, graph_reuse, reuse_of
-from gcnsim.partition.split import own_send_sets, part_of, split
-from gcnsim.partition.spread import Scatter, partition_scatter, partition_spread
 from gcnsim.partition.training_nodes import TrainingParts, training_parts
 
 __all__ = [

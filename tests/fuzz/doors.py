@@ -60,7 +60,7 @@ EXEMPT: Final[Mapping[str, str]] = {
     "gcnsim/io/atomic.py:atomic_write": "writes",
     "gcnsim/io/atomic.py:_remove_left": "locks what it removes",
     "gcnsim/io/json_files.py:shipped_schema": "ships with the package",
-    "gcnsim/partition/spread.py:_known": "ships with the package",
+    "gcnsim/partition/facts.py:_known": "ships with the package",
     "gcnsim/planning/durations.py:_read": "ships with the package",
     "gcnsim/resources.py:_lines": "of the kernel",
     "gcnsim/sweeps/run.py:_answered": "of a worker that this process started, or of one's own cluster",
