@@ -3,7 +3,6 @@
 from gcnsim.boundary.bins import MANY_PARTS, towards_one
 from gcnsim.boundary.counts import AccessCounts, BatchCounts, Store, batch_counts, count_batches
 from gcnsim.boundary.expected import ExpectedAccess
-from gcnsim.boundary.files import is_profile, read_profile, write_profile
 from gcnsim.boundary.packaged import (
     Interpolation,
     Misses,
@@ -23,7 +22,15 @@ from gcnsim.boundary.profile import BoundaryProfile, class_inclusion, expected_r
 from gcnsim.boundary.rescale import with_cross_edges
 from gcnsim.boundary.sample_counts import cached_nodes, draw_access, draw_counts, expected_access, node_counts
 from gcnsim.boundary.sizes_only import likely_cross_fraction, mean_ratio, outlined, published_profile
-from gcnsim.boundary.stored import ProfileOrigin, StoredProfile, enlarged, stored_profile
+from gcnsim.boundary.stored import (
+    ProfileOrigin,
+    StoredProfile,
+    enlarged,
+    is_profile,
+    read_profile,
+    stored_profile,
+    write_profile,
+)
 
 __all__ = [
     "MANY_PARTS",

@@ -10,11 +10,10 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from gcnsim.boundary.files import read_profile
 from gcnsim.boundary.rescale import Means, between, means_of, resized, with_cross_edges
 from gcnsim.boundary.sample_counts import expected_access
 from gcnsim.boundary.sizes_only import outlined
-from gcnsim.boundary.stored import StoredProfile
+from gcnsim.boundary.stored import StoredProfile, read_profile
 from gcnsim.caching import CacheSize
 from gcnsim.errors import FileError, ScenarioError
 from gcnsim.workload import DatasetFacts, assumed_ratio, dataset, datasets

@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from gcnsim.boundary.files import is_profile, read_profile
+from gcnsim.boundary.stored import is_profile, read_profile
 from gcnsim.cli.trace_profile import _is_trace
 from gcnsim.partition import partition_graph, split
 from gcnsim.report.figures.curves import Curve, Series, curve_data, curve_figure
