@@ -6,8 +6,15 @@ from runtime.exchange.channels import Channel, Channels, PeerError
 from runtime.exchange.exchange import Exchange
 from runtime.exchange.graphs import GraphBuilder, Weights
 from runtime.exchange.neighbours import Boundary, BoundaryView, Dropping, Step, StepBoundaries
-from runtime.exchange.requests import ask, fetch_rows, swap_norms
-from runtime.exchange.sampled_graph import CachedRows, Requests, SampledGraph, static_requests
+from runtime.exchange.sampled_graph import (
+    CachedRows,
+    Requests,
+    SampledGraph,
+    ask,
+    fetch_rows,
+    static_requests,
+    swap_norms,
+)
 from runtime.exchange.stand_in import Mail, StandIns
 from runtime.exchange.stopwatch import Stopwatch
 
