@@ -22,7 +22,7 @@ from gcnsim.graph import load_graph
 from gcnsim.partition import partition_graph, split
 from runtime.aggregate import Matrix, matrix_kind
 from runtime.exchange import GraphBuilder
-from runtime.model.layers import GatLayer
+from runtime.model import GatLayer
 
 HEADS, WIDTHS, INPUT = (1, 4), (32, 64), 64
 """Heads, values of each, and values of a row of the input."""

@@ -49,9 +49,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    from gcnsim.late import late
+    import importlib
 
-    return late("gcnsim", {"gcnsim.api": __all__})(name)
+    if name not in __all__:
+        raise AttributeError(f"module 'gcnsim' has no attribute {name!r}")
+    return getattr(importlib.import_module("gcnsim.api"), name)
 
 
 def __dir__() -> list[str]:

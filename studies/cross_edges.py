@@ -7,7 +7,7 @@ the chance 1 - drop^m, so the ratio of the two volumes, whatever they count, is
     E[1 - 0.9^m] / E[1 - (0.9 c)^m],    c: the share of entries that cross.
 
 m is taken as a lognormal rounded to whole edges from 1, with the spread of log m that METIS parts of real graphs have
-(gcnsim/boundary/published.py): 1.0 to 1.6, likely 1.3. That leaves its mean, found here as a share of the mean
+(gcnsim/boundary/sizes_only.py): 1.0 to 1.6, likely 1.3. That leaves its mean, found here as a share of the mean
 degree. The three spreads are the range's low, likely and high. Published at one number of parts, it is taken to hold at
 all.
 """

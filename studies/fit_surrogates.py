@@ -45,7 +45,7 @@ FREE = {
 """What is fitted, within which bounds."""
 
 LIKELY, PULL = 0.23, 0.05
-"""Mean cross edges per boundary node over mean degree of real graphs (gcnsim/boundary/published.py), and its weight."""
+"""Mean cross edges per boundary node over mean degree of real graphs (gcnsim/boundary/sizes_only.py) and its weight."""
 
 CLOSE = 0.03
 STARTS = (0.0, 1.2)

@@ -30,7 +30,7 @@ _TRACE: Final = (
 )
 _IMAGE: Final = """
 from gcnsim.errors import FileError
-from gcnsim.report import write_image
+from gcnsim.report.images import write_image
 try:
     write_image("figure.svg", None)
 except FileError as error:

@@ -27,7 +27,7 @@ from gcnsim.ids import FloatArray
 from gcnsim.io.atomic import atomic_write
 from gcnsim.io.yaml_files import read_yaml
 from gcnsim.partition import part_of, partition_graph
-from gcnsim.partition.spread import FIGURES, FILE
+from gcnsim.partition.facts import FIGURES, FILE
 from gcnsim.processes import cores, parallel_map
 from studies.measured_boundary import drawn
 

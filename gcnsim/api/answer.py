@@ -58,25 +58,25 @@ class Answer:
 
     def __repr__(self) -> str:
         """The table and the verdict in a few lines."""
-        from gcnsim.report import render_short
+        from gcnsim.report.answer.table import render_short
 
         return render_short(self.told)
 
     def __str__(self) -> str:
         """The text that the command line prints."""
-        from gcnsim.report import render_table
+        from gcnsim.report.answer.table import render_table
 
         return render_table(self.told)
 
     def _repr_html_(self) -> str:
         """The table and the verdict as a notebook shows them."""
-        from gcnsim.report import render_notebook
+        from gcnsim.report.answer.table import render_notebook
 
         return render_notebook(self.told)
 
     def to_frame(self) -> Any:
         """The rows as a pandas DataFrame, with the columns of `to_csv`. Raises ScenarioError without pandas."""
-        from gcnsim.report import columns_of_rows
+        from gcnsim.report.answer.rows import columns_of_rows
 
         try:
             pandas = importlib.import_module("pandas")
@@ -88,13 +88,13 @@ class Answer:
         """The rows as an Arrow table, with the columns of `to_csv`."""
         import pyarrow
 
-        from gcnsim.report import columns_of_rows
+        from gcnsim.report.answer.rows import columns_of_rows
 
         return pyarrow.table(columns_of_rows(self.told))
 
     def to_csv(self, path: str | Path) -> None:
         """Write the rows to a CSV file. Raises FileError."""
-        from gcnsim.report import write_csv
+        from gcnsim.report.answer.rows import write_csv
 
         write_csv(path, self.told)
 
@@ -103,7 +103,7 @@ class Answer:
 
         Raises FileError.
         """
-        from gcnsim.report import write_html
+        from gcnsim.report.page.html import write_html
 
         write_html(path, self.told, bandwidth_curve(self, progress))
 
@@ -120,7 +120,7 @@ def bandwidth_curve(answer: Answer, progress: Progress = lambda _: None) -> Any:
 
     Of the recommended setting first, then of those asked for on its machine.
     """
-    from gcnsim.report import Curve, Measured, Series
+    from gcnsim.report.figures.curves import Curve, Measured, Series
 
     best = answer.recommended.scenario
     asked = [each for each in scenarios(answer.base, answer.grid) if each.cluster == best.cluster]

@@ -49,13 +49,13 @@ def render_comparison(found: Mapping[str, Any]) -> str:
 
 def write_comparison(path: str | Path, found: Mapping[str, Any]) -> None:
     """Write a comparison as one offline page. Raises FileError."""
-    from gcnsim.report import write_comparison_page
+    from gcnsim.report.page.sections import write_comparison_page
 
     write_comparison_page(path, found)
 
 
 def _is_trace(source: Source) -> bool:
-    from gcnsim.torch_profiler.trace_folder import is_profiler_trace
+    from gcnsim.torch_profiler.trace_events import is_profiler_trace
 
     return not isinstance(source, Mapping) and is_profiler_trace(source)
 

@@ -65,16 +65,16 @@ def validate(
 
 def write_validation(folder: str | Path, found: Mapping[str, Any]) -> None:
     """Write validation.md, .csv and .html into `folder`, which is made if need be. Raises FileError."""
-    from gcnsim import report
+    from gcnsim.report.validation import write_validation
 
-    report.write_validation(made(folder), found)
+    write_validation(made(folder), found)
 
 
 def render_validation(found: Mapping[str, Any]) -> str:
     """The text that the command line prints."""
-    from gcnsim import report
+    from gcnsim.report.validation import render_validation
 
-    return report.render_validation(found)
+    return render_validation(found)
 
 
 def reproduce(
@@ -100,6 +100,6 @@ def reproduce(
 
 def render_calibration(record: Calibration, path: str) -> str:
     """The text that the command line prints."""
-    from gcnsim import report
+    from gcnsim.report.calibration import render_calibration
 
-    return report.render_calibration(record, path)
+    return render_calibration(record, path)

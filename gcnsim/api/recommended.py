@@ -37,25 +37,25 @@ class Recommended:
 
     def __repr__(self) -> str:
         """The choice in a sentence, and the table."""
-        from gcnsim.report import render_short_advice
+        from gcnsim.report.recommended import render_short_advice
 
         return render_short_advice(self.told)
 
     def __str__(self) -> str:
         """The text that the command line prints."""
-        from gcnsim.report import render_recommended
+        from gcnsim.report.recommended import render_recommended
 
         return render_recommended(self.told)
 
     def _repr_html_(self) -> str:
         """The choice and the table as a notebook shows them."""
-        from gcnsim.report import render_advice_notebook
+        from gcnsim.report.recommended import render_advice_notebook
 
         return render_advice_notebook(self.told)
 
     def to_frame(self) -> Any:
         """The rows as a pandas DataFrame, with the columns of `to_csv`. Raises ScenarioError without pandas."""
-        from gcnsim.report import columns_of_options
+        from gcnsim.report.tables import columns_of_options
 
         try:
             pandas = importlib.import_module("pandas")
@@ -67,13 +67,13 @@ class Recommended:
         """The rows as an Arrow table, with the columns of `to_csv`."""
         import pyarrow
 
-        from gcnsim.report import columns_of_options
+        from gcnsim.report.tables import columns_of_options
 
         return pyarrow.table(columns_of_options(self.told))
 
     def to_csv(self, path: str | Path) -> None:
         """Write the rows to a CSV file. Raises FileError."""
-        from gcnsim.report import write_options_csv
+        from gcnsim.report.tables import write_options_csv
 
         write_options_csv(path, self.told)
 
@@ -82,6 +82,6 @@ class Recommended:
 
         Raises FileError.
         """
-        from gcnsim.report import write_advice
+        from gcnsim.report.page.sections import write_advice
 
         write_advice(path, self.told)

@@ -43,13 +43,13 @@ class Simulation:
 
     def __repr__(self) -> str:
         """What was simulated, its iteration time and what limits it."""
-        from gcnsim.report import render_short_result
+        from gcnsim.report.result import render_short_result
 
         return render_short_result(self.told)
 
     def __str__(self) -> str:
         """The text that the command line prints."""
-        from gcnsim.report import render_result
+        from gcnsim.report.result import render_result
 
         return render_result(self.told)
 
@@ -58,7 +58,7 @@ class Simulation:
 
         Raises FileError.
         """
-        from gcnsim.report import write_simulation
+        from gcnsim.report.page.sections import write_simulation
 
         write_simulation(path, self.told, self.result)
 
@@ -108,7 +108,7 @@ def write_timeline(result: Result, path: str | Path, *, detail: bool = False) ->
 
     Raises FileError.
     """
-    from gcnsim.report import RunFacts, write_run_trace
+    from gcnsim.timeline.run_perfetto import RunFacts, write_run_trace
 
     title = f"{result.scenario.name}: {setting_text(result.scenario.method)}"
     run = result.run
@@ -118,7 +118,7 @@ def write_timeline(result: Result, path: str | Path, *, detail: bool = False) ->
 
 def write_result(simulation: Simulation, folder: str | Path) -> None:
     """Write result.json and spans.parquet into `folder`, which is made if need be. Raises FileError."""
-    from gcnsim.report import write_spans
+    from gcnsim.timeline.parquet import write_spans
 
     target = made(folder)
     about = {

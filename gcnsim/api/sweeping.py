@@ -125,7 +125,7 @@ class Sweep:
 
     def rows(self) -> list[Row]:
         """The points that are answered, as the rows of a what-if."""
-        from gcnsim.report import row_of_record
+        from gcnsim.report.sweep import row_of_record
 
         return [row_of_record(each) for each in self.to_arrow().to_pylist() if each["state"] == DONE]
 
@@ -136,7 +136,8 @@ class Sweep:
 
         where: as for `best`. Raises FileError; ScenarioError where no point is left, and as `best` does.
         """
-        from gcnsim.report import PointOrder, row_of_record, write_sweep
+        from gcnsim.report.page.sweep import PointOrder, write_sweep
+        from gcnsim.report.sweep import row_of_record
 
         first = self.best(None, by, descending=descending, where=where)
         if not first:
@@ -148,7 +149,7 @@ class Sweep:
 
     def export(self, path: str | Path) -> None:
         """Write all points so far as CSV, JSON or Parquet, by the file's suffix. Raises FileError."""
-        from gcnsim.report import write_points
+        from gcnsim.report.sweep import write_points
 
         write_points(path, self.to_arrow())
 

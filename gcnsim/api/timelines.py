@@ -14,7 +14,7 @@ from gcnsim.runs.recorded_run import RecordedRun, read_recorded_run
 from gcnsim.simulation import Result
 
 if TYPE_CHECKING:
-    from gcnsim.report import TimelineData
+    from gcnsim.report.figures.timeline import TimelineData
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +31,14 @@ class RunTimeline:
 
     def data(self) -> tuple[TimelineData, TimelineData]:
         """One steady iteration, measured and predicted, in one unit. Raises FileError."""
-        from gcnsim.report import in_one_unit, timeline_of_result, timeline_of_run
+        from gcnsim.report.figures.runs import in_one_unit, timeline_of_result, timeline_of_run
 
         return in_one_unit(timeline_of_run(self.run), timeline_of_result(self.predicted))
 
     def write_measured(self, path: str | Path, *, detail: bool = False) -> None:
         """Write the recorded run for Perfetto, with the tracks of a simulated one. Raises FileError."""
-        from gcnsim.report import write_run_trace
-        from gcnsim.report.figures.recorded import facts_of_run
+        from gcnsim.report.figures.runs import facts_of_run
+        from gcnsim.timeline.run_perfetto import write_run_trace
 
         spans = self.run.timeline()
         write_run_trace(path, spans, self.title, facts_of_run(self.run, spans), detail=detail)

@@ -1,16 +1,16 @@
 """What workers exchange, as counts: of one run, or drawn from a boundary profile when there is no graph to sample."""
 
-from gcnsim.boundary.batches import BatchCounts, Store, batch_counts, count_batches
 from gcnsim.boundary.bins import MANY_PARTS, towards_one
-from gcnsim.boundary.counts import AccessCounts
+from gcnsim.boundary.counts import AccessCounts, BatchCounts, Store, batch_counts, count_batches
 from gcnsim.boundary.expected import ExpectedAccess
-from gcnsim.boundary.files import is_profile, read_profile, write_profile
-from gcnsim.boundary.outlines import by_sizes, outline_named, outline_of
 from gcnsim.boundary.packaged import (
     Interpolation,
     Misses,
+    by_sizes,
     interpolation,
     left_out_error,
+    outline_named,
+    outline_of,
     profile_at,
     profile_end,
     profile_without,
@@ -19,12 +19,18 @@ from gcnsim.boundary.packaged import (
     shipped_profile,
 )
 from gcnsim.boundary.profile import BoundaryProfile, class_inclusion, expected_rows, profile_of
-from gcnsim.boundary.published import likely_cross_fraction, published_profile
 from gcnsim.boundary.rescale import with_cross_edges
-from gcnsim.boundary.sample_counts import cached_nodes, draw_counts, node_counts
-from gcnsim.boundary.sample_stored import draw_access, expected_access
-from gcnsim.boundary.sizes_only import mean_ratio, outlined
-from gcnsim.boundary.stored import ProfileOrigin, StoredProfile, enlarged, stored_profile
+from gcnsim.boundary.sample_counts import cached_nodes, draw_access, draw_counts, expected_access, node_counts
+from gcnsim.boundary.sizes_only import likely_cross_fraction, mean_ratio, outlined, published_profile
+from gcnsim.boundary.stored import (
+    ProfileOrigin,
+    StoredProfile,
+    enlarged,
+    is_profile,
+    read_profile,
+    stored_profile,
+    write_profile,
+)
 
 __all__ = [
     "MANY_PARTS",

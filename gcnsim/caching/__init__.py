@@ -1,18 +1,22 @@
 """Cache rules: how many boundary rows a feature cache holds, and which."""
 
-from gcnsim.caching.comparison import DEMAND, KINDS, RANKINGS, REFRESHED, ByDegreeRatio, expanded
 from gcnsim.caching.demand import RequestStream, need_library, request_stream
 from gcnsim.caching.policies import (
+    DEMAND,
+    KINDS,
+    RANKINGS,
+    REFRESHED,
     AtRandom,
     ByDegree,
+    ByDegreeRatio,
     ByInclusion,
     CachePolicy,
     cache_policy,
     cached_mask,
+    expanded,
+    most_connected,
 )
-from gcnsim.caching.rule import CACHE_SIZES, STATIC_CACHE_SIZES, Cache, parse_cache
-from gcnsim.caching.size import CacheSize, capacity
-from gcnsim.caching.static import most_connected
+from gcnsim.caching.size import CACHE_SIZES, STATIC_CACHE_SIZES, Cache, CacheSize, capacity, parse_cache
 
 __all__ = [
     "CACHE_SIZES",

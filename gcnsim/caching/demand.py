@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from gcnsim.caching.comparison import DEMAND
+from gcnsim.caching.policies import DEMAND
 from gcnsim.errors import ScenarioError, nearest
 from gcnsim.ids import IntArray
 

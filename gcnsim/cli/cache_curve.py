@@ -92,7 +92,12 @@ def command(
       gcnsim trace cache-curve amazon_cs.trace
       gcnsim trace cache-curve amazon_cs.trace --policy all --size 10%,30% --html curve.html
     """
-    from gcnsim import report
+    from gcnsim.report.cache_curve import (
+        cache_curve_payload,
+        render_cache_curve,
+        write_cache_curve_csv,
+        write_cache_curve_html,
+    )
 
     check_outputs(file, csv=csv, html=html)
     how = Replay(refresh=refresh, warm_up=warm_up, order=order, seed=seed)
@@ -103,11 +108,11 @@ def command(
         )
     writes: list[Callable[[], object]] = []
     if csv:
-        writes.append(lambda: report.write_cache_curve_csv(csv, curve))
+        writes.append(lambda: write_cache_curve_csv(csv, curve))
     if html:
-        writes.append(lambda: report.write_cache_curve_html(html, curve))
+        writes.append(lambda: write_cache_curve_html(html, curve))
     if as_json:
-        text = json.dumps(report.cache_curve_payload(curve), indent=2, allow_nan=False)
+        text = json.dumps(cache_curve_payload(curve), indent=2, allow_nan=False)
     else:
-        text = report.render_cache_curve(curve, workers=workers)
+        text = render_cache_curve(curve, workers=workers)
     show_and_write(text, *writes)

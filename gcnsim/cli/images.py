@@ -28,19 +28,19 @@ def command(page: str, out: str, kind: str, names: tuple[str, ...]) -> None:
 
     Needs Kaleido and a Chrome or Chromium: pip install 'gcnsim[images]'.
     """
-    from gcnsim import report
+    from gcnsim.report.images import page_figures, refuse_without_kaleido, write_image
 
     check_folder("out", out, read=[page])
-    figures = report.page_figures(page)
+    figures = page_figures(page)
     for name in names:
         if name not in figures:
             raise FileError(f"--figure: unknown figure {name!r} of {page}; {nearest(name, figures)}")
     chosen = {name: drawn for name, drawn in figures.items() if not names or name in names}
-    report.refuse_without_kaleido(out)
+    refuse_without_kaleido(out)
     Path(out).mkdir(parents=True, exist_ok=True)
     with progress() as say:
         for name, drawn in chosen.items():
             say(f"figure {name}")
-            report.write_image(Path(out) / f"{name}.{kind}", drawn)
+            write_image(Path(out) / f"{name}.{kind}", drawn)
     for name in chosen:
         click.echo(str(Path(out) / f"{name}.{kind}"))

@@ -30,11 +30,11 @@ def command(
       gcnsim reproduce --csv cells.csv
       gcnsim reproduce --paper pipegcn
     """
-    from gcnsim import report
+    from gcnsim.report.reproduction import left_out_lines, render_reproduction, write_reproduction
 
     check_outputs(published, csv=csv_out)
     with progress() as say:
         found = api.reproduce(published, papers=papers, progress=say, processes=processes)
-    text = json.dumps(found, indent=2, allow_nan=False) if as_json else report.render_reproduction(found)
-    writes = [lambda: report.write_reproduction(csv_out, found)] if csv_out else []
-    show_and_write(text, *writes, notes=report.left_out_lines(found))
+    text = json.dumps(found, indent=2, allow_nan=False) if as_json else render_reproduction(found)
+    writes = [lambda: write_reproduction(csv_out, found)] if csv_out else []
+    show_and_write(text, *writes, notes=left_out_lines(found))

@@ -272,8 +272,8 @@ def best(
 def _print_records(
     found: Any, records: list[dict[str, Any]], count: int, columns: list[str] | None, as_json: bool
 ) -> None:
-    from gcnsim.report import render_points
     from gcnsim.report.answer.columns import checked
+    from gcnsim.report.sweep import render_points
     from gcnsim.sweeps import DONE
 
     keys = None if columns is None else checked(columns)

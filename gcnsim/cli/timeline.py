@@ -34,7 +34,7 @@ def command(
       gcnsim timeline RUN --out measured.json --predicted predicted.json
     """
     from gcnsim import api
-    from gcnsim.report.page.timelines import Drawn, write_timelines
+    from gcnsim.report.page.sections import Drawn, write_timelines
 
     if timeline_detail and not (out or predicted):
         raise ScenarioError("--timeline-detail: is of files; allowed: with --out FILE or --predicted FILE")

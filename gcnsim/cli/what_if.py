@@ -53,7 +53,7 @@ class Shown:
 
     def text(self, answer: Told) -> str:
         """The answer for a terminal."""
-        from gcnsim.report import render_table
+        from gcnsim.report.answer.table import render_table
 
         return render_table(answer, **self.options)
 

@@ -2,9 +2,7 @@
 
 from gcnsim.comparison.answers import read_answer
 from gcnsim.comparison.difference import PARTS, SCHEMA, compare
-from gcnsim.comparison.iteration_report import IterationReport, report_of_result
-from gcnsim.comparison.profiled import report_of_profile
-from gcnsim.comparison.recorded import report_of_run
+from gcnsim.comparison.iteration_report import IterationReport, report_of_profile, report_of_result, report_of_run
 
 __all__ = [
     "PARTS",

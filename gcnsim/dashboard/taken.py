@@ -43,7 +43,7 @@ def sweep(options: Options, folder: Path, say: Say) -> Told:
     import pyarrow as pa
 
     from gcnsim import api
-    from gcnsim.report import write_points
+    from gcnsim.report.sweep import write_points
 
     say("reading the points")
     found = api.open_sweep(options["folder"])
@@ -59,8 +59,9 @@ def sweep(options: Options, folder: Path, say: Say) -> Told:
 def timeline(options: Options, folder: Path, say: Say) -> Told:
     """One steady iteration of a setting, or of a recorded run beside its prediction. Raises GcnsimError."""
     from gcnsim import api
-    from gcnsim.report import timeline_figure, timeline_of_result
-    from gcnsim.report.page.timelines import Drawn, caption_of, write_timelines, write_timelines_csv
+    from gcnsim.report.figures.runs import timeline_of_result
+    from gcnsim.report.figures.timeline import timeline_figure
+    from gcnsim.report.page.sections import Drawn, caption_of, write_timelines, write_timelines_csv
     from gcnsim.scenario import setting_text
     from gcnsim.units import format_seconds
 
@@ -104,7 +105,8 @@ def timeline(options: Options, folder: Path, say: Say) -> Told:
 def recommend(options: Options, folder: Path, say: Say) -> Told:
     """A recommendation: time against cost, and what moves the time. Raises GcnsimError."""
     from gcnsim import api
-    from gcnsim.report import front_data, front_figure, tornado_figure, tornado_of_advice
+    from gcnsim.report.figures.front import front_data, front_figure
+    from gcnsim.report.figures.tornado import tornado_figure, tornado_of_advice
 
     found = api.recommend(**options, progress=say)
     say("drawing")
@@ -126,7 +128,8 @@ def recommend(options: Options, folder: Path, say: Say) -> Told:
 def compare(options: Options, folder: Path, say: Say) -> Told:
     """Two iterations: where either goes, and where the difference does. Raises GcnsimError."""
     from gcnsim import api
-    from gcnsim.report import breakdown_figure, difference_data, difference_figure, sides_data
+    from gcnsim.report.figures.breakdown import breakdown_figure, sides_data
+    from gcnsim.report.figures.difference import difference_data, difference_figure
     from gcnsim.report.tables import write_parts_csv
 
     found = api.compare(options["a"], options["b"], progress=say)
@@ -158,7 +161,8 @@ def compare(options: Options, folder: Path, say: Say) -> Told:
 def validate(options: Options, folder: Path, say: Say) -> Told:
     """Recorded runs and their predictions: against each other, and the error by configuration. Raises GcnsimError."""
     from gcnsim import api
-    from gcnsim.report import errors_data, errors_figure, validation_data, validation_figure
+    from gcnsim.report.figures.errors import errors_data, errors_figure
+    from gcnsim.report.figures.validation import validation_data, validation_figure
 
     found = api.validate(
         options["runs"], options.get("calibration"), measured_compute=options.get("measured_compute", ()), progress=say

@@ -1,10 +1,7 @@
 """Engines: schedule in, times out. The only room that knows SimPy and Numba."""
 
 from gcnsim.engine.choice import by_reference, compile_later, compile_now, engine, simulate
-from gcnsim.engine.fairness import max_min_rates
-from gcnsim.engine.rates import begun, link_rates
-from gcnsim.engine.run import Run
-from gcnsim.engine.spans import timeline, timeline_near
+from gcnsim.engine.run import Run, begun, link_rates, timeline, timeline_near
 from gcnsim.engine.stopping import spare
 
 __all__ = [
@@ -15,7 +12,6 @@ __all__ = [
     "compile_now",
     "engine",
     "link_rates",
-    "max_min_rates",
     "simulate",
     "spare",
     "timeline",

@@ -19,8 +19,7 @@ from math import ceil
 from simpy.core import Environment
 from simpy.events import Event
 
-from gcnsim.engine.calls import Call
-from gcnsim.engine.fluid import AFTER_ALL_OTHERS, Arrived, Token
+from gcnsim.engine.fluid import AFTER_ALL_OTHERS, Arrived, Call, Token
 
 DONE = 1.0
 """Picoseconds of work that rounding may leave."""

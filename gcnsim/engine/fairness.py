@@ -81,16 +81,6 @@ class Sharing:
         return rates
 
 
-def max_min_rates(
-    capacity: Sequence[float],
-    routes: Sequence[tuple[int, ...]],
-    counts: Sequence[int],
-    caps: Sequence[float | None],
-) -> list[float]:
-    """Rate of one flow of each bundle, in units per second; 0 for a bundle without flows (`Sharing`, asked once)."""
-    return Sharing(capacity, routes, caps).rates(tuple(counts))
-
-
 def connected(links: int, routes: Sequence[tuple[int, ...]]) -> list[int]:
     """Per link, the smallest link id it is connected with through any route."""
     owner = list(range(links))

@@ -20,9 +20,27 @@ from typing import Any
 from simpy.core import Environment
 from simpy.events import Event
 
-from gcnsim.engine.calls import Call
 from gcnsim.engine.fairness import Sharing, connected
 from gcnsim.timeline import PS_PER_S
+
+
+class Call(Event):
+    """`function` is called with this event `delay` picoseconds from now; the event carries `value`."""
+
+    def __init__(
+        self,
+        env: Environment,
+        function: Callable[[Event], None],
+        delay: int,
+        value: Any = None,
+        priority: int = 1,
+    ) -> None:
+        self.env = env
+        self.callbacks = [function]
+        self._value = value
+        self._ok = True
+        env.schedule(self, priority, delay)  # type: ignore[arg-type]  # SimPy types only its own two priorities
+
 
 AFTER_ALL_OTHERS = 9
 """SimPy priority of re-sharing: later than every start and end of the same instant (URGENT is 0, NORMAL 1)."""

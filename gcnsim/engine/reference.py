@@ -15,9 +15,8 @@ import numpy as np
 from simpy.core import Environment
 from simpy.events import Event
 
-from gcnsim.engine.calls import Call
 from gcnsim.engine.cores import Cores
-from gcnsim.engine.fluid import Fluid, FluidGroup
+from gcnsim.engine.fluid import Call, Fluid, FluidGroup
 from gcnsim.engine.run import Run
 from gcnsim.engine.stopping import Enough, Stop
 from gcnsim.ids import Iteration

@@ -1,13 +1,45 @@
-"""When a run is over: asked by both engines at the same iterations, so both stop at the same."""
+"""When a run is over: asked by both engines at the same iterations, so both stop at the same.
+
+A run that repeats itself is over too: its period is found from its starts and ends instead of simulating what only
+repeats.
+
+Let x(t) be the instant at which the first op of iteration t starts. Streams are in order, so no op of a later iteration
+has started before it: what is under way just before x(t) is of iterations before t. What happens from x(t) on depends
+on nothing but
+
+- the amounts of work of iteration t and later ones, which repeat after a round: one iteration where all are equal, all
+  that are told where they are not;
+- which ops of earlier iterations have started and ended, and since when those under way are;
+- the units left of each flow: its units less what it has received since its first byte. How fast it receives depends
+  on who else has bytes under way, and each does from its start and latency on (behind another message of its
+  connection: from that one's end) until its end.
+
+All of this can be read off the starts and ends of the ops that ended after s(t), the earliest start of anything that is
+under way at x(t). Let them be the same, relative to x(t), as q iterations before relative to x(t - q), q being whole
+rounds, and let all others have ended by s(t) and as long before x(t - q). Then iteration t + k is iteration t - q + k,
+later by x(t) - x(t - q), for every k >= 0: a period.
+
+Where flows wait for queues, their delay depends on what was left of others when they started, so there s(t) reaches
+back to an instant at which no flow is under way. Threads that take turns remember how much core time each has had, and
+links that are shared once per grain what they owe, which starts and ends do not tell: no period is looked for.
+
+The same means the same picosecond, so both engines find the same period at the same iteration. One thing is not exact:
+units are floats, and on a link that is never idle their last bits are not those of a period before. That moves an end
+by a picosecond now and then; what is compared therefore spans at least `SPAN_PS`. A thousand iterations on, ends of 120
+pipelines on Reddit were off by 1.1e-12 of the run at most. Of 29,965 periods of random networks all but 59 were exact;
+these were off by 1.3e-13 where iterations last seconds, by 9.8e-11 where they last milliseconds, at most.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
-from gcnsim.engine.periods import watched
+import numpy as np
+
 from gcnsim.engine.run import Period, Run
-from gcnsim.ids import IntArray, Iteration
+from gcnsim.ids import BoolArray, IntArray, Iteration
 from gcnsim.schedule import Schedule
 
 Enough: TypeAlias = Callable[[IntArray], bool]
@@ -24,7 +56,7 @@ class Stop:
     """Says when a run of at most `iterations` iterations is over.
 
     endless: what the run shows goes on beyond its last iteration. Then `spare` more are opened; and once the run is
-    known to repeat itself (`gcnsim.engine.periods`) the rest is not simulated. A run that `enough` would stop later is
+    known to repeat itself the rest is not simulated. A run that `enough` would stop later is
     simulated until then.
     """
 
@@ -70,3 +102,100 @@ class Stop:
             return Run(self._schedule, starts[:done], ends[:done], self._iterations, self._period)
         done = min(complete, self._iterations)
         return Run(self._schedule, starts[:done], ends[:done], done)
+
+
+SPAN_PS: Final = 100_000_000_000
+"""The least that is compared, from the first iteration to the last: 0.1 s, of which a picosecond is 1e-11."""
+
+PATIENCE: Final = 16
+"""A run of n iterations is looked at again n / PATIENCE iterations later: looking should not take longer than
+simulating."""
+
+
+class Watch:
+    """Looks for the period of a run, as iterations become complete.
+
+    round_: iterations after which amounts of work repeat. queued: bool[ops], the flows, where these wait for queues;
+    None where they do not. next: how many complete iterations to look at next.
+    """
+
+    def __init__(self, round_: int, queued: BoolArray | None) -> None:
+        self.next = round_ + 1
+        self._round = round_
+        self._queued = queued
+        self._opened: list[int] = []
+        """x of each iteration, ascending."""
+        self._over: list[int] = []
+        """When each iteration and all before it had ended."""
+        self._alike: dict[int, list[Iteration]] = {}
+        """Iterations by a hash of their starts and ends relative to x."""
+
+    def look(self, starts: IntArray, ends: IntArray, count: int) -> Period | None:
+        """The period that the first `count` iterations have shown, if any; starts, ends: int64[>= count, ops]."""
+        alike: list[Iteration] = []
+        for row in range(len(self._opened), count):
+            alike = self._note(starts[row], ends[row])
+        self.next = count + 1 + count // PATIENCE
+        last = count - 1
+        if len(alike) < 2:
+            return None
+        since = self._since(starts, ends, last)
+        for row in reversed(alike[:-1]):
+            if (last - row) % self._round == 0 and self._same(starts, ends, last, last - row, since):
+                return Period(last - row, self._opened[last] - self._opened[row])
+        return None
+
+    def _note(self, starts: IntArray, ends: IntArray) -> list[Iteration]:
+        """Remember the next iteration; those that look like it, itself the last."""
+        row, opened = len(self._opened), int(starts.min())
+        self._opened.append(opened)
+        self._over.append(max(int(ends.max()), self._over[-1] if row else 0))
+        alike = self._alike.setdefault(hash(((starts - opened).tobytes(), (ends - opened).tobytes())), [])
+        alike.append(row)
+        return alike
+
+    def _since(self, starts: IntArray, ends: IntArray, last: Iteration) -> int:
+        """s of iteration `last`: what ended before decides nothing any more. -1 for before the run's later half."""
+        opened = self._opened[last]
+        rows = slice(bisect_left(self._over, opened, 0, last), last)
+        under_way = (starts[rows] < opened) & (ends[rows] >= opened)
+        since = int(starts[rows][under_way].min(initial=opened))
+        return since if self._queued is None else self._idle(starts, ends, last, since)
+
+    def _idle(self, starts: IntArray, ends: IntArray, last: Iteration, instant: int) -> int:
+        """The last instant until `instant` at which no flow is under way."""
+        rows = slice(last // 2, last)
+        begun, ended = starts[rows, self._queued].ravel(), ends[rows, self._queued].ravel()
+        early = (begun < instant) & (ended > begun)
+        order = np.argsort(begun[early], kind="stable")
+        begun, ended = begun[early][order], ended[early][order]
+        # Where one begins, and `instant`: those before it must have ended by then.
+        over = np.maximum.accumulate(np.append(self._over[rows.start - 1] if rows.start else -1, ended))
+        idle = np.append(begun, instant)
+        return int(idle[over < idle].max(initial=-1))
+
+    def _same(self, starts: IntArray, ends: IntArray, last: Iteration, back: int, since: int) -> bool:
+        """Whether all that ended after `since` is the same `back` iterations before, but for the time between."""
+        opened, shift = self._opened, self._opened[last] - self._opened[last - back]
+        spans = bisect_right(opened, opened[last] - SPAN_PS) - 1 + back
+        first = min(bisect_right(self._over, since, 0, last), spans)
+        if first < back:
+            return False
+        now, before = slice(first, last + 1), slice(first - back, last + 1 - back)
+        return bool(
+            (first == back or self._over[first - back - 1] <= since - shift)
+            and (ends[now] - ends[before] == shift).all()
+            and (starts[now] - starts[before] == shift).all()
+        )
+
+
+def watched(schedule: Schedule, iterations: Iteration) -> Watch | None:
+    """A watch over a run of `schedule`; None where it could find nothing in so many iterations."""
+    columns = schedule.columns
+    flows = columns.is_flow
+    constant = bool((schedule.demand == schedule.demand[0]).all())
+    round_ = 1 if constant else int(schedule.demand.shape[0])
+    forgotten = schedule.grain_s > 0.0 or bool((columns.thread[flows] >= 0).any())
+    if forgotten or round_ + 1 >= iterations:
+        return None
+    return Watch(round_, flows if bool((columns.queue > 0).any()) else None)

@@ -9,8 +9,7 @@ from gcnsim.graph.formats.arrays import opened
 from gcnsim.graph.formats.layouts import layout_of
 from gcnsim.graph.formats.npz import NPY, edge_table_size, stored_size
 from gcnsim.graph.formats.parquet import MAGIC, parquet_size
-from gcnsim.graph.formats.size import Size, text_size
-from gcnsim.graph.formats.source import file_start
+from gcnsim.graph.formats.source import Size, file_start, text_size
 from gcnsim.units import format_bytes
 
 ENTRY_BYTES, NODE_BYTES, FIXED_BYTES = 50, 100, 150_000_000

@@ -1,9 +1,8 @@
 """Published systems, one file each, and the registry that finds them."""
 
-from gcnsim.methods.facts import Facts
+from gcnsim.methods.facts import FEATURES, HOST, ON_GPU, UVA, Facts, Placement
 from gcnsim.methods.families.mini_batch import MiniBatch, NeighbourBatches, Plan, SubgraphBatches
-from gcnsim.methods.method import CENTRAL, NO_OVERLAP, OVERLAP, STANDING, KnobStep, Method
-from gcnsim.methods.placement import FEATURES, HOST, ON_GPU, UVA, Placement
+from gcnsim.methods.method import CENTRAL, FULL, NO_OVERLAP, OVERLAP, STANDING, KnobStep, Method, Sampling
 from gcnsim.methods.registry import (
     BASELINE,
     COMPARED,
@@ -18,7 +17,6 @@ from gcnsim.methods.registry import (
     methods,
     named,
 )
-from gcnsim.methods.sampling import FULL, Sampling
 
 __all__ = [
     "BASELINE",

@@ -22,8 +22,8 @@ from typing import Any, ClassVar, Literal
 from gcnsim.caching import CacheSize
 from gcnsim.errors import ScenarioError
 from gcnsim.knobs import PREPROCESS, QUEUE, STATIC_CACHE, knob
+from gcnsim.methods.facts import HOST, UVA, Placement
 from gcnsim.methods.families.mini_batch import Loading, NeighbourBatches, Plan
-from gcnsim.methods.placement import HOST, UVA, Placement
 from gcnsim.workload import LayerShape
 
 SCRIPTS = Placement(threads=16)

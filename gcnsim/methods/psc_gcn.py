@@ -20,9 +20,8 @@ from gcnsim.ids import Rank
 from gcnsim.knobs import CACHE, CACHE_POLICY, EPSILON, NORMS, REFRESH, SAMPLER, TAU, knob
 from gcnsim.methods.families.boundary_rows import BoundaryRows
 from gcnsim.methods.full_graph import FullGraph
-from gcnsim.methods.method import RATE_STEPS, KnobStep, Method
+from gcnsim.methods.method import RATE_STEPS, KnobStep, Method, Sampling
 from gcnsim.methods.pipegcn import PipeGcn
-from gcnsim.methods.sampling import Sampling
 
 TAUS: Final = (0, 1, 2, 3)
 CACHES: Final = (0.0, 0.1, 0.3)

@@ -1,7 +1,7 @@
 """SANCUS (`sancus`): block rows as in CAGNET 1D, but a block that has hardly changed is not broadcast.
 
 Source: SANCUS, Algorithm 1, with its three stale tests (`stale_test`): by age (SCS-E), by age as readers see it
-(SCS-A), by how far a block has moved (SCS-H). Who stops sending still receives. Readings (`gcnsim.staleness.blocks`,
+(SCS-A), by how far a block has moved (SCS-H). Who stops sending still receives. Readings (`gcnsim.staleness`,
 `families.block_workers`): one flag per layer and worker; a worker always has its own block fresh; the backward pass
 sends every gradient (Algorithm 1), unless `skip_backward`; kept blocks are multiplied before anything is waited for.
 The mean iteration is that of a training, in whose first iterations, a share `warmup`, all blocks are sent: a cycle in

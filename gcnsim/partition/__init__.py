@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
-from gcnsim.partition.assign import METHODS, OBJECTIVES, metis_label, partition_graph
-from gcnsim.partition.checks import partition_warnings
-from gcnsim.partition.facts import PartitionFacts, Spread, partition_facts
-from gcnsim.partition.files import read_partition, write_partition
-from gcnsim.partition.metis import ALGORITHMS, BALANCES, EDGES, KWAY, NODES, RECURSIVE, TRAINING_NODES, metis_owners
-from gcnsim.partition.owners import open_partition
-from gcnsim.partition.parts import FROM_FILE, Part, Partitioning
+from gcnsim.partition.assign import (
+    ALGORITHMS,
+    BALANCES,
+    EDGES,
+    KWAY,
+    METHODS,
+    NODES,
+    OBJECTIVES,
+    RECURSIVE,
+    TRAINING_NODES,
+    metis_label,
+    metis_owners,
+    partition_graph,
+)
+from gcnsim.partition.facts import (
+    ROLES,
+    PartitionFacts,
+    Scatter,
+    Spread,
+    partition_facts,
+    partition_scatter,
+    partition_spread,
+    partition_warnings,
+    role_spreads,
+)
+from gcnsim.partition.owners import open_partition, read_partition, write_partition
+from gcnsim.partition.parts import FROM_FILE, Part, Partitioning, own_send_sets, part_of, split
 from gcnsim.partition.replicas import Replicas, allowed_copies
 from gcnsim.partition.reuse import PRODUCTS, REUSE_ENTRIES, WINDOWS, entries_reuse, graph_reuse, reuse_of
-from gcnsim.partition.roles import ROLES, role_spreads
-from gcnsim.partition.split import own_send_sets, part_of, split
-from gcnsim.partition.spread import Scatter, partition_scatter, partition_spread
 from gcnsim.partition.training_nodes import TrainingParts, training_parts
 
 __all__ = [

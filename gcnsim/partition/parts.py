@@ -3,6 +3,8 @@
 Law: S(n, m) == B(m) ∩ I(n): what n sends to m is exactly what m borders on and n owns. Boundary rows of a worker are
 grouped by owner and, within an owner, sorted by the owner's local id, so that the k-th row received is the k-th row
 sent and static sets need no ids on the wire.
+
+`split` finds the inner nodes, boundary nodes and local rows of every worker, and the send sets, from the owners.
 """
 
 from __future__ import annotations
@@ -11,7 +13,11 @@ import hashlib
 from dataclasses import dataclass
 from typing import Final
 
-from gcnsim.ids import Int32Array, IntArray, Rank
+import numpy as np
+
+from gcnsim.errors import GraphError
+from gcnsim.graph import Graph
+from gcnsim.ids import Int32Array, IntArray, Rank, frozen
 
 FROM_FILE: Final = "file"
 """The method of a partition that somebody else made."""
@@ -80,3 +86,86 @@ class Part:
     def entries(self) -> int:
         """Stored entries of this part's rows: inner and cross ones."""
         return int(self.columns.size)
+
+
+def split(graph: Graph, partitioning: Partitioning) -> tuple[Part, ...]:
+    """Every worker's part, by rank.
+
+    A row's columns keep the order of their global ids. Time: one pass over the entries, plus parts * N.
+    Raises GraphError when the owners are not this graph's (another node count, a rank out of range).
+    """
+    _check(graph, partitioning)
+    owner, parts = partitioning.owner, partitioning.parts
+    by_owner = np.argsort(owner, kind="stable")
+    ends = np.cumsum(np.bincount(owner, minlength=parts))
+    degrees = graph.degrees
+    local = np.empty(graph.nodes, dtype=np.int32)
+    inner = np.split(by_owner, ends[:-1])
+    return tuple(_part(graph, owner, parts, rank, inner[rank], degrees, local) for rank in range(parts))
+
+
+def part_of(graph: Graph, partitioning: Partitioning, rank: Rank) -> Part:
+    """Worker `rank`'s part alone, the same as `split(graph, partitioning)[rank]`: one pass over the nodes and its rows.
+
+    Raises GraphError as `split` does, and for a rank that the partition does not have.
+    """
+    _check(graph, partitioning)
+    if not 0 <= rank < partitioning.parts:
+        raise GraphError(f"{graph.name}: part {rank} of {partitioning.parts}; 0 to {partitioning.parts - 1} are there")
+    inner = np.flatnonzero(partitioning.owner == rank)
+    local = np.empty(graph.nodes, dtype=np.int32)
+    return _part(graph, partitioning.owner, partitioning.parts, rank, inner, graph.degrees, local)
+
+
+def own_send_sets(part: Part) -> tuple[IntArray, ...]:
+    """S(n, m) for every m, the local ids of n's inner nodes that m borders on, int64, ascending; from n's own part.
+
+    The k-th is the k-th of m's boundary rows of owner n; empty for n == m. The graph is symmetric,
+    so m borders on exactly those inner nodes of n that have a neighbour owned by m.
+    """
+    rows = np.repeat(np.arange(part.inner_nodes), np.diff(part.indptr))
+    cross = part.columns >= part.inner_nodes
+    owners = np.repeat(np.arange(part.parts), np.diff(part.boundary_ptr))
+    wanted = owners[part.columns[cross] - part.inner_nodes] * part.inner_nodes + rows[cross]
+    pairs = np.unique(wanted)
+    starts = np.searchsorted(pairs, np.arange(part.parts + 1) * part.inner_nodes)
+    return tuple(frozen(pairs[starts[m] : starts[m + 1]] - m * part.inner_nodes) for m in range(part.parts))
+
+
+def _check(graph: Graph, partitioning: Partitioning) -> None:
+    owner, parts = partitioning.owner, partitioning.parts
+    if owner.size != graph.nodes:
+        raise GraphError(f"{graph.name}: {graph.nodes} nodes, but the partition has {owner.size}")
+    if owner.min() < 0 or owner.max() >= parts:
+        raise GraphError(f"{graph.name}: owners run from {owner.min()} to {owner.max()}; 0 to {parts - 1} are allowed")
+
+
+def _part(
+    graph: Graph, owner: Int32Array, parts: int, rank: Rank, inner: IntArray, degrees: IntArray, local: Int32Array
+) -> Part:
+    """`local` is scratch, int32[N]: only the ids of this part's nodes are written, and only those are read."""
+    inner_degree = degrees[inner]
+    indptr = np.zeros(inner.size + 1, dtype=np.int64)
+    np.cumsum(inner_degree, out=indptr[1:])
+    entries = np.repeat(graph.indptr[inner] - indptr[:-1], inner_degree)
+    entries += np.arange(entries.size)
+    columns = graph.indices[entries]
+    seen = np.zeros(graph.nodes, dtype=np.bool_)
+    seen[columns] = True
+    seen[inner] = False
+    outside = np.flatnonzero(seen)
+    boundary = outside[np.argsort(owner[outside], kind="stable")]
+    boundary_ptr = np.searchsorted(owner[boundary], np.arange(parts + 1)).astype(np.int64, copy=False)
+    local[inner] = np.arange(inner.size, dtype=np.int32)
+    local[boundary] = np.arange(inner.size, inner.size + boundary.size, dtype=np.int32)
+    return Part(
+        rank=rank,
+        parts=parts,
+        inner=frozen(inner),
+        boundary=frozen(boundary),
+        boundary_ptr=frozen(boundary_ptr),
+        indptr=frozen(indptr),
+        columns=frozen(local[columns]),
+        inner_degree=frozen(inner_degree),
+        boundary_degree=frozen(degrees[boundary]),
+    )

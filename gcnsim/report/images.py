@@ -1,13 +1,19 @@
-"""A figure as an image: PNG or SVG, drawn by Kaleido, which the extra `images` brings."""
+"""A figure as an image: PNG or SVG, drawn by Kaleido, which the extra `images` brings.
+
+`gcnsim images` draws the figures of a page that `--html` wrote, read back from it.
+"""
 
 from __future__ import annotations
 
 import importlib.util
+import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from gcnsim.errors import FileError
 from gcnsim.io.atomic import atomic_write
+from gcnsim.io.json_files import parse_json, read_text
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -36,3 +42,61 @@ def refuse_without_kaleido(path: str | Path) -> None:
     """Raises FileError, naming what was to be written, where nothing here can draw images."""
     if importlib.util.find_spec("kaleido") is None:
         raise FileError(f"{path}: an image needs Kaleido; pip install 'gcnsim[images]'")
+
+
+DRAWN: Final = re.compile(r'gcnsim\.draw\("([\w-]{1,80})", (".*")\); \}$', re.MULTILINE)
+"""How `templates/parts.html.j2` writes a figure: its name, and a text of JSON."""
+
+MOST_BYTES: Final = 256_000_000
+"""The largest page that is read: one of ours has 5 MB, of which the figures are a small part."""
+
+KINDS: Final = ("bar", "heatmap", "scatter")
+"""Traces of our figures."""
+
+LEGEND: Final = {"orientation": "h", "x": 0.0, "y": 0.0, "yref": "container", "yanchor": "bottom"}
+LEGEND_HEIGHT: Final = 50
+"""Pixels."""
+
+WANTED: Final = "allowed: a page that --html wrote"
+
+
+def page_figures(path: str | Path) -> dict[str, Figure]:
+    """The figures of a page in their order, by their names. Raises FileError for what is no page of ours.
+
+    On the page their legends stand beside them; here they are in the figures.
+    """
+    try:
+        size = Path(path).stat().st_size
+    except OSError as error:
+        raise FileError(f"{path}: cannot be read: {error.strerror}") from None
+    if size > MOST_BYTES:
+        raise FileError(f"{path}: has {size:,} bytes; {WANTED}, up to {MOST_BYTES:,}")
+    found = DRAWN.findall(read_text(path))
+    if not found:
+        raise FileError(f"{path}: has no figures; {WANTED}")
+    return {name: _figure(path, name, text) for name, text in found}
+
+
+def _figure(path: str | Path, name: str, text: str) -> Figure:
+    from plotly.graph_objects import Figure
+
+    try:
+        written = json.loads(text)
+    except ValueError:
+        written = ""
+    document = parse_json(written, f"{path}: figure {name}")
+    try:
+        drawn = Figure(document)
+    except (ValueError, TypeError, AttributeError, KeyError, IndexError):
+        raise FileError(f"{path}: figure {name}: is not a figure of Plotly; {WANTED}") from None
+    # A browser draws it: nothing that could make that ask for anything.
+    if drawn.layout.images or any(trace.type not in KINDS for trace in drawn.data):
+        raise FileError(f"{path}: figure {name}: holds more than {', '.join(KINDS)}; {WANTED}")
+    named = any(trace.name and trace.showlegend is not False for trace in drawn.data)
+    if named and not drawn.layout.showlegend:
+        beneath = (drawn.layout.margin.b or 0) + LEGEND_HEIGHT
+        drawn.update_layout(showlegend=True, legend=LEGEND, margin_b=beneath)
+        if drawn.layout.height:
+            drawn.update_layout(height=drawn.layout.height + LEGEND_HEIGHT)
+    drawn.update_layout(paper_bgcolor="white", plot_bgcolor="white")
+    return drawn

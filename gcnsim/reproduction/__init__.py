@@ -1,10 +1,8 @@
 """Published tables beside predictions: every row that may be fitted or is to be predicted blind."""
 
 from gcnsim.reproduction.facts import SHIPPED, Row, of_papers, read_published
-from gcnsim.reproduction.fitted import is_fitted
-from gcnsim.reproduction.row_scenario import RowScenario, asked, setting, settings
-from gcnsim.reproduction.summary import payload
-from gcnsim.reproduction.table_cells import Cell, error_of, reproduce
+from gcnsim.reproduction.row_scenario import RowScenario, asked, is_fitted, setting, settings
+from gcnsim.reproduction.table_cells import Cell, error_of, payload, reproduce
 
 __all__ = [
     "SHIPPED",

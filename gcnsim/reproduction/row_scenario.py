@@ -2,6 +2,8 @@
 
 Settings are scenario files (gcnsim/data/reproduction, also in scenarios/), one for each paper, dataset and platform; a
 row says how many workers, on how many servers, and where the method's knobs stand.
+
+Rows to which the figures of a platform were fitted show how well a fit holds, the others how well it carries over.
 """
 
 from __future__ import annotations
@@ -14,11 +16,11 @@ from pathlib import Path
 from typing import Final
 
 from gcnsim.errors import FileError, ScenarioError
-from gcnsim.methods import Method
+from gcnsim.methods import COMPARED, Method
 from gcnsim.reproduction.facts import Row
 from gcnsim.reproduction.remeasured import is_remeasured
 from gcnsim.reproduction.remeasured import scenario_of as remeasured_scenario
-from gcnsim.reproduction.systems import WHOLE_PAPERS, System, method_of, system_of
+from gcnsim.reproduction.systems import CAGNET, WHOLE_PAPERS, System, method_of, system_of
 from gcnsim.scenario import Scenario, load_scenario
 from gcnsim.workload import dataset
 
@@ -156,3 +158,22 @@ def boundary_of(row: Row, rows: Sequence[Row]) -> float:
             if isinstance(total, int | float):
                 return 1000.0 * total
     raise FileError(f"{row.place}: no row says how many boundary nodes these partitions have")
+
+
+MOST_WORKERS: Final = 24
+"""Larger settings are judged, not fitted: what they compute is not explained by any efficiency (docs/reproduce.md)."""
+
+
+def is_fitted(row: Row, one: RowScenario) -> bool:
+    """Whether a figure follows from this row, of its platform or of its device.
+
+    Sampled edges, attention and other systems that a paper compares with are judged by figures fitted to the rest, and
+    so is the sampling of an iteration, of which no figure is.
+    """
+    method, model = one.scenario.method, one.scenario.workload.model
+    if one.scenario.cluster.gpus > MOST_WORKERS:
+        return False
+    known = row.fields.get("method") == CAGNET or (
+        method.name in COMPARED and not method.sampling().drops_edges and model != "gat"
+    )
+    return row.use == "calibrate" and known and row.metrics != ("overhead_pct",)

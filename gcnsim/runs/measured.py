@@ -13,8 +13,7 @@ from gcnsim.ids import FloatArray
 from gcnsim.runs.recorded_run import read_recorded_run
 from gcnsim.torch_profiler.names import Names
 from gcnsim.torch_profiler.profiled_run import read_profiled_run
-from gcnsim.torch_profiler.trace_events import Progress
-from gcnsim.torch_profiler.trace_folder import is_profiler_trace
+from gcnsim.torch_profiler.trace_events import Progress, is_profiler_trace
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,27 +1,34 @@
 """Sampling rules: which edges a drawn graph keeps, with what probability, and what that asks of other workers."""
 
-from gcnsim.sampling.draws import Draws, add_log_missed, draw, draw_edges, inclusion, inclusion_of
+from gcnsim.sampling.draws import (
+    NODES,
+    Draws,
+    add_log_missed,
+    checked_share,
+    draw,
+    draw_edges,
+    draw_nodes,
+    inclusion,
+    inclusion_of,
+)
 from gcnsim.sampling.mini_batches import (
     CLUSTERS,
+    Batch,
     BatchDraws,
     ClusterDraws,
     NeighbourDraws,
     WalkDraws,
-    own_pools,
-    passes,
-    shuffled_pools,
-    subgraphs,
-    training_order,
-)
-from gcnsim.sampling.neighbours import (
-    Batch,
     drawn_neighbours,
     layer_batch,
     neighbour_batch,
+    own_pools,
+    passes,
+    shuffled_pools,
     subgraph_batch,
+    subgraphs,
+    training_order,
     walked_nodes,
 )
-from gcnsim.sampling.nodes import NODES, checked_share, draw_nodes
 from gcnsim.sampling.reach import (
     DEGREE_SPREAD,
     DegreeLaw,

@@ -3,11 +3,16 @@
 Training nodes are shuffled once and shared out; every worker goes through its own in an order drawn anew for each epoch
 (streams "training order" and "epoch"), and draws from the stream ("mini-batch", iteration, worker). A sub-graph is
 drawn from that stream alone.
+
+Neighbourhoods are really drawn: the nodes that each layer reads, and the entries it sums over. Layers count from 0, the
+input's. Level l holds the nodes whose rows layer l reads, level L the batch itself; a level holds all nodes of the next
+one, since every node's own row is read too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from math import ceil
 from typing import Final, Protocol
 
@@ -16,8 +21,176 @@ import numpy as np
 from gcnsim.graph import Graph
 from gcnsim.ids import BoolArray, Int32Array, IntArray, Iteration, Rank
 from gcnsim.partition import metis_owners
-from gcnsim.sampling.neighbours import Batch, layer_batch, neighbour_batch, subgraph_batch, walked_nodes
 from gcnsim.streams import stream
+
+FEW = 32
+"""Neighbours per node up to which they are drawn one by one; beyond, every entry gets a random key."""
+
+HOPS = 2
+"""Steps of a random walk (GraphSAINT's walk sampler)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One mini-batch. levels: L + 1 arrays of node ids, int64, ascending. entries: per layer, those it sums over,
+    self-loops not counted. looked: entries that drawing it looked at. places: where they were kept, per layer, the
+    entries' places among those of the graph, int64, in no order."""
+
+    levels: tuple[IntArray, ...]
+    entries: tuple[int, ...]
+    looked: int
+    places: tuple[IntArray, ...] = ()
+
+
+def neighbour_batch(
+    graph: Graph,
+    nodes: IntArray,
+    fanout: Sequence[int | float],
+    generator: np.random.Generator,
+    *,
+    keep: bool = False,
+) -> Batch:
+    """Every node draws neighbours, anew in each layer (GraphSAGE, Algorithm 2).
+
+    fanout: per layer, how many without replacement (int; all of a node's where it has fewer), or with which chance each
+    (float). keep: whether the places of the entries are kept.
+    """
+    levels, looked = [np.unique(nodes)], 0
+    entries: list[int] = []
+    places: list[IntArray] = []
+    for amount in reversed(fanout):
+        drawn, seen = _drawn_places(graph, levels[0], amount, generator)
+        levels.insert(0, _union(levels[0], graph.indices[drawn].astype(np.int64), graph.nodes))
+        entries.insert(0, int(drawn.size))
+        places.insert(0, drawn)
+        looked += seen
+    return Batch(tuple(levels), tuple(entries), looked, tuple(places) if keep else ())
+
+
+def layer_batch(
+    graph: Graph, nodes: IntArray, sizes: Sequence[int], generator: np.random.Generator, *, keep: bool = False
+) -> Batch:
+    """Every layer draws so many nodes among the neighbours of the next one (LADIES; FastGCN draws among all nodes).
+
+    Without replacement, in proportion to the entries that lead to a node; all entries from the nodes drawn to the next
+    level count. keep: as of `neighbour_batch`.
+    """
+    levels, looked = [np.unique(nodes)], 0
+    entries: list[int] = []
+    places: list[IntArray] = []
+    for size in reversed(sizes):
+        around = _entries(graph, levels[0])
+        columns = graph.indices[around]
+        leading = np.bincount(columns, minlength=graph.nodes)
+        candidates = np.flatnonzero(leading)
+        # Of keys u^(1/w) the largest are a weighted draw without replacement (Efraimidis and Spirakis, 2006).
+        keys = np.log(generator.random(candidates.size)) / leading[candidates]
+        chosen = candidates[np.argsort(-keys, kind="stable")[:size]]
+        kept = np.zeros(graph.nodes, np.bool_)
+        kept[chosen] = True
+        places.insert(0, around[kept[columns]])
+        entries.insert(0, int(places[0].size))
+        looked += int(columns.size)
+        levels.insert(0, _union(levels[0], chosen, graph.nodes))
+    return Batch(tuple(levels), tuple(entries), looked, tuple(places) if keep else ())
+
+
+def subgraph_batch(graph: Graph, nodes: IntArray, layers: int, *, keep: bool = False) -> Batch:
+    """All layers train the subgraph of these nodes (GraphSAINT, ClusterGCN). keep: as of `neighbour_batch`."""
+    inside = np.zeros(graph.nodes, np.bool_)
+    inside[nodes] = True
+    ids = np.flatnonzero(inside)
+    around = _entries(graph, ids)
+    places = around[inside[graph.indices[around]]]
+    kept = (places,) * layers if keep else ()
+    return Batch((ids,) * (layers + 1), (int(places.size),) * layers, int(around.size), kept)
+
+
+def walked_nodes(graph: Graph, nodes: int, generator: np.random.Generator) -> IntArray:
+    """Nodes on random walks of HOPS steps from distinct roots, about `nodes` of them, int64, ascending.
+
+    A walk ends at a node without neighbours.
+    """
+    roots = min(graph.nodes, max(1, round(nodes / (HOPS + 1))))
+    here = generator.choice(graph.nodes, size=roots, replace=False).astype(np.int64)
+    seen = [here]
+    for _ in range(HOPS):
+        degree = graph.indptr[here + 1] - graph.indptr[here]
+        here, degree = here[degree > 0], degree[degree > 0]
+        here = graph.indices[graph.indptr[here] + _below(degree, generator)].astype(np.int64)
+        seen.append(here)
+    return np.unique(np.concatenate(seen))
+
+
+def drawn_neighbours(
+    graph: Graph, nodes: IntArray, amount: int | float, generator: np.random.Generator
+) -> tuple[IntArray, int]:
+    """Neighbours that each of `nodes` draws, one after the other, and how many entries were looked at."""
+    places, looked = _drawn_places(graph, nodes, amount, generator)
+    return graph.indices[places].astype(np.int64), looked
+
+
+def _drawn_places(
+    graph: Graph, nodes: IntArray, amount: int | float, generator: np.random.Generator
+) -> tuple[IntArray, int]:
+    """Where the entries that each of `nodes` draws are among those of the graph, and how many were looked at."""
+    if isinstance(amount, float):
+        around = _entries(graph, nodes)
+        kept: BoolArray = generator.random(around.size, dtype=np.float32) < amount
+        return around[kept], int(around.size)
+    degree = graph.indptr[nodes + 1] - graph.indptr[nodes]
+    more = degree > amount
+    places = _entries(graph, nodes[~more])
+    if more.any():
+        some = _one_by_one if amount <= FEW else _by_keys
+        places = np.concatenate([places, some(graph, nodes[more], amount, generator)])
+    return places, int(places.size)
+
+
+def _one_by_one(graph: Graph, nodes: IntArray, amount: int, generator: np.random.Generator) -> IntArray:
+    """Positions of `amount` distinct entries of every node, all of higher degree (Bentley and Floyd, 1987)."""
+    start = graph.indptr[nodes]
+    degree = graph.indptr[nodes + 1] - start
+    chosen = np.empty((nodes.size, amount), np.int64)
+    for step in range(amount):
+        last = degree - amount + step
+        drawn = _below(last + 1, generator)
+        taken = (chosen[:, :step] == drawn[:, None]).any(axis=1)
+        chosen[:, step] = np.where(taken, last, drawn)
+    positions: IntArray = (start[:, None] + chosen).ravel()
+    return positions
+
+
+def _by_keys(graph: Graph, nodes: IntArray, amount: int, generator: np.random.Generator) -> IntArray:
+    """The same for a large `amount`: the entries with the smallest of random keys."""
+    positions = _entries(graph, nodes)
+    degree = graph.indptr[nodes + 1] - graph.indptr[nodes]
+    row = np.repeat(np.arange(nodes.size), degree)
+    order = np.lexsort((generator.random(positions.size), row))
+    first = np.cumsum(degree) - degree
+    kept: IntArray = positions[order[np.arange(positions.size) - first[row] < amount]]
+    return kept
+
+
+def _below(most: IntArray, generator: np.random.Generator) -> IntArray:
+    """A random whole number below each of `most`."""
+    return np.minimum((generator.random(most.size) * most).astype(np.int64), most - 1)
+
+
+def _entries(graph: Graph, nodes: IntArray) -> IntArray:
+    """Positions of all entries of `nodes`, row after row."""
+    degree = graph.indptr[nodes + 1] - graph.indptr[nodes]
+    first = np.cumsum(degree) - degree
+    return np.repeat(graph.indptr[nodes] - first, degree) + np.arange(int(degree.sum()))
+
+
+def _union(level: IntArray, more: IntArray, nodes: int) -> IntArray:
+    """Both without repeats, ascending."""
+    inside = np.zeros(nodes, np.bool_)
+    inside[level] = True
+    inside[more] = True
+    return np.flatnonzero(inside)
+
 
 CLUSTERS: Final = 20
 """Clusters in a mini-batch of ClusterGCN (its setting for Reddit: 20 of 1500, 1.3 % of the nodes)."""

@@ -16,8 +16,7 @@ import numpy as np
 from gcnsim.errors import ScenarioError, nearest
 from gcnsim.ids import Float32Array, FloatArray, Int32Array, IntArray, frozen
 from gcnsim.partition import Part
-from gcnsim.sampling.sorted_rows import BLOCK, sort_rows
-from gcnsim.sampling.water_filling import Filling, water_fill
+from gcnsim.sampling.water_filling import BLOCK, Filling, sort_rows, water_fill
 
 INNER_PREFERENCE = 1.1
 """a_j of an inner neighbour in the variance to be minimised; 1 for a boundary one (PSC-GCN)."""

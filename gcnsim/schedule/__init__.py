@@ -4,6 +4,9 @@ from gcnsim.schedule.bounds import Bounds, Loads, bounds, estimate, least_second
 from gcnsim.schedule.builder import Builder, Dependency, Waits, Work
 from gcnsim.schedule.collectives import (
     allreduce,
+    host_message,
+    host_messages,
+    message_sizes,
     ring_allreduce,
     ring_broadcast,
     ring_reduce_among,
@@ -11,7 +14,6 @@ from gcnsim.schedule.collectives import (
 )
 from gcnsim.schedule.columns import Columns, stream_waits, with_op
 from gcnsim.schedule.joint import Variants, estimates
-from gcnsim.schedule.messages import host_message, host_messages, message_sizes
 from gcnsim.schedule.order import Levels, levels, predecessors
 from gcnsim.schedule.schedule import COMPUTE_STREAM, Op, Schedule, Stream
 

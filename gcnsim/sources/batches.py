@@ -1,19 +1,37 @@
-"""What a scenario's mini-batches are: their sizes, who trains which nodes, where input rows are kept."""
+"""What a scenario's mini-batches are: their sizes, who trains which nodes, where input rows are kept.
+
+Mini-batches of a real graph are really drawn, one for every worker and iteration.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from gcnsim.boundary import AccessCounts, BatchCounts
-from gcnsim.caching import capacity
+from gcnsim.boundary import AccessCounts, BatchCounts, Store, count_batches
+from gcnsim.caching import capacity, most_connected
 from gcnsim.cost import RESERVED, VALUE
 from gcnsim.errors import ScenarioError
-from gcnsim.ids import Bytes, IntArray, frozen
-from gcnsim.methods import MiniBatch, Plan
+from gcnsim.graph import Graph
+from gcnsim.ids import BoolArray, Bytes, Int32Array, IntArray, frozen
+from gcnsim.machine import resolve_machine
+from gcnsim.methods import MiniBatch, NeighbourBatches, Plan, SubgraphBatches
+from gcnsim.partition import TrainingParts
+from gcnsim.sampling import (
+    Batch,
+    BatchDraws,
+    ClusterDraws,
+    NeighbourDraws,
+    WalkDraws,
+    own_pools,
+    shuffled_pools,
+    training_order,
+)
 from gcnsim.scenario import Scenario
+from gcnsim.streams import stream
 from gcnsim.workload import LayerShape
 
 TRAIN: Final = 0.65
@@ -81,3 +99,76 @@ def only_batches(batches: BatchCounts, nodes: int, entries: int) -> AccessCounts
         cached_rows=batches.cached,
         batches=batches,
     )
+
+
+MOST_DRAWN: Final = 30
+"""Iterations that are drawn at most: counts of mini-batches hardly vary."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchGraph:
+    """A graph with its training nodes, int64. owner: finds who owns each node, int32[N]. dealt: deals training nodes,
+    in this order, to so many parts that hold so many hops. Both are slow, and asked for only where they are needed.
+    """
+
+    graph: Graph
+    training: IntArray
+    owner: Callable[[], Int32Array]
+    dealt: Callable[[IntArray, int, int], TrainingParts]
+
+
+def training_nodes(graph: Graph, mask: BoolArray | None, share: float, seed: int) -> IntArray:
+    """The nodes that train: of a mask, or a share of all at random; at least one, int64, ascending."""
+    if mask is not None and mask.any():
+        return np.flatnonzero(mask)
+    count = max(1, round(share * graph.nodes))
+    return np.sort(stream(seed, "training nodes").choice(graph.nodes, size=count, replace=False))
+
+
+def drawn_batches(source: BatchGraph, scenario: Scenario, plan: Plan) -> BatchCounts:
+    """Counts of the scenario's mini-batches, in as many iterations as it records, at most MOST_DRAWN."""
+    graph, method, workers = source.graph, batching(scenario), scenario.cluster.gpus
+    pools, stores = _pools(source, scenario, plan)
+    draws = _draws(graph, scenario, plan, pools)
+    drawn = [[draws.draw(t, rank) for rank in range(workers)] for t in range(min(scenario.run.iterations, MOST_DRAWN))]
+    cached = tuple(
+        most_connected(graph, holds, _cache(scenario, plan, [row[rank] for row in drawn], int(holds.sum())))
+        for rank, holds in enumerate(stores)
+    )
+    stored = [int(holds.sum()) for holds in stores] or [graph.nodes] * workers
+    store = Store(None if method.everywhere else source.owner(), cached, np.array(stored, np.int64))
+    return count_batches(drawn, store, draws.epoch)
+
+
+def _pools(source: BatchGraph, scenario: Scenario, plan: Plan) -> tuple[list[IntArray], tuple[BoolArray, ...]]:
+    """Training nodes of every worker, and, for PaGraph, the nodes that its part holds."""
+    trains, workers, seed = batching(scenario).trains, scenario.cluster.gpus, scenario.run.seed
+    if trains == "dealt":
+        parts = source.dealt(training_order(source.training, seed), workers, len(plan.shapes))
+        return list(parts.training), parts.holds
+    if trains == "own":
+        return own_pools(source.training, source.owner(), workers, seed), ()
+    return shuffled_pools(source.training, workers, seed), ()
+
+
+def _draws(graph: Graph, scenario: Scenario, plan: Plan, pools: list[IntArray]) -> BatchDraws:
+    """Mini-batches of training nodes, or of nodes on random walks, or of a few clusters."""
+    method, layers, workers, seed = batching(scenario), len(plan.shapes), scenario.cluster.gpus, scenario.run.seed
+    if not isinstance(method, SubgraphBatches):
+        assert isinstance(method, NeighbourBatches)
+        ready = layers - max(len(plan.fanout), len(plan.sizes))
+        return NeighbourDraws(graph, pools, method.batch, plan.fanout, plan.sizes, seed, ready)
+    if method.nodes_of == "walks":
+        return WalkDraws(graph, method.subgraph, layers, workers, seed)
+    return ClusterDraws(graph, method.subgraph, layers, workers, seed, scenario.partition.seed)
+
+
+def _cache(scenario: Scenario, plan: Plan, drawn: list[Batch], stored: int) -> int:
+    largest = max(drawn, key=lambda batch: batch.levels[0].size)
+    machine = resolve_machine(scenario.cluster)
+    if machine.kind == "cpu" and batching(scenario).cache.auto:
+        # Device and host share one memory, so all rows of a part are kept.
+        return stored
+    memory = machine.device.memory.value
+    levels = [level.size for level in largest.levels]
+    return cached_rows(batching(scenario), memory, plan, levels, largest.entries, stored)

@@ -1,12 +1,23 @@
-"""How many graphs are drawn for a run: one for each iteration, fewer where each has a million pairs of workers."""
+"""How many graphs are drawn for a run: one for each iteration, fewer where each has a million pairs of workers.
+
+Graphs may drop edges instead of boundary nodes (BNS-GCN's baselines: edge sampling, DropEdge). As many edges are
+dropped as boundary-node sampling at the same rate p drops: the share 1 - p of the entries that cross, of these alone
+(`boundary-edges`), or as many of all entries (`edges`). A boundary node is still sent while one of its m cross edges is
+kept, with probability 1 - dropped^m.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Final
+from dataclasses import replace
+from typing import Final, Protocol
 
-from gcnsim.boundary import MANY_PARTS
+import numpy as np
+
+from gcnsim.boundary import MANY_PARTS, AccessCounts
+from gcnsim.methods import BASELINE, create_method
 from gcnsim.scenario import Scenario
+from gcnsim.sources.range_end import RangeEnd
 
 MOST_PAIRS: Final = 1 << 22
 """Pairs of workers in all graphs of a run together, beyond `MANY_PARTS` workers: counts of rows and hits then take at
@@ -38,3 +49,30 @@ def fewer_drawn(asked: Iterable[Scenario], *, nodes: bool = False) -> Iterator[s
 def _draws(scenario: Scenario, *, nodes: bool) -> bool:
     sampling = scenario.method.sampling()
     return not (scenario.method.mini_batches or sampling.whole) and (nodes or sampling.by_edge or sampling.drops_edges)
+
+
+class Counting(Protocol):
+    """What counts the accesses of a scenario (`gcnsim.sources.Source`)."""
+
+    def counts(self, scenario: Scenario, features: int, corner: RangeEnd) -> AccessCounts:
+        """Access counts of the scenario's method."""
+        ...
+
+
+def edge_counts(source: Counting, scenario: Scenario, features: int, corner: RangeEnd) -> AccessCounts:
+    """Counts of `source` where edges are dropped at the scenario's rate, each for itself."""
+    sampling = scenario.method.sampling()
+    whole = source.counts(replace(scenario, method=create_method(BASELINE)), features, corner)
+    kept = sampling.rate
+    if sampling.sample == "edges":
+        every = whole.inner_edges.sum() + whole.boundary_edges.sum()
+        kept = 1.0 - (1.0 - kept) * float(whole.boundary_edges.sum() / max(1, every))
+    if kept == 0.0:
+        return replace(whole, rows=np.zeros_like(whole.rows), boundary_edges=np.zeros_like(whole.boundary_edges))
+    if kept == 1.0:
+        return whole
+    uniform = create_method("psc-gcn", tau=0, epsilon=kept, sampler="uniform")
+    drawn = source.counts(replace(scenario, method=uniform), features, corner)
+    if sampling.sample == "edges":
+        return drawn
+    return replace(drawn, inner_edges=np.tile(whole.inner_edges, (drawn.iterations, 1)))

@@ -31,10 +31,8 @@ from gcnsim.results import Assumed
 from gcnsim.sampling import NODES
 from gcnsim.sampling.norms import read_norms
 from gcnsim.scenario import Scenario
-from gcnsim.sources.batches import TRAIN, only_batches, plan_of
-from gcnsim.sources.drawn_batches import BatchGraph, drawn_batches, training_nodes
-from gcnsim.sources.drawn_graphs import drawn_graphs, fewer_drawn
-from gcnsim.sources.edges import edge_counts
+from gcnsim.sources.batches import TRAIN, BatchGraph, drawn_batches, only_batches, plan_of, training_nodes
+from gcnsim.sources.drawn_graphs import drawn_graphs, edge_counts, fewer_drawn
 from gcnsim.sources.model import Declared, resolve_model
 from gcnsim.sources.range_end import RangeEnd, drawing
 from gcnsim.sources.source import Source

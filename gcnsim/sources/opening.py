@@ -13,7 +13,6 @@ from gcnsim.boundary import profiled_parts
 from gcnsim.errors import GraphError, ScenarioError, plural
 from gcnsim.graph import Graph, two_columns
 from gcnsim.scenario import PartitionSpec, Scenario, WorkloadSpec
-from gcnsim.sources.batch_trace import BatchTraceSource
 from gcnsim.sources.batches import TRAIN
 from gcnsim.sources.graph import GraphSource
 from gcnsim.sources.model import CLASSES, FEATURES, HIDDEN, LAYERS, MODEL, Declared
@@ -22,7 +21,7 @@ from gcnsim.sources.published_tables import PublishedTables
 from gcnsim.sources.source import Source
 from gcnsim.sources.statistics import StatisticsSource
 from gcnsim.sources.surrogate import SurrogateSource
-from gcnsim.sources.trace import TraceSource
+from gcnsim.sources.trace import BatchTraceSource, TraceSource
 from gcnsim.workload import DatasetFacts, dataset
 
 

@@ -24,8 +24,7 @@ from gcnsim.results import Assumed
 from gcnsim.sampling import NODES
 from gcnsim.scenario import Scenario
 from gcnsim.sources.batches import only_batches, plan_of
-from gcnsim.sources.drawn_graphs import drawn_graphs, fewer_drawn
-from gcnsim.sources.edges import edge_counts
+from gcnsim.sources.drawn_graphs import drawn_graphs, edge_counts, fewer_drawn
 from gcnsim.sources.expected_batches import WITHIN, degree_spreads, expected_batches
 from gcnsim.sources.model import Declared, resolve_model
 from gcnsim.sources.range_end import RangeEnd, drawing

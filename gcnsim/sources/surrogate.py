@@ -22,8 +22,7 @@ from gcnsim.errors import ScenarioError
 from gcnsim.partition import Scatter, partition_scatter
 from gcnsim.results import Assumed
 from gcnsim.scenario import MOST_GPUS, Scenario
-from gcnsim.sources.drawn_graphs import fewer_drawn
-from gcnsim.sources.edges import edge_counts
+from gcnsim.sources.drawn_graphs import edge_counts, fewer_drawn
 from gcnsim.sources.profile import cross_end, drawn_counts
 from gcnsim.sources.range_end import RangeEnd, drawing
 from gcnsim.sources.source import Source

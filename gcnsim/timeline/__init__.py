@@ -1,8 +1,19 @@
 """Timelines: OpKind, phases and spans, the same for simulated and measured runs."""
 
-from gcnsim.timeline.intervals import Intervals, Sweep
-from gcnsim.timeline.opkind import PHASE, OpKind, Phase
-from gcnsim.timeline.span import KIND_CODE, KINDS, PS_PER_S, Direction, Span, Timeline, of_kinds
+from gcnsim.timeline.span import (
+    KIND_CODE,
+    KINDS,
+    PHASE,
+    PS_PER_S,
+    Direction,
+    Intervals,
+    OpKind,
+    Phase,
+    Span,
+    Sweep,
+    Timeline,
+    of_kinds,
+)
 
 __all__ = [
     "KINDS",

@@ -20,9 +20,8 @@ from gcnsim.ids import AnyArray, FloatArray, IntArray, Rank, frozen
 from gcnsim.timeline import KIND_CODE, PS_PER_S, Intervals, OpKind, Timeline
 from gcnsim.torch_profiler.names import Names, read_names
 from gcnsim.torch_profiler.profiled_worker import WorkerTrace, workers_of
-from gcnsim.torch_profiler.trace_events import NoTraceError, Progress
+from gcnsim.torch_profiler.trace_events import NoTraceError, Progress, trace_files
 from gcnsim.torch_profiler.trace_file import read_trace_file
-from gcnsim.torch_profiler.trace_folder import trace_files
 
 PS_PER_US: Final = 1e6
 LONGEST_US: Final = 1e12

@@ -1,15 +1,18 @@
 """Access traces: what drawn graphs ask of other workers, recorded from real partitions, and replayed against caches."""
 
-from gcnsim.trace.access import AccessTrace, TraceOrigin, WorkerAccess
+from gcnsim.trace.access import AccessTrace, TraceOrigin, WorkerAccess, read_trace, write_trace
 from gcnsim.trace.batches import BatchOrigin, BatchTrace, packed, read_batch_trace, write_batch_trace
-from gcnsim.trace.cache_comparison import CacheCurve, CachePoint, cache_curve
-from gcnsim.trace.cache_replay import CacheTally, Replay
-from gcnsim.trace.counting import counts
-from gcnsim.trace.files import read_trace, write_trace
-from gcnsim.trace.node_recording import record_nodes
+from gcnsim.trace.cache_replay import CacheCurve, CachePoint, CacheTally, Replay, cache_curve
+from gcnsim.trace.counting import WorkerSummary, counts, summarise
 from gcnsim.trace.recorder import AccessRecorder, recorded_trace
-from gcnsim.trace.recording import PreparedSampling, local_norms, prepared_sampling, record_prepared, record_trace
-from gcnsim.trace.summary import WorkerSummary, summarise
+from gcnsim.trace.recording import (
+    PreparedSampling,
+    local_norms,
+    prepared_sampling,
+    record_nodes,
+    record_prepared,
+    record_trace,
+)
 
 __all__ = [
     "AccessRecorder",

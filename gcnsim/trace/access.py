@@ -1,13 +1,21 @@
-"""The access trace: which boundary nodes every drawn graph of every worker needs, and how many edges it keeps."""
+"""The access trace: which boundary nodes every drawn graph of every worker needs, and how many edges it keeps.
+
+Its file: versions 1 and 2 of kind `trace`, bits memory-mapped, checksums as in `gcnsim.io.container`.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from gcnsim.errors import FileError
+from gcnsim.fields.columns import COUNT, POSITIVE, SHARE, check_values
 from gcnsim.ids import AnyArray, BoolArray, ByteArray, Float32Array, IntArray
-from gcnsim.partition import Partitioning
+from gcnsim.io.container import Sections, read_sections, section_of, write_sections
+from gcnsim.partition import PRODUCTS, WINDOWS, Partitioning
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,3 +132,91 @@ class AccessTrace:
     def expected_rows(self) -> float:
         """Boundary rows a graph needs in expectation, over all workers: the sum of the inclusion probabilities."""
         return float(sum(worker.inclusion.sum(dtype=np.float64) for worker in self.workers))
+
+
+KIND = "trace"
+VERSION = 2
+PLAIN = 1
+"""Without `reuse`: of older files, and of traces that do not know it."""
+
+_ORIGIN_TYPES: dict[str, tuple[type, ...]] = {
+    "graph_name": (str,),
+    "graph_hash": (str,),
+    "partition_method": (str,),
+    "partition_seed": (int,),
+    "sampler": (str,),
+    "epsilon": (float, int),
+    "seed": (int,),
+    "norms_hash": (str, type(None)),
+    "floored": (int,),
+}
+
+
+def write_trace(path: str | Path, trace: AccessTrace) -> str:
+    """Write `trace` to `path` atomically; return its content hash. Raises FileError when it cannot be written."""
+    arrays: dict[str, AnyArray] = {"edges": trace.edges, "inner_nodes": trace.inner_nodes, "entries": trace.entries}
+    for rank, worker in enumerate(trace.workers):
+        for field in fields(WorkerAccess):
+            array = getattr(worker, field.name)
+            if field.name != "reuse" or trace.reuse is not None:
+                arrays[f"worker{rank}.{field.name}"] = array
+    meta = {"origin": asdict(trace.origin), "parts": trace.parts}
+    version = PLAIN if trace.reuse is None else VERSION
+    return write_sections(path, kind=KIND, version=version, meta=meta, arrays=arrays)
+
+
+def read_trace(path: str | Path) -> AccessTrace:
+    """The trace at `path`, memory-mapped, its sections consistent with one another.
+
+    Raises FileError when the file is missing, truncated, altered, of another kind, or contradicts itself.
+    """
+    stored = read_sections(path, kind=KIND, version=(PLAIN, VERSION))
+    parts = stored.meta.get("parts")
+    if type(parts) is not int or parts < 1:
+        raise FileError(f"{path}: parts is {parts!r}; allowed: 1 or more")
+    edges = section_of(path, stored, "edges", "<i8", 3)
+    if edges.shape[0] < 1 or edges.shape[1:] != (parts, 2):
+        raise FileError(f"{path}: section 'edges' has shape {edges.shape}, wanted (1 or more, {parts}, 2)")
+    inner = section_of(path, stored, "inner_nodes", "<i8", 1, (parts,))
+    entries = section_of(path, stored, "entries", "<i8", 1, (parts,))
+    check_values(inner, POSITIVE, f"{path}: section 'inner_nodes'")
+    check_values(entries, COUNT, f"{path}: section 'entries'")
+    check_values(edges, COUNT, f"{path}: section 'edges'")
+    if (edges.sum(axis=2) > entries).any():
+        raise FileError(f"{path}: section 'edges' keeps more edges than 'entries' has")
+    workers = tuple(_worker(path, stored, rank, inner, edges.shape[0]) for rank in range(parts))
+    return AccessTrace(_origin(path, stored.meta.get("origin")), workers, edges, inner, entries)
+
+
+def _worker(path: str | Path, stored: Sections, rank: int, inner: IntArray, iterations: int) -> WorkerAccess:
+    name, parts = f"worker{rank}", inner.size
+    ptr = section_of(path, stored, f"{name}.boundary_ptr", "<i8", 1, (parts + 1,))
+    if ptr[0] != 0 or (np.diff(ptr) < 0).any() or ptr[rank] != ptr[rank + 1]:
+        raise FileError(f"{path}: section '{name}.boundary_ptr' does not ascend from 0 with no rows of {rank} itself")
+    if (np.diff(ptr) > inner).any():
+        raise FileError(f"{path}: section '{name}.boundary_ptr' has more rows of a worker than 'inner_nodes' it has")
+    boundary = int(ptr[-1])
+    bits = section_of(path, stored, f"{name}.bits", "|u1", 2, (iterations, -(-boundary // 8)))
+    if boundary % 8 and (bits[:, -1] >> (boundary % 8)).any():
+        raise FileError(f"{path}: section '{name}.bits' names boundary nodes beyond the last, {boundary - 1}")
+    chance = section_of(path, stored, f"{name}.inclusion", "<f4", 1, (boundary,))
+    check_values(chance, SHARE, f"{path}: section '{name}.inclusion'")
+    degree = section_of(path, stored, f"{name}.boundary_degree", "<u4", 1, (boundary,))
+    if stored.version == PLAIN:
+        return WorkerAccess(bits, ptr, chance, degree)
+    reuse = section_of(path, stored, f"{name}.reuse", "<f4", 2, (len(PRODUCTS), len(WINDOWS)))
+    check_values(reuse, SHARE, f"{path}: section '{name}.reuse'")
+    if (np.diff(reuse, axis=1) < 0).any():
+        raise FileError(f"{path}: section '{name}.reuse' falls with the window")
+    return WorkerAccess(bits, ptr, chance, degree, reuse)
+
+
+def _origin(path: str | Path, stored: Any) -> TraceOrigin:
+    if not isinstance(stored, dict) or stored.keys() != _ORIGIN_TYPES.keys():
+        raise FileError(f"{path}: origin is incomplete; wanted {', '.join(_ORIGIN_TYPES)}")
+    for name, types in _ORIGIN_TYPES.items():
+        if type(stored[name]) not in types:
+            raise FileError(f"{path}: origin.{name} is {stored[name]!r}, wanted {types[0].__name__}")
+    if wrong := SHARE.wrong(stored["epsilon"]):
+        raise FileError(f"{path}: origin.epsilon: {wrong}")
+    return TraceOrigin(**stored)

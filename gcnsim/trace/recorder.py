@@ -38,7 +38,7 @@ class AccessRecorder:
     """
 
     def __init__(self, part: Part) -> None:
-        """Nothing recorded yet. part: the worker's share of the graph (`gcnsim.partition.split`)."""
+        """Nothing recorded yet. part: the worker's share of the graph (`gcnsim.partition.parts`)."""
         self._part = part
         self._crossing = cross_edges(part)
         self._bits: list[AnyArray] = []

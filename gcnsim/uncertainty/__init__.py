@@ -10,8 +10,7 @@ from gcnsim.uncertainty.assumed import (
     refuse_unused_figures,
     used_figures,
 )
-from gcnsim.uncertainty.drawn import WORKLOAD, at_once
-from gcnsim.uncertainty.estimated import estimated_counts, estimated_s
+from gcnsim.uncertainty.drawn import WORKLOAD, at_once, estimated_counts, estimated_s
 from gcnsim.uncertainty.open_paths import OtherPath, other_paths, path_by_draw
 from gcnsim.uncertainty.other_partition import PARTITION, partition_factors, scattered, statistics_warning
 from gcnsim.uncertainty.placement import Placed, Placement, placements

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from gcnsim.boundary import AccessCounts, shipped_parts
-from gcnsim.diagnosis.straggler import evened
+from gcnsim.diagnosis import evened
 from gcnsim.ids import AnyArray, FloatArray, Seconds
 from gcnsim.partition import Scatter
 from gcnsim.scenario import Scenario

@@ -24,8 +24,7 @@ from gcnsim.simulation.templates import shared
 from gcnsim.sources import Source
 from gcnsim.sources.range_end import RangeEnd
 from gcnsim.uncertainty.assumed import DRAWS, Assumption, assumptions_of, position
-from gcnsim.uncertainty.drawn import WORKLOAD, LeftOpen, at_once, averaged, place_of
-from gcnsim.uncertainty.estimated import estimated_counts, estimated_s
+from gcnsim.uncertainty.drawn import WORKLOAD, LeftOpen, at_once, averaged, estimated_counts, estimated_s, place_of
 from gcnsim.uncertainty.open_paths import other_paths, path_by_draw
 from gcnsim.uncertainty.other_partition import PARTITION, partition_factors, scattered
 

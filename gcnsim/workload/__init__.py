@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from gcnsim.workload.boundary import FAR, boundary_at, leave_one_out, left_open
 from gcnsim.workload.cuts import (
+    FAR,
     Ends,
     assumed_ratio,
+    boundary_at,
     crossing_fraction,
     growth_between,
     largest_of,
+    leave_one_out,
+    left_open,
     open_growth,
 )
 from gcnsim.workload.datasets import OTHER_DATASET, BoundaryRow, DatasetFacts, dataset, datasets

@@ -2,6 +2,8 @@
 
 A thread wakes some 0.1 ms after the instant it asked for. Lengths counted from there would add that up; counted from
 the instant itself, a late start is made good by a shorter sleep.
+
+Spans of such waits are recorded as what they stand for.
 """
 
 from __future__ import annotations
@@ -10,6 +12,10 @@ import ctypes
 import sys
 import time
 from typing import Final
+
+from gcnsim.ids import Rank
+from gcnsim.timeline import Timeline
+from runtime.record import Recorder
 
 _PR_SET_TIMERSLACK: Final = 29
 NS: Final = 1_000_000_000
@@ -45,3 +51,23 @@ class Lane:
         self.free = start + length
         sleep_until(self.free)
         return start, self.free
+
+
+class ScaledRecorder(Recorder):
+    """A recorder whose clock is `scale` times slower than the machine's."""
+
+    def __init__(self, rank: Rank, scale: float, *, enabled: bool = True) -> None:
+        super().__init__(rank, enabled)
+        self._scale = scale
+
+    def mark(self) -> int:
+        """Now."""
+        return self.at(now())
+
+    def at(self, instant: int) -> int:
+        """The mark of an instant of the machine's clock, in ns."""
+        return round(instant / self._scale)
+
+    def timeline(self, origin_ns: int, offset_ns: int = 0) -> Timeline:
+        """See `Recorder.timeline`; both arguments are of the machine's clock."""
+        return super().timeline(self.at(origin_ns), round(offset_ns / self._scale))

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 from gcnsim.ids import Iteration, Layer
 from gcnsim.staleness import source_iteration
 from gcnsim.timeline import Direction, OpKind
-from runtime.accelerator.clock import Lane, now
-from runtime.accelerator.recording import ScaledRecorder
+from runtime.accelerator.clock import Lane, ScaledRecorder, now
 from runtime.exchange import Exchange, SampledGraph
 from runtime.exchange.channels import Message, Posted
 from runtime.exchange.exchange import TAG, Sent, pieces

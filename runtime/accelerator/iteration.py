@@ -12,13 +12,12 @@ from dataclasses import dataclass
 
 from gcnsim.ids import FloatArray, Iteration, Layer
 from gcnsim.timeline import Direction, OpKind
-from runtime.accelerator.clock import Lane, now
+from runtime.accelerator.clock import Lane, ScaledRecorder, now
 from runtime.accelerator.exchange import WaitingExchange
 from runtime.accelerator.lengths import Lengths
 from runtime.accelerator.machine import WaitMachine
-from runtime.accelerator.recording import ScaledRecorder
 from runtime.accelerator.sampling import Sampler
-from runtime.emulation.accelerator import AHEAD
+from runtime.emulation.spec import AHEAD
 
 FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
 

@@ -14,8 +14,7 @@ import torch
 
 from gcnsim.ids import Iteration
 from gcnsim.timeline import OpKind
-from runtime.accelerator.clock import Lane, now
-from runtime.accelerator.recording import ScaledRecorder
+from runtime.accelerator.clock import Lane, ScaledRecorder, now
 from runtime.exchange import Channel, SampledGraph
 from runtime.exchange.channels import Message
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gcnsim.errors import FileError
 from gcnsim.io.atomic import probe, writable
-from runtime.record.fresh import free_path
+from runtime.record.held import free_path
 
 
 def out_file(default: str, asked: str | None, *, overwrite: bool) -> str:

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from runtime.data.cache import DatasetCache
-from runtime.data.dataset import Dataset
-from runtime.data.features import Features
-from runtime.data.load import load_dataset
-from runtime.data.owners import partitioning_of
-from runtime.data.share import Share, share_of
+from runtime.data.dataset import Dataset, Features, Share, share_of
+from runtime.data.load import DatasetCache, load_dataset, partitioning_of
 
 __all__ = ["Dataset", "DatasetCache", "Features", "Share", "load_dataset", "partitioning_of", "share_of"]

@@ -1,25 +1,76 @@
 """From what the user asked for to a checked `Dataset`: digits, a named file, or any graph file.
 
 Features, labels and masks beside the graph, from any source that holds them.
+
+What runs one after the other have in common is read or made once (`DatasetCache`).
 """
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 
 from gcnsim.errors import FileError, GraphError, ScenarioError, nearest
-from gcnsim.graph import Graph, load_graph
+from gcnsim.graph import Graph, build_csr, load_graph
 from gcnsim.graph.formats.nodes import MASKS, read_nodes
-from gcnsim.ids import AnyArray, BoolArray, IntArray, frozen
+from gcnsim.ids import AnyArray, BoolArray, Float32Array, IntArray, frozen
+from gcnsim.partition import NODES, Partitioning, open_partition, partition_graph
 from gcnsim.streams import stream
-from runtime.data import digits
-from runtime.data.dataset import Dataset
-from runtime.data.features import Features, InMemory, Normal, Projection, Source, Standard, Step, UnitRows
+from runtime.data.dataset import Dataset, Features, InMemory, Normal, Projection, Source, Standard, Step, UnitRows
 from runtime.options import Options
+
+DIGITS = "digits"
+CLASSES = 10
+_NEIGHBOURS, _MOST_INK = 10, 16.0
+
+
+def read_digits() -> tuple[Graph, Float32Array, IntArray]:
+    """The graph, the features float32[1797, 64] in 0..1 and the labels int64[1797] of scikit-learn's digits.
+
+    Each image is joined to its 10 nearest others (Euclidean; ties to the lower id). Images: E. Alpaydin and C. Kaynak,
+    "Optical Recognition of Handwritten Digits" (UCI, 1998), test part. Raises ScenarioError without scikit-learn.
+    """
+    images, labels = _images()
+    sources, targets = nearest_pairs(images, _NEIGHBOURS)
+    graph = build_csr(sources, targets, len(labels), DIGITS, features=images.shape[1], classes=CLASSES)
+    return graph, (images / _MOST_INK).astype(np.float32), labels.astype(np.int64)
+
+
+def _images() -> tuple[AnyArray, AnyArray]:
+    """Scikit-learn's file where it lies; importing the library to read it takes a worker 1.2 s of processor time."""
+    found = find_spec("sklearn")
+    if found is None or found.origin is None:
+        raise ScenarioError("--dataset: digits needs scikit-learn; pip install 'gcnsim[runtime]'")
+    file = Path(found.origin).parent / "datasets" / "data" / "digits.csv.gz"
+    if file.is_file():
+        rows = np.loadtxt(file, delimiter=",")
+        return rows[:, :-1], rows[:, -1]
+    from sklearn.datasets import load_digits
+
+    images, labels = load_digits(return_X_y=True)
+    return images, labels
+
+
+def nearest_pairs(points: AnyArray, count: int) -> tuple[IntArray, IntArray]:
+    """(i, j) for the `count` rows j nearest to each row i, itself excluded; ties to the lower j.
+
+    points: [N, d] whole numbers small enough that squared distances times N are exact in float64: the order is then
+    the same on every machine. Takes N^2 memory.
+    """
+    whole = points.astype(np.float64)
+    square = np.square(whole).sum(axis=1)
+    distance = square[:, None] + square[None, :] - 2.0 * (whole @ whole.T)
+    nodes = whole.shape[0]
+    order = distance * nodes + np.arange(nodes)
+    np.fill_diagonal(order, np.inf)
+    near = np.argpartition(order, count - 1, axis=1)[:, :count]
+    return np.repeat(np.arange(nodes), count), near.ravel().astype(np.int64)
+
 
 _DRAWN = "60 % train, 20 % validate, 20 % test of the labelled nodes, drawn at random"
 
@@ -37,10 +88,10 @@ def load_dataset(options: Options) -> Dataset:
     """
     notes: tuple[str, ...] = ()
     ignored: tuple[str, ...] = ()
-    if options.graph is None and options.dataset == digits.NAME:
-        where = digits.NAME
-        graph, features, held_labels = digits.read_digits()
-        held = NodeData(InMemory(features), held_labels, _split(held_labels, (digits.NAME, "split")))
+    if options.graph is None and options.dataset == DIGITS:
+        where = DIGITS
+        graph, features, held_labels = read_digits()
+        held = NodeData(InMemory(features), held_labels, _split(held_labels, (DIGITS, "split")))
     else:
         where = options.graph if options.graph is not None else _named(options.dataset)
         graph = _opened(where)
@@ -96,7 +147,7 @@ def _named(name: str) -> str:
     files |= {path.stem: path for path in inside if path.suffix == ".npz"}
     if name not in files:
         raise ScenarioError(
-            f"--dataset: no {name}.npz and no folder {name} in {folder}; {nearest(name, [digits.NAME, *files])}"
+            f"--dataset: no {name}.npz and no folder {name} in {folder}; {nearest(name, [DIGITS, *files])}"
         )
     return str(files[name])
 
@@ -189,3 +240,73 @@ def read_node_data(path: str, nodes: int, *, features: bool = True, labels: bool
     """What the source at `path` holds for its graph of `nodes` nodes; arguments and errors as of `read_nodes`."""
     held = read_nodes(path, nodes, features=features, labels=labels)
     return NodeData(None if held.features is None else InMemory(held.features), held.labels, held.masks, held.notes)
+
+
+def partitioning_of(options: Options, dataset: Dataset) -> Partitioning:
+    """The owners of the data set's nodes, one part for each of `options.workers`.
+
+    `options.partition`: whatever `open_partition` reads; without it, `partition_graph` with the options' method,
+    objective, balance and seed. The same on every rank.
+    Raises ScenarioError for more workers than nodes, FileError for a file that is damaged, or made for another graph or
+    number of workers.
+    """
+    graph, workers, path = dataset.graph, options.workers, options.partition
+    if workers > graph.nodes:
+        raise ScenarioError(
+            f"--workers: {workers} is more than the {graph.nodes} nodes of {graph.name}; allowed: 1 to {graph.nodes}"
+        )
+    if path is None:
+        return partition_graph(
+            graph,
+            workers,
+            options.partition_method,
+            options.objective,
+            options.partition_seed,
+            balance=options.balance,
+            training=dataset.train,
+        )
+    found = open_partition(path, graph)
+    if found.parts != workers:
+        raise FileError(f"{path}: made for {found.parts} workers, but --workers is {workers}")
+    return found
+
+
+KEPT: Final = 4
+"""Partitions that are kept for runs to come."""
+
+
+@dataclass
+class DatasetCache:
+    """The data set read last and the partitions made last, which the next runs may want again."""
+
+    asked: tuple[Any, ...] | None = None
+    held: Dataset | None = None
+    partitions: dict[tuple[Any, ...], Partitioning] = field(default_factory=dict)
+
+    def dataset(self, options: Options) -> Dataset:
+        """That of `options`."""
+        drawn = options.random_features is not None or options.random_classes is not None
+        asked = (
+            options.graph, options.dataset, options.random_features, options.random_classes, options.feature_dim,
+            options.feature_norm, options.seed if drawn else None,
+        )  # fmt: skip
+        if self.held is None or asked != self.asked:
+            self.held = None
+            self.asked, self.held = asked, load_dataset(options)
+        return self.held
+
+    def owners(self, options: Options, dataset: Dataset) -> Partitioning:
+        """Who owns the nodes of `dataset`, as `partitioning_of` says; a file of them is read each time."""
+        if options.partition is not None:
+            return partitioning_of(options, dataset)
+        balanced = b"" if options.balance == NODES else dataset.train.tobytes()
+        asked = (
+            dataset.graph.content_hash(), options.workers, options.partition_method, options.objective,
+            options.partition_seed, options.balance, balanced,
+        )  # fmt: skip
+        if asked not in self.partitions:
+            self.partitions[asked] = partitioning_of(options, dataset)
+        found = self.partitions[asked]
+        while len(self.partitions) > KEPT:
+            del self.partitions[next(iter(self.partitions))]
+        return found

@@ -18,10 +18,9 @@ from typing import Any, Final
 from gcnsim.errors import ScenarioError
 from gcnsim.processes import cores
 from gcnsim.units import BANDWIDTH
-from runtime.emulation.accelerator import COPIES, TABLE_BYTES, Accelerator
 from runtime.emulation.background import sending
 from runtime.emulation.network import CONGESTION, DEVICE, Network, burst, has_netem, network
-from runtime.emulation.spec import PAYLOAD_SHARE, Emulation
+from runtime.emulation.spec import COPIES, PAYLOAD_SHARE, TABLE_BYTES, Accelerator, Emulation
 from runtime.emulation.throughput import measure
 from runtime.launch.failure_report import FAILURES, read_failures
 from runtime.launch.parent import ProcessGroup, ProcessSpec, Requests, answer

@@ -21,7 +21,7 @@ from typing import Any
 
 from gcnsim.ending import end_with
 from gcnsim.io.atomic import atomic_write
-from runtime.emulation.parent_death import AGENT
+from runtime.emulation.waking import AGENT
 from runtime.launch.failure_report import describe
 
 _SEEN_S = 0.2

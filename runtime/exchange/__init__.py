@@ -1,16 +1,20 @@
 """Moving boundary rows and their gradients between workers, and the sums that need them."""
 
 from runtime.exchange.batches import BatchBoundaries, BatchBuilder, BatchGraph, DrawnScaling, LoadedBatch
-from runtime.exchange.block_ring import BlockRing
-from runtime.exchange.blocks import BlockNeighbours, BlockSums, Grid, SendAll
-from runtime.exchange.boundary import Boundary, BoundaryView
-from runtime.exchange.channels import Channel, Channels
-from runtime.exchange.errors import PeerError
+from runtime.exchange.blocks import BlockNeighbours, BlockRing, BlockSums, Grid, SendAll
+from runtime.exchange.channels import Channel, Channels, PeerError
 from runtime.exchange.exchange import Exchange
 from runtime.exchange.graphs import GraphBuilder, Weights
-from runtime.exchange.neighbours import Dropping, Step, StepBoundaries
-from runtime.exchange.requests import ask, fetch_rows, swap_norms
-from runtime.exchange.sampled_graph import CachedRows, Requests, SampledGraph, static_requests
+from runtime.exchange.neighbours import Boundary, BoundaryView, Dropping, Step, StepBoundaries
+from runtime.exchange.sampled_graph import (
+    CachedRows,
+    Requests,
+    SampledGraph,
+    ask,
+    fetch_rows,
+    static_requests,
+    swap_norms,
+)
 from runtime.exchange.stand_in import Mail, StandIns
 from runtime.exchange.stopwatch import Stopwatch
 

@@ -188,7 +188,7 @@ class BatchBoundaries:
 
 @dataclass(frozen=True)
 class BatchNeighbours:
-    """See `runtime.model.layers.Neighbours`: all rows are here, and there are fewer targets than rows."""
+    """See `runtime.model.Neighbours`: all rows are here, and there are fewer targets than rows."""
 
     step: Step
     layer: Layer
@@ -215,7 +215,7 @@ class BatchNeighbours:
 
 @dataclass(frozen=True)
 class SummedNeighbours:
-    """See `runtime.model.layers.Neighbours`: a row is its node's sum, or [its own row; the sum]. width: of each."""
+    """See `runtime.model.Neighbours`: a row is its node's sum, or [its own row; the sum]. width: of each."""
 
     step: Step
     layer: Layer

@@ -7,12 +7,10 @@ Nothing here imports torch before a worker connects.
 
 from runtime.launch.failure_report import report_failure
 from runtime.launch.group import connect, disconnect
-from runtime.launch.heap import keep_heap
-from runtime.launch.libraries import check_libraries
 from runtime.launch.parent import launch
 from runtime.launch.place import Place, place
 from runtime.launch.watch import Watch
-from runtime.launch.worker import run_worker
+from runtime.launch.worker import check_libraries, keep_heap, run_worker
 
 __all__ = [
     "Place",

@@ -1,16 +1,25 @@
-"""One worker's process, from its place to its exit code: no error is lost, and nothing keeps it from ending."""
+"""One worker's process, from its place to its exit code: no error is lost, and nothing keeps it from ending.
+
+Memory of tensors that is freed stays with the process, so that the next iteration writes into it again. By default
+glibc gives blocks of many megabytes back to the system when they are freed, and takes new ones an instant later: the
+system zeroes each page of these when it is first written, thousands of times in an iteration.
+
+What training cannot do without is looked for before anything is started: the extra `runtime` may not be installed.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import sys
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from typing import Final, NoReturn
 
-from gcnsim.errors import GcnsimError
+from gcnsim.errors import GcnsimError, ScenarioError
 from runtime.launch.failure_report import report_failure
 from runtime.launch.group import disconnect
 from runtime.launch.place import Place, place
@@ -63,3 +72,42 @@ def _part() -> None:
     """All peers have done their work: what fails now fails nobody."""
     with contextlib.suppress(Exception):
         disconnect()
+
+
+_TRIM_THRESHOLD, _TOP_PAD, _MMAP_MAX = -1, -2, -4
+_NEVER: Final = -1
+_PIECE: Final = 1 << 26
+"""Bytes by which the heap grows."""
+
+ALLOCATION: Final = (
+    "GLIBC_TUNABLES",
+    "MALLOC_MMAP_MAX_",
+    "MALLOC_MMAP_THRESHOLD_",
+    "MALLOC_TOP_PAD_",
+    "MALLOC_TRIM_THRESHOLD_",
+)
+"""Variables by which a user says how memory is allocated; then nothing is changed."""
+
+
+def keep_heap(environment: Mapping[str, str] = os.environ) -> bool:
+    """Have this process keep the memory that it frees, and take large blocks from its heap (glibc's mallopt(3)).
+
+    To be called once everything is loaded, since what was freed before has then gone back to the system. Gives False,
+    and changes nothing, where a variable of ALLOCATION is set or there is no glibc.
+    """
+    if any(name in environment for name in ALLOCATION):
+        return False
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is None:
+        return False
+    return all(mallopt(*each) for each in ((_MMAP_MAX, 0), (_TRIM_THRESHOLD, _NEVER), (_TOP_PAD, _PIECE)))
+
+
+_NEEDED: Final = ("torch", "safetensors")
+
+
+def check_libraries() -> None:
+    """Raise ScenarioError when torch or safetensors is not installed. Neither is imported."""
+    missing = [name for name in _NEEDED if find_spec(name) is None]
+    if missing:
+        raise ScenarioError(f"training needs {' and '.join(missing)}; pip install 'gcnsim[runtime]'")

@@ -12,8 +12,7 @@ from gcnsim.streams import stream
 from runtime.exchange import Dropping
 from runtime.microbench.bench import APART, SEED, Bench, Call
 from runtime.microbench.inputs import made_rows
-from runtime.model import Network
-from runtime.model.layers import GcnLayer
+from runtime.model import GcnLayer, Network
 from runtime.options import Options
 from runtime.train.loop import Targets
 

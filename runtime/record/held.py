@@ -1,13 +1,24 @@
-"""One run at a time in a folder: whoever writes it holds a lock of it, which ends with the process."""
+"""One run at a time in a folder: whoever writes it holds a lock of it, which ends with the process.
+
+Results that nobody chose a name for get one that is not taken, since what was measured is not made again.
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 
 from filelock import lock_descriptor
 
 from gcnsim.errors import FileError
+
+
+def free_path(path: Path, taken: Callable[[Path], bool]) -> Path:
+    """`path`, or with a number after its stem (`run-2`, `profile-2.json`) the first path that is not taken."""
+    numbered = (path.with_stem(f"{path.stem}-{number}") for number in count(2))
+    return path if not taken(path) else next(each for each in numbered if not taken(each))
 
 
 def hold(folder: str | Path) -> int | None:

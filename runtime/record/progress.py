@@ -12,7 +12,7 @@ from typing import Final, TextIO
 from gcnsim.ids import Iteration
 from gcnsim.terminal.live import LiveLine
 from gcnsim.units import format_fraction
-from runtime.record.rows import IterationRow
+from runtime.record.run_folder import IterationRow
 
 REDRAW_S: Final = 0.1
 """The line is redrawn at most ten times a second."""

@@ -13,11 +13,9 @@ from runtime.launch import Place
 from runtime.options import Options
 from runtime.record import hardware
 from runtime.survey import estimate
-from runtime.survey.fitting import fitting
-from runtime.survey.folder import MICROBENCH, earlier, failures
-from runtime.survey.readme import NOT_TOLD, commands
+from runtime.survey.folder import MICROBENCH, NOT_TOLD, commands, earlier, failures
 from runtime.survey.request import STATE, SurveyRequest
-from runtime.survey.rule import GeneratedGraph, PlannedRun
+from runtime.survey.rule import GeneratedGraph, PlannedRun, fitting
 from runtime.survey.servers import versions_here
 
 TRAIN, DONE, LEFT_OUT, FAILED = "train", "done", "left out", "failed"

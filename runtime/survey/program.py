@@ -22,10 +22,9 @@ from runtime.data import DatasetCache
 from runtime.emulation import Emulation
 from runtime.launch import Place, Watch, connect
 from runtime.microbench import Measurement, MicrobenchRequest, document, measured, write
-from runtime.survey.fitting import fitting
 from runtime.survey.folder import MICROBENCH, Folder, clear, note_failure
 from runtime.survey.request import GRAPHS, SurveyRequest
-from runtime.survey.rule import BUDGETS, GeneratedGraph
+from runtime.survey.rule import BUDGETS, GeneratedGraph, fitting
 from runtime.survey.servers import Servers, carried, cluster_of, meet, transfers
 from runtime.train.agreement import agree_on
 from runtime.train.plan import naming

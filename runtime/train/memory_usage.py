@@ -19,7 +19,7 @@ from gcnsim.ids import Iteration
 from runtime.aggregate import NumbaMatrix, PlainMatrix
 from runtime.exchange.sampled_graph import CachedRows, Requests
 from runtime.exchange.staging import Buffer
-from runtime.methods.batches.cached import StaticCache
+from runtime.methods.batches.stores import StaticCache
 from runtime.methods.batches.worker import BatchWorker
 from runtime.options import Options
 from runtime.train.setup import WorkerState

@@ -12,7 +12,7 @@ from gcnsim.processes import cores
 from gcnsim.resources import usable_resources
 from runtime.launch.place import Place
 from runtime.options import Options, flag
-from runtime.record.fresh import free_path
+from runtime.record.held import free_path
 from runtime.record.run_folder import RUN, holds_run
 
 DEFAULT: Final = "run"

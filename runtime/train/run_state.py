@@ -1,20 +1,204 @@
-"""How far one worker's run is: what a checkpoint saves, what `run.json` tells, and what a session moves on."""
+"""How far one worker's run is: what a checkpoint saves, what `run.json` tells, and what a session moves on.
+
+Its access trace is what the graphs that it trained really asked for, or which input rows its mini-batches read, in the
+format of `gcnsim.trace`, which replays it.
+
+`run_record` has the facts for `run.json`: known at the start, and more of them at the end.
+"""
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Final
 
 import numpy as np
+import torch
 
-from gcnsim.ids import AnyArray, IntArray, Iteration
+from gcnsim.ids import AnyArray, Float32Array, IntArray, Iteration, frozen
+from gcnsim.partition import Part, entries_reuse
+from gcnsim.trace import (
+    AccessTrace,
+    BatchOrigin,
+    BatchTrace,
+    TraceOrigin,
+    WorkerAccess,
+    packed,
+    write_batch_trace,
+    write_trace,
+)
+from runtime.exchange import LoadedBatch, SampledGraph
 from runtime.methods.batches.worker import BatchWorker
-from runtime.record import IterationRow, RunFolder
-from runtime.train.access_trace import TraceRecord
-from runtime.train.batch_trace import BatchTraceRecord
+from runtime.record import IterationRow, RunFolder, RunRecord, Summary, hardware, versions
 from runtime.train.evaluate import Scores
 from runtime.train.preflight import out_folder
-from runtime.train.setup import WorkerState
+from runtime.train.setup import WorkerState, backend_of
+
+
+class TraceRecord:
+    """The accesses of one worker, graph by graph."""
+
+    def __init__(self, worker: WorkerState) -> None:
+        """Nothing recorded yet."""
+        self._worker = worker
+        self._bits: list[AnyArray] = []
+        self._edges: list[tuple[int, int]] = []
+        self._reuse: Float32Array | None = None
+
+    def add(self, drawn: object) -> None:
+        """Record the graph that an iteration trained."""
+        assert isinstance(drawn, SampledGraph)
+        needed = np.zeros(self._worker.share.part.boundary_nodes, np.bool_)
+        needed[drawn.needed] = True
+        self._bits.append(np.packbits(needed, bitorder="little"))
+        self._edges.append(drawn.edges)
+        if self._reuse is None:
+            self._reuse = _reuse(self._worker.share.part, drawn)
+
+    def state(self) -> dict[str, AnyArray]:
+        """What a checkpoint keeps: bits uint8[T, ceil(B / 8)] and edges int64[T, 2] of the graphs so far; reuse
+        float32[4, W] of the first, where there is one."""
+        width = -(-self._worker.share.part.boundary_nodes // 8)
+        bits = np.stack(self._bits) if self._bits else np.zeros((0, width), np.uint8)
+        kept: dict[str, AnyArray] = {"bits": bits, "edges": np.array(self._edges, np.int64).reshape(-1, 2)}
+        return kept if self._reuse is None else kept | {"reuse": self._reuse.copy()}
+
+    def restore(self, bits: AnyArray, edges: AnyArray, reuse: AnyArray | None) -> None:
+        """Go on after what `state` gave. reuse: None of an older checkpoint; then that of the next graph counts."""
+        self._bits = list(bits)
+        self._edges = [(int(inner), int(cross)) for inner, cross in edges]
+        self._reuse = reuse
+
+    def arrays(self) -> dict[str, AnyArray]:
+        """This worker's sections of the trace: see `WorkerAccess`; and its edges, nodes and entries."""
+        part = self._worker.share.part
+        state = self.state()
+        return {
+            **state,
+            "boundary_ptr": part.boundary_ptr,
+            "inclusion": self._worker.method.inclusion(),
+            "boundary_degree": part.boundary_degree.astype(np.uint32),
+            "sizes": np.array([part.inner_nodes, part.entries, self._worker.method.floored()], np.int64),
+        }
+
+    def gathered(self) -> list[dict[str, AnyArray]]:
+        """What all workers recorded, by rank; all workers together."""
+        mine, worker = self.arrays(), self._worker
+        width = mine["bits"].shape[1]
+        widths = [int(found[0]) for found in worker.by_rank(np.array([width]))]
+        found = {name: worker.by_rank(array.ravel()) for name, array in mine.items()}
+        return [
+            {
+                # Its rows are counted by its edges: a worker without boundary has rows of no byte.
+                "bits": found["bits"][n].reshape(found["edges"][n].size // 2, widths[n]),
+                "edges": found["edges"][n].reshape(-1, 2),
+                **{name: found[name][n] for name in ("boundary_ptr", "inclusion", "boundary_degree", "sizes")},
+                **({"reuse": found["reuse"][n].reshape(mine["reuse"].shape)} if "reuse" in mine else {}),
+            }
+            for n in range(worker.place.world)
+        ]
+
+    def write(self, path: str | Path, workers: list[dict[str, AnyArray]], norms: AnyArray | None) -> None:
+        """Write the trace of all workers. norms: s_j of every node that the last graphs were drawn with."""
+        method, partitioning = self._worker.method, self._worker.partitioning
+        sizes = np.stack([worker["sizes"] for worker in workers])
+        digest = None if norms is None else hashlib.sha256(np.ascontiguousarray(norms, "<f4").tobytes()).hexdigest()
+        origin = TraceOrigin(
+            graph_name=partitioning.graph_name,
+            graph_hash=partitioning.graph_hash,
+            partition_method=partitioning.method,
+            partition_seed=partitioning.seed,
+            sampler=method.sampler(),
+            epsilon=method.rate(),
+            seed=self._worker.options.seed,
+            norms_hash=digest,
+            floored=int(sizes[:, 2].sum()),
+        )
+        names = [field.name for field in fields(WorkerAccess)]
+        accesses = tuple(
+            WorkerAccess(**{name: frozen(worker[name]) for name in names if name in worker}) for worker in workers
+        )
+        edges = np.stack([worker["edges"] for worker in workers], axis=1)
+        write_trace(path, AccessTrace(origin, accesses, frozen(edges), frozen(sizes[:, 0]), frozen(sizes[:, 1])))
+
+
+def _reuse(part: Part, drawn: SampledGraph) -> Float32Array:
+    """How soon the sums of a graph read rows again, float32[4, W], whatever order its boundary rows came in."""
+    rows, columns = drawn.inner.rows.places
+    if drawn.boundary is not None:
+        row, column = drawn.boundary.rows.places
+        rows = np.concatenate([rows, row])
+        columns = np.concatenate([columns, part.inner_nodes + drawn.needed[column]])
+    order = np.argsort(rows, kind="stable")
+    return entries_reuse(rows[order], columns[order], part.inner_nodes, part.inner_nodes, part.boundary_nodes)
+
+
+class BatchTraceRecord:
+    """The batches of one worker, iteration by iteration. sizes: levels, entries and entries looked at of each."""
+
+    def __init__(self, worker: WorkerState, method: BatchWorker) -> None:
+        """Nothing recorded yet."""
+        self._worker, self._method = worker, method
+        self._bits: list[AnyArray] = []
+        self._sizes: list[AnyArray] = []
+
+    def add(self, batch: object) -> None:
+        """Record the batch that an iteration trained."""
+        assert isinstance(batch, LoadedBatch)
+        read = np.zeros(self._worker.graph.nodes, np.bool_)
+        read[batch.graph.nodes] = True
+        self._bits.append(packed(read))
+        drawn = batch.graph.drawn
+        self._sizes.append(np.array([*(level.size for level in drawn.levels), *drawn.entries, drawn.looked], np.int64))
+
+    def state(self) -> dict[str, AnyArray]:
+        """What a checkpoint keeps: bits uint8[T, ceil(N / 8)] of the rows read, and sizes int64[T, 2 L + 2]."""
+        layers, width = len(self._worker.network.widths) - 1, -(-self._worker.graph.nodes // 8)
+        bits = np.stack(self._bits) if self._bits else np.zeros((0, width), np.uint8)
+        return {"bits": bits, "edges": np.array(self._sizes, np.int64).reshape(-1, 2 * layers + 2)}
+
+    def restore(self, bits: AnyArray, edges: AnyArray, reuse: AnyArray | None) -> None:
+        """Go on after what `state` gave."""
+        self._bits, self._sizes = list(bits), list(edges)
+
+    def gathered(self) -> list[dict[str, AnyArray]]:
+        """What all workers recorded, by rank; all workers together."""
+        worker, kept, state = self._worker, self._method.kept(), self.state()
+        found = {
+            "bits": worker.by_rank(state["bits"]),
+            "sizes": worker.by_rank(state["edges"]),
+            "held": worker.by_rank(packed(kept.held)),
+            "stored": worker.by_rank(np.array([kept.stored], np.int64)),
+        }
+        return [{name: arrays[rank] for name, arrays in found.items()} for rank in range(worker.place.world)]
+
+    def write(self, path: str | Path, workers: list[dict[str, AnyArray]], norms: AnyArray | None) -> None:
+        """Write the trace of all workers; there are no norms."""
+        worker, layers = self._worker, len(self._worker.network.widths) - 1
+        partitioning = worker.partitioning
+        sizes = np.stack([each["sizes"] for each in workers], axis=1)
+        origin = BatchOrigin(
+            graph_name=partitioning.graph_name,
+            graph_hash=partitioning.graph_hash,
+            method=worker.options.method,
+            seed=worker.options.seed,
+            per_epoch=self._method.source.draws.epoch,
+        )
+        trace = BatchTrace(
+            origin,
+            worker.graph.nodes,
+            frozen(sizes[:, :, : layers + 1]),
+            frozen(sizes[:, :, layers + 1 : 2 * layers + 1]),
+            frozen(sizes[:, :, -1]),
+            tuple(frozen(each["bits"]) for each in workers),
+            tuple(frozen(each["held"]) for each in workers),
+            frozen(np.concatenate([each["stored"] for each in workers])),
+            self._method.kept().owner,
+        )
+        write_batch_trace(path, trace)
+
 
 KINDS: Final = ("rows", "gradients", "ids", "norms", "cache")
 """Payloads that are counted apart, per ordered pair of workers."""
@@ -77,3 +261,56 @@ def trace_of(worker: WorkerState) -> TraceRecord | BatchTraceRecord:
     """What records the accesses of the worker's method."""
     method = worker.method
     return BatchTraceRecord(worker, method) if isinstance(method, BatchWorker) else TraceRecord(worker)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What only the end knows. nbytes: int64[sender, receiver, KINDS]. memory: host and device bytes (-1: none).
+    tensors: of every worker, bytes by component; None: not counted."""
+
+    nbytes: AnyArray
+    memory: tuple[tuple[int, int], ...]
+    hit_rate: float | None
+    norms: tuple[Iteration, ...]
+    tensors: tuple[Mapping[str, int], ...] | None = None
+
+
+def no_outcome(workers: int) -> Outcome:
+    """At the start of a run."""
+    return Outcome(np.zeros((workers, workers, len(KINDS)), np.int64), ((0, -1),) * workers, None, ())
+
+
+def run_record(run: RunState, outcome: Outcome, summary: Summary | None) -> RunRecord:
+    """The facts of `run` as it stands; it is finished when its last iteration is done."""
+    worker, options = run.worker, run.options
+    return RunRecord(
+        versions=versions(),
+        hardware=hardware(worker.device.type == "cuda"),
+        emulation=worker.emulation,
+        backend=backend_of(options),
+        options=options.asdict(),
+        seed=options.seed,
+        workers=worker.place.world,
+        graph={"name": worker.partitioning.graph_name, "hash": worker.partitioning.graph_hash},
+        partition={"method": worker.partitioning.method, "hash": worker.partitioning.owner_hash},
+        inner=run.inner,
+        boundary=run.boundary,
+        widths=tuple(worker.network.widths),
+        parameters=sum(weight.numel() for weight in worker.network.parameters()),
+        iterations=run.done,
+        finished=run.done >= options.iterations,
+        bytes={kind: _table(outcome.nbytes[:, :, k]) for k, kind in enumerate(KINDS)},
+        hit_rate=outcome.hit_rate,
+        peak_memory=tuple(
+            {"host_bytes": host, "device_bytes": None if device < 0 else device} for host, device in outcome.memory
+        ),
+        accuracy={"train": run.best.train, "val": run.best.val, "test": run.best.test},
+        norms=outcome.norms,
+        summary=None if summary is None else summary.asdict(),
+        tensors=outcome.tensors,
+        threads=torch.get_num_threads(),
+    )
+
+
+def _table(matrix: AnyArray) -> tuple[tuple[int, ...], ...]:
+    return tuple(tuple(int(value) for value in row) for row in matrix)

@@ -13,8 +13,7 @@ from runtime.exchange import LoadedBatch, SampledGraph
 from runtime.launch import Watch, keep_heap
 from runtime.model import save_weights
 from runtime.record import IterationRow, LossLog, Progress, RunFolder, read_run
-from runtime.train.checkpoint.files import set_aside
-from runtime.train.checkpoint.start import CHECKPOINTS, starting_point
+from runtime.train.checkpoint.files import CHECKPOINTS, set_aside, starting_point
 from runtime.train.checkpoint.state import (
     last_good,
     refuse_bad_weights,
@@ -26,8 +25,7 @@ from runtime.train.loop import DivergedError
 from runtime.train.memory_usage import MemoryUsage
 from runtime.train.preflight import restarted, writes_folder
 from runtime.train.reduce import GlobalSums, LocalSums
-from runtime.train.run_record import no_outcome, run_record
-from runtime.train.run_state import RunState
+from runtime.train.run_state import RunState, no_outcome, run_record
 from runtime.train.setup import WorkerState
 
 BEST = "best.npz"

@@ -28,8 +28,7 @@ from runtime.model import Network, initialise, load_weights, save_weights
 from runtime.options import Options, flag
 from runtime.record import Recorder
 from runtime.train.evaluate import Evaluator
-from runtime.train.loop import Targets, Trainer
-from runtime.train.mini_batches import BatchTrainer
+from runtime.train.loop import BatchTrainer, Targets, Trainer
 from runtime.train.preflight import threads_of
 from runtime.train.quickest import with_kernels
 from runtime.train.waiting import WaitingTrainer

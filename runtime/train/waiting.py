@@ -8,14 +8,13 @@ from typing import Any
 
 from gcnsim.ids import Iteration
 from gcnsim.workload import layer_shapes
-from runtime.accelerator.clock import NS
+from runtime.accelerator.clock import NS, ScaledRecorder
 from runtime.accelerator.exchange import WaitingExchange
 from runtime.accelerator.iteration import DeviceIteration
 from runtime.accelerator.lengths import Drawn, Lengths
 from runtime.accelerator.machine import WaitMachine
-from runtime.accelerator.recording import ScaledRecorder
 from runtime.accelerator.sampling import EdgeSampler, NodeSampler, Sampler
-from runtime.emulation.priority import first_in_line
+from runtime.emulation.waking import first_in_line
 from runtime.exchange import SampledGraph
 from runtime.methods.worker import Context
 from runtime.train.loop import Trainer

@@ -1,4 +1,7 @@
-"""One worker from start to end."""
+"""One worker from start to end.
+
+At the end of a run what every worker knows is brought together, written by worker 0, and said in one object.
+"""
 
 from __future__ import annotations
 
@@ -9,19 +12,34 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import torch
 
+from gcnsim.ids import AnyArray
+from gcnsim.runs.recorded_run import TRACE
+from gcnsim.timeline import Timeline
 from gcnsim.units import format_seconds
 from runtime.data import DatasetCache
 from runtime.exchange import Channel
 from runtime.exchange.channels import Message
 from runtime.launch import Place, Watch, connect
 from runtime.options import Options
-from runtime.record import breakdown
+from runtime.record import (
+    IterationRow,
+    RunFolder,
+    Summary,
+    breakdown,
+    from_arrays,
+    merge,
+    peak_memory,
+    summarise,
+    to_arrays,
+)
 from runtime.train.agreement import agree
-from runtime.train.checkpoint.start import with_saved_kernels
-from runtime.train.finalize import FinalResults
+from runtime.train.checkpoint.files import with_saved_kernels
+from runtime.train.memory_usage import COMPONENTS
 from runtime.train.plan import Task, naming
+from runtime.train.run_state import KINDS, Outcome, run_record
 from runtime.train.session import Session
 from runtime.train.setup import device_of, prepare
 
@@ -121,3 +139,128 @@ def _boot() -> bytes:
             return file.read().strip()
     except OSError:
         return b"?"
+
+
+class FinalResults:
+    """Everything gathered; every rank must make one at the same time."""
+
+    def __init__(self, session: Session, origin_ns: int, offset_ns: int) -> None:
+        """Gather spans, bytes, memory, norms and accesses of all workers. origin_ns: start of the run."""
+        worker, self._session = session.worker, session
+        self._worker = worker
+        self._timeline: Timeline | None = None
+        if session.options.record:
+            arrays = to_arrays(worker.recorder.timeline(origin_ns, offset_ns))
+            columns = {name: worker.by_rank(array) for name, array in arrays.items()}
+            self._timeline = merge(
+                [from_arrays({name: found[n] for name, found in columns.items()}) for n in range(worker.place.world)]
+            )
+        self._bytes = np.stack([table.reshape(-1, len(KINDS)) for table in worker.by_rank(session.sent())])
+        memory = peak_memory(worker.device.type == "cuda")
+        pair = np.array([memory["host_bytes"] or 0, memory["device_bytes"] or -1], np.int64)
+        self._memory = [found.tolist() for found in worker.by_rank(pair)]
+        counted = session.memory.report(worker)
+        row = np.array([-1] * len(COMPONENTS) if counted is None else [counted[name] for name in COMPONENTS], np.int64)
+        self._tensors = [found.tolist() for found in worker.by_rank(row)]
+        self._hits = [found.tolist() for found in worker.by_rank(np.array(session.drawn, np.int64))]
+        session.keep_norms()
+        self._trace: list[dict[str, AnyArray]] | None = None
+        self._norms: AnyArray | None = None
+        if session.trace is not None:
+            self._trace = session.trace.gathered()
+            measured = worker.method.norms()
+            self._norms = None if measured is None else worker.whole(measured[1])
+
+    def summary(self) -> Summary | None:
+        """Where the time of this process's iterations went; None without a record or without any iteration."""
+        rows = [row for row in self._session.rows if row.iteration >= self._session.begun]
+        if self._timeline is None or not rows:
+            return None
+        return summarise(
+            self._timeline,
+            [row.seconds for row in rows],
+            workers=self._worker.place.world,
+            warmup=self._session.options.warmup,
+            first=self._session.begun,
+            told=self._worker.evaluator is None,
+        )
+
+    def write(self, summary: Summary | None) -> None:
+        """Write the run folder, then the trace, whatever the first had to say; worker 0 alone."""
+        session = self._session
+        try:
+            if session.folder is not None:
+                self._write_folder(session.folder, summary)
+        finally:
+            self._write_trace()
+
+    def _write_folder(self, folder: RunFolder, summary: Summary | None) -> None:
+        session = self._session
+        if self._timeline is not None:
+            about = {"method": session.options.method, "seed": str(session.options.seed), "measured": "yes"}
+            folder.write_timeline(self._timeline, about)
+        folder.write_iterations(self._rows())
+        outcome = Outcome(self._bytes, tuple(self._memory), self._hit_rate(), tuple(session.normed), self._held())
+        folder.write_record(run_record(session, outcome, summary))
+
+    def _write_trace(self) -> None:
+        """The access trace where it was asked for, else beside the record of a run that trained anything."""
+        session, folder = self._session, self._session.folder
+        if session.trace is None or self._trace is None:
+            return
+        path = session.options.save_trace
+        if path is None and folder is not None and session.done:
+            path = str(folder.path / TRACE)
+        if path is not None:
+            session.trace.write(path, self._trace, self._norms)
+
+    def final(self, summary: Summary | None, started: float) -> dict[str, Any]:
+        """The final object (docs/training.md). started: when the run began, by `time.perf_counter`."""
+        session, rows = self._session, self._session.rows
+        shares = None if summary is None else summary.shares
+        return {
+            "method": session.options.method,
+            "workers": self._worker.place.world,
+            "iterations": session.done,
+            "test_accuracy": session.best.test,
+            "val_accuracy": session.best.val,
+            "final_loss": rows[-1].loss if rows else None,
+            "iteration_s": self._iteration_s() if summary is None else summary.iteration_s,
+            "compute_s": shares and shares.compute_s,
+            "wait_s": shares and shares.wait_s,
+            "transfer_s": shares and shares.transfer_s,
+            "sampling_s": shares and shares.sampling_s,
+            "reduce_s": shares and shares.reduce_s,
+            "optimizer_s": shares and shares.optimizer_s,
+            "pack_s": shares and shares.pack_s + shares.unpack_s,
+            "bytes_sent": int(self._bytes.sum()),
+            "cache_hit_rate": self._hit_rate(),
+            "evaluation_s": session.evaluation_s,
+            "seconds": time.perf_counter() - started,
+        }
+
+    def _iteration_s(self) -> float | None:
+        """Mean seconds of the iterations after the warm-up, as a summary would have it; None without any."""
+        rows = self._session.rows
+        seconds = [row.seconds for row in rows[min(self._session.options.warmup, len(rows) - 1) :]]
+        return float(np.mean(seconds)) if rows else None
+
+    def _held(self) -> tuple[dict[str, int], ...] | None:
+        """Bytes of every worker's tensors by component; None where one could not count them."""
+        if any(-1 in row for row in self._tensors):
+            return None
+        return tuple(dict(zip(COMPONENTS, row, strict=True)) for row in self._tensors)
+
+    def _rows(self) -> list[IterationRow]:
+        """The iterations; the last one takes what was through only after it, so that the bytes add up to the run's."""
+        rows = list(self._session.rows)
+        if rows:
+            rest = int(self._bytes.sum()) - sum(row.bytes_sent for row in rows)
+            rows[-1] = replace(rows[-1], bytes_sent=rows[-1].bytes_sent + rest)
+        return rows
+
+    def _hit_rate(self) -> float | None:
+        asked = sum(int(rows) for _, rows in self._hits)
+        if not self._session.cached or not asked:
+            return None
+        return sum(int(hits) for hits, _ in self._hits) / asked

@@ -87,7 +87,7 @@ def _cross_edges() -> str:
 def _partition_spread() -> str:
     from gcnsim.io.yaml_files import read_yaml
     from gcnsim.partition import partition_spread
-    from gcnsim.partition.spread import FIGURES, FILE
+    from gcnsim.partition.facts import FIGURES, FILE
 
     rows = []
     for name, entry in read_yaml(FILE)["datasets"].items():

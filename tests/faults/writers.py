@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from gcnsim.boundary.files import read_profile
+from gcnsim.boundary.stored import read_profile
 from gcnsim.calibration_record.record import read_calibration
 from gcnsim.comparison.answers import read_answer
 from gcnsim.errors import GcnsimError

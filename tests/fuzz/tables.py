@@ -12,11 +12,11 @@ from typing import Final
 
 import numpy as np
 
-from gcnsim.boundary.files import is_profile, read_profile
+from gcnsim.boundary.stored import is_profile, read_profile
 from gcnsim.cli.trace_profile import _is_trace
 from gcnsim.partition import partition_graph, split
-from gcnsim.report import Series, curve_data, curve_figure, page_figures
-from gcnsim.report.figures.curves import Curve
+from gcnsim.report.figures.curves import Curve, Series, curve_data, curve_figure
+from gcnsim.report.images import page_figures
 from gcnsim.runs.measured import read_measured
 from gcnsim.sweeps import read_question
 from gcnsim.sweeps.executors import Cores
@@ -26,7 +26,7 @@ from gcnsim.sweeps.points import points_of
 from gcnsim.sweeps.ranges import read_axis
 from gcnsim.sweeps.run import run
 from gcnsim.timeline.parquet import read_spans, write_spans
-from gcnsim.torch_profiler.trace_folder import is_profiler_trace
+from gcnsim.torch_profiler.trace_events import is_profiler_trace
 from gcnsim.trace import AccessTrace, read_trace, record_trace, write_trace
 from gcnsim.trace.batches import BatchOrigin, BatchTrace, packed, read_batch_trace, write_batch_trace
 from tests.fuzz.documents import DATA

@@ -18,14 +18,12 @@ import torch
 from gcnsim.errors import FileError
 from gcnsim.graph.formats.arrays import read_npy
 from gcnsim.io.json_files import canonical
-from runtime.data.load import load_dataset
-from runtime.data.owners import partitioning_of
+from runtime.data.load import load_dataset, partitioning_of
 from runtime.emulation.spec import NAME, Emulation
 from runtime.launch.failure_report import read_failures
-from runtime.model.network import Network
-from runtime.model.weights import load_weights, save_weights
+from runtime.model import Network, load_weights, save_weights
 from runtime.options import Options
-from runtime.record.rows import LossLog
+from runtime.record.run_folder import LossLog
 from runtime.survey import SurveyRequest, read_rule
 from runtime.survey.folder import Folder
 from runtime.train.checkpoint.files import STATE, WORKERS, complete, latest, read_checkpoint, write_part

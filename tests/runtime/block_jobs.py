@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-import runtime.exchange.block_ring
+import runtime.exchange.blocks
 from gcnsim.ids import AnyArray
 from gcnsim.timeline import Direction, Timeline
 from runtime.exchange import BlockRing, Channels
@@ -26,7 +26,7 @@ class Passed:
 def passed_around(place: Place, members: list[int], rows: list[int], width: int, piece: int) -> Passed:
     """Broadcast a block of each member, [rows, width], in pieces of `piece` bytes; its values say whose row it is."""
     connect(place, 60.0, "gloo")
-    usual, runtime.exchange.block_ring.PIECE = runtime.exchange.block_ring.PIECE, piece  # type: ignore[misc]
+    usual, runtime.exchange.blocks.PIECE = runtime.exchange.blocks.PIECE, piece  # type: ignore[misc]
     try:
         recorder = Recorder(place.rank)
         ring = BlockRing(Channels(place.rank, place.world, 60.0, "gloo").open("blocks"), recorder, members)
@@ -38,7 +38,7 @@ def passed_around(place: Place, members: list[int], rows: list[int], width: int,
             found.append(block.numpy().copy())
         return Passed(found, ring.bytes_sent, recorder.timeline(0))
     finally:
-        runtime.exchange.block_ring.PIECE = usual  # type: ignore[misc]
+        runtime.exchange.blocks.PIECE = usual  # type: ignore[misc]
 
 
 def added_up(place: Place, members: list[int], rows: int, width: int) -> Passed:

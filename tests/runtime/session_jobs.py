@@ -12,9 +12,9 @@ from gcnsim.errors import GcnsimError
 from runtime.launch import Place, Watch
 from runtime.options import Options
 from runtime.train.checkpoint.state import save
-from runtime.train.finalize import FinalResults
 from runtime.train.loop import DivergedError
 from runtime.train.session import Session
+from runtime.train.worker import FinalResults
 from tests.runtime.jobs import ready_at
 
 

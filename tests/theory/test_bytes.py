@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 from gcnsim.cost import gradient_bytes
-from gcnsim.engine import Run, max_min_rates, simulate
+from gcnsim.engine import Run, simulate
+from gcnsim.engine.fairness import Sharing
 from gcnsim.ids import IntArray
 from gcnsim.schedule import Schedule
 from gcnsim.simulation import link_units
@@ -140,7 +141,7 @@ def integrate(run: Run) -> tuple[list[float], list[float]]:
     for left, right in itertools.pairwise(edges):
         now = [k for k, (start, end, _) in enumerate(flows) if start <= left and right <= end]
         routes = [flows[k][2].route or () for k in now]
-        rates = max_min_rates(schedule.capacity, routes, [1] * len(now), [flows[k][2].cap for k in now])
+        rates = Sharing(schedule.capacity, routes, [flows[k][2].cap for k in now]).rates((1,) * len(now))
         used = [0.0] * len(load)
         for k, rate, route in zip(now, rates, routes, strict=True):
             received[k] += rate * (right - left) / PS_PER_S

@@ -161,8 +161,8 @@ def _headline(first: Mapping[str, Any], axes: Sequence[str], by: str) -> str:
 
 
 def _table(kept: Sequence[Mapping[str, Any]], axes: Sequence[str], by: str) -> html.Div:
-    from gcnsim.report import row_of_record
     from gcnsim.report.answer.columns import MEANINGS, columns_of
+    from gcnsim.report.sweep import row_of_record
 
     first = kept[:SHOWN]
     keys = ["time"]

@@ -1,17 +1,263 @@
-"""A run by the kernel: its memory laid out, its questions answered, its rows as a `Run`."""
+"""A run by the kernel: from a schedule to what the kernel works on, its questions answered, its rows as a `Run`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final, NamedTuple
 
-from gcnsim.engine.kernel.layout import LARGE, layout
-from gcnsim.engine.kernel.memory import ASKED, COMPLETE, STOP, packed, whole
-from gcnsim.engine.kernel.run import ASKS, STOPPED
+import numpy as np
+
+from gcnsim.engine.kernel.groups import grouped
+from gcnsim.engine.kernel.memory import (
+    ASKED,
+    COMPLETE,
+    FIRSTS,
+    GRAIN,
+    GROUPS,
+    HEADS,
+    LATES,
+    OPENED,
+    OPS,
+    RESOURCES,
+    RING,
+    SCALARS,
+    STOP,
+    Calendar,
+    Flows,
+    Grains,
+    Links,
+    Machines,
+    Messages,
+    Ops,
+    Rows,
+    State,
+    packed,
+    whole,
+)
+from gcnsim.engine.kernel.run import ASKS, DELAY, STOPPED
 from gcnsim.engine.kernel.views import CLOSING, SCALAR
 from gcnsim.engine.run import Run
 from gcnsim.engine.stopping import Enough, Stop
-from gcnsim.ids import FloatArray, IntArray
+from gcnsim.ids import BoolArray, FloatArray, IntArray
 from gcnsim.schedule import Schedule
+from gcnsim.schedule.columns import Columns, rows_by, stream_waits
+from gcnsim.timeline import PS_PER_S
+
+LARGE: Final = 48
+"""Fewest bundles of a group that is shared once per grain: smaller ones are shared exactly in no time."""
+
+
+def layout(schedule: Schedule, most: int, large: int = LARGE) -> tuple[State, Rows]:
+    """The state before the first event of a run of at most `most` iterations, and its rows.
+
+    large: fewest bundles of a group that is shared once per grain, where the schedule has one.
+    """
+    columns = schedule.columns
+    grain = max(1, round(schedule.grain_s * PS_PER_S)) if schedule.grain_s > 0.0 else 0
+    threads = columns.derived("threads", lambda: (columns.thread >= 0) & columns.is_flow)
+    sent = columns.derived("sent", lambda: columns.is_flow & ~threads)
+    links, crossed = grouped(schedule.capacity, columns, sent)
+    thread, machines = _machines(schedule, columns, threads)
+    ops = _ops(columns, np.where(threads, DELAY - 1 - thread, crossed))
+    flows = _flows(columns, crossed, links)
+    messages = _messages(columns, sent)
+    work = np.where(sent, schedule.demand, np.rint(schedule.demand * PS_PER_S))
+    resources = links.last.size + machines.cores.size
+    calendar, missing = _calendar(ops, links.last.size, resources, columns.streams, most)
+    calendar.scalar[GRAIN] = grain
+    grains = _grains(ops, links, grain, large)
+    count = columns.size
+    rows = Rows(
+        np.ascontiguousarray(work).ravel(),
+        np.empty(most * count, np.int64),
+        np.empty(most * count, np.int64),
+        np.empty(most * count, np.int64),
+    )
+    rows.ends[:count] = -1
+    rows.missing[:count] = missing
+    return State(ops, calendar, links, flows, messages, machines, grains), rows
+
+
+class _Waits(NamedTuple):
+    """What ops wait for, as `Ops` has it."""
+
+    follower_at: IntArray
+    follower: IntArray
+    follower_lag: IntArray
+    waits_now: IntArray
+    late_op: IntArray
+    late_on: IntArray
+    late_lag: IntArray
+    head: IntArray
+
+
+def _ops(columns: Columns, bundle: IntArray) -> Ops:
+    waits = columns.shortly("followers", lambda: _waits(columns))
+    return Ops(
+        bundle=bundle,
+        latency=np.rint(columns.of_route(columns.latency_s) * PS_PER_S).astype(np.int64),
+        startup=np.rint(columns.of_route(columns.startup_s) * PS_PER_S).astype(np.int64),
+        connection=columns.connection,
+        **waits._asdict(),
+        queue=columns.of_route(columns.queue),
+    )
+
+
+def _waits(columns: Columns) -> _Waits:
+    wait_at, whom, back = columns.every_wait()
+    who = np.repeat(np.arange(columns.size, dtype=whom.dtype), np.diff(wait_at))
+    at, places = rows_by(whom, columns.size)
+    late = back > 0
+    return _Waits(
+        follower_at=at,
+        follower=who[places],
+        follower_lag=back[places],
+        waits_now=np.bincount(who[~late], minlength=columns.size).astype(np.int64),
+        late_op=who[late],
+        late_on=whom[late],
+        late_lag=back[late],
+        head=np.flatnonzero(stream_waits(columns).lag == 1),
+    )
+
+
+def _calendar(ops: Ops, groups: int, resources: int, streams: int, most: int) -> tuple[Calendar, IntArray]:
+    """An empty calendar with iteration 0 opened, and what its ops wait for."""
+    scalar = np.zeros(SCALARS, np.int64)
+    first = ops.head[ops.waits_now[ops.head] == 0]
+    room = streams + 1
+    scalar[[OPENED, FIRSTS, ASKED, STOP, RING, RESOURCES]] = 1, first.size, most - 1, -1, room, resources + 1
+    scalar[[OPS, GROUPS, HEADS, LATES]] = ops.bundle.size, groups, ops.head.size, ops.late_op.size
+    running = np.zeros(most, np.int64)
+    running[0] = ops.bundle.size
+    # A stream has one op under way at most, and a resource one timer and one place in the queue.
+    return Calendar(
+        scalar=scalar,
+        time=_ints(room),
+        serial=_ints(room),
+        which=_ints(room),
+        timer_time=_ints(resources + 1),
+        timer_serial=_ints(resources + 1),
+        timer_place=np.full(resources + 1, -1, np.int64),
+        timer_heap=_ints(resources + 1),
+        dirty=_ints(resources + 1),
+        dirty_queue=_ints(resources + 1),
+        ended=_ints(room),
+        todo=_ints(room),
+        done=_ints(room),
+        first=first,
+        running=running,
+        closing=_ints(most),
+    ), ops.waits_now
+
+
+def _flows(columns: Columns, bundle: IntArray, links: Links) -> Flows:
+    """No flow under way, with room for one of each stream of a bundle."""
+    size, groups = links.group.size, links.last.size
+    room_at = columns.derived(f"room of {size} bundles", lambda: _room(bundle, columns.stream, size))
+    return Flows(
+        counts=_ints(size),
+        room_at=room_at,
+        serial=_ints(int(room_at[-1])),
+        which=_ints(int(room_at[-1])),
+        started=_ints(groups),
+        before=_ints(groups),
+        target=np.zeros(int(room_at[-1])),
+        rates=np.zeros(size),
+        service=np.zeros(size),
+        heads=np.full(size, np.inf),
+        number=np.zeros(int(links.turned[-1])),
+        crossing=np.zeros(links.capacity.size),
+    )
+
+
+def _grains(ops: Ops, links: Links, grain: int, large: int) -> Grains:
+    """Groups of `large` bundles and more that are shared once per `grain` picoseconds, unless flows wait for queues."""
+    size = links.group.size
+    grouped = (np.diff(links.first_bundle) >= large) & (grain > 0)
+    grouped[links.group[ops.bundle[(ops.bundle >= 0) & (ops.queue > 0)]]] = False
+    # The grain before the run is over.
+    links.last[grouped] = -grain
+    return Grains(
+        grouped=grouped.astype(np.int64),
+        due_size=_ints(grouped.size),
+        due_time=_ints(size),
+        due_place=np.full(size, -1, np.int64),
+        due_heap=_ints(size),
+        spare=np.zeros(links.capacity.size),
+        owed=np.zeros(links.capacity.size),
+    )
+
+
+def _messages(columns: Columns, flows: BoolArray) -> Messages:
+    """Empty connections, with room for a message of each stream."""
+    count = int(columns.connection.max(initial=-1)) + 1
+    at = columns.derived("connections", lambda: _room(np.where(flows, columns.connection, -1), columns.stream, count))
+    return Messages(at, _ints(count), _ints(count), _ints(int(at[-1])), np.zeros(count))
+
+
+def _machines(schedule: Schedule, columns: Columns, threads: BoolArray) -> tuple[IntArray, Machines]:
+    """Per op the number of its thread (of those of `threads`), and the machines with no thread at work."""
+    links = tuple(schedule.cores)
+    of_op, own, at = columns.derived(f"threads of {links}", lambda: _threads(links, columns, threads))
+    count = own.size
+    specs = list(schedule.cores.values())
+    return of_op, Machines(
+        cores=np.array([each.cores for each in specs], np.int64),
+        slice_ps=np.array([round(each.slice_s * PS_PER_S) for each in specs], np.int64),
+        wake_ps=np.array([round(each.wake_s * PS_PER_S) for each in specs], np.int64),
+        first=np.searchsorted(own, np.arange(len(specs))).astype(np.int64),
+        running=_ints(count),
+        running_size=_ints(len(specs)),
+        ready_thread=_ints(count),
+        ready_serial=_ints(count),
+        ready_size=_ints(len(specs)),
+        serial=_ints(len(specs)),
+        last=_ints(len(specs)),
+        machine=own.copy(),
+        at=at,
+        head=_ints(count),
+        size=_ints(count),
+        since=_ints(count),
+        on=_ints(count),
+        woken=_ints(count),
+        tasks=_ints(int(at[-1])),
+        ready_had=np.zeros(count),
+        left=np.zeros(int(at[-1])),
+        had=np.zeros(count),
+        capacity=np.array([schedule.capacity[link] for link in schedule.cores], np.float64),
+        least=np.zeros(len(specs)),
+    )
+
+
+def _threads(links: tuple[int, ...], columns: Columns, threads: BoolArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Of the ops of `threads`, on machines that are these links: the number of the thread of each op, int64[n], -1 of
+    others; of each thread its machine; where the tasks of each begin."""
+    numbers = {link: place for place, link in enumerate(links)}
+    chosen = np.flatnonzero(threads)
+    machine = np.array([numbers[link] for link in columns.first_link()[chosen].tolist()], np.int64)
+    pairs, slots = np.unique(np.stack([machine, columns.thread[chosen]], axis=1), axis=0, return_inverse=True)
+    of_op = np.full(columns.size, -1, np.int64)
+    of_op[chosen] = slots.ravel()
+    own = pairs[:, 0]
+    return of_op, own, _room(of_op, columns.stream, own.size)
+
+
+def _room(owner: IntArray, stream: IntArray, count: int) -> IntArray:
+    """Where each of `count` owners' places begin, int64[count + 1]: one for each stream whose ops it owns.
+
+    owner: of each op, negative for none.
+    """
+    own = owner >= 0
+    width = int(stream.max(initial=0)) + 1
+    pairs = np.unique(owner[own].astype(np.int64) * width + stream[own])
+    at = np.zeros(count + 1, np.int64)
+    np.cumsum(np.bincount(pairs // width, minlength=count), out=at[1:])
+    return at
+
+
+def _ints(size: int) -> IntArray:
+    return np.zeros(size, np.int64)
+
 
 Kernel = Callable[[IntArray, FloatArray, FloatArray, IntArray, IntArray, IntArray, int, int], int]
 """`gcnsim.engine.kernel.run.run`, as it stands or compiled."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from math import ceil, inf
 
 from gcnsim.engine.kernel.coarse import finish_coarse, join_coarse, share_coarse
-from gcnsim.engine.kernel.dense import fill_dense
 from gcnsim.engine.kernel.heaps import clear_timer, pop_small, push_small, set_timer
 from gcnsim.engine.kernel.lanes import pitch, serve
 from gcnsim.engine.kernel.memory import (
@@ -22,7 +21,7 @@ from gcnsim.engine.kernel.memory import (
     Ops,
     State,
 )
-from gcnsim.engine.kernel.sharing import advance_group, count, fill, first_due, pass_time
+from gcnsim.engine.kernel.sharing import advance_group, count, fill, fill_dense, first_due, pass_time
 
 OP = 2**32 - 1
 """Bits of an event that say the op; those above say the iteration."""

@@ -1,8 +1,8 @@
 """The links of a schedule in groups that no flow connects, and the bundles of equal flows that cross each group.
 
 What `gcnsim.engine.fluid.Fluid` makes, in numbers. Links and bundles are numbered group by group; where a group is
-shared as a matrix (`gcnsim.engine.kernel.dense`), its links are its senders, then its receivers, its bundles all pairs
-of them, each row padded.
+shared as a matrix (`sharing.fill_dense`), its links are its senders, then its receivers, its bundles all pairs of them,
+each row padded.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from typing import Any, Final
 from numba import cfunc, types
 from numba.extending import intrinsic, overload, register_jitable
 
-from gcnsim.engine.kernel import coarse, dense, due, flights, heaps, lanes, memory, run, sharing, turns, views
+from gcnsim.engine.kernel import coarse, flights, heaps, lanes, memory, run, sharing, turns, views
 from gcnsim.engine.kernel.loading import NEEDED
 from gcnsim.engine.kernel.memory import ARRAYS
 from gcnsim.engine.kernel.vectors import WRITTEN, use_vectors
@@ -22,8 +22,8 @@ OPTIONS: Final[Any] = {"_nrt": False, "error_model": "numpy", "boundscheck": Fal
 
 CALLED: Final[tuple[Callable[..., Any], ...]] = (
     sharing.fill,
-    dense.settle_all,
-    dense.fill_dense,
+    sharing.settle_all,
+    sharing.fill_dense,
     coarse.join_coarse,
     coarse.finish_coarse,
     coarse.share_coarse,
@@ -43,7 +43,7 @@ def object_code() -> tuple[str, bytes]:
     overload(memory.whole, jit_options=OPTIONS)(_whole)
     overload(memory.real, jit_options=OPTIONS)(_real)
     use_vectors()
-    for module in (views, heaps, lanes, sharing, dense, due, coarse, flights, turns, run):
+    for module in (views, heaps, lanes, sharing, coarse, flights, turns, run):
         for function in vars(module).values():
             if getattr(function, "__module__", None) == module.__name__ and function not in (run.run, *WRITTEN):
                 _compilable(function)

@@ -112,9 +112,9 @@ class Links(NamedTuple):
     """G groups of links, their B bundles and L links, numbered through. first_bundle, first_link: int64[G + 1].
     shared: the first link of each group that is a bundle's own cap. route_at, route, crossing_at, crossing: the links
     of each bundle and the bundles of each link, ascending. senders, receivers: of a group that is shared as a matrix
-    (`dense`), 0 of others; rank: of its links, which of equally tight ones goes first. turned: where its transposed
-    counts begin in `Flows.number`. capacity: units per picosecond. left, load, share, level, step, waiting: room to
-    work in, by link. supply: the capacity, and what is owed besides."""
+    (`fill_dense`), 0 of others; rank: of its links, which of equally tight ones goes first. turned: where its
+    transposed counts begin in `Flows.number`. capacity: units per picosecond. left, load, share, level, step, waiting:
+    room to work in, by link. supply: the capacity, and what is owed besides."""
 
     first_bundle: IntArray
     first_link: IntArray

@@ -1,15 +1,19 @@
 """How the flows of a group share its links: max-min fair, summed in the order of `gcnsim.engine.fairness`.
 
-A group in which every bundle goes from one of a few senders to one of a few receivers is shared as a matrix of counts
-(`gcnsim.engine.kernel.dense`), every other one here.
+A group in which every bundle crosses one sending and one receiving link, of a few each, is shared as a matrix of counts
+(`fill_dense`), every other one link by link (`fill`). The sums are the same, in the same order: what settling a link
+takes of the others is one row of the matrix (or of its transpose), and of every other link one subtraction, so that a
+processor does several at a time (`gcnsim.engine.kernel.lanes`). Counts and loads are whole numbers in floats. Rows
+begin at multiples of `LANES` words.
 """
 
 from __future__ import annotations
 
 from math import inf
 
-from gcnsim.engine.kernel.lanes import pitch
+from gcnsim.engine.kernel.lanes import divide, least, pitch, place_of, rate_row, settle, soonest, take
 from gcnsim.engine.kernel.memory import Flows, Links
+from gcnsim.ids import FloatArray
 
 
 def fill(links: Links, flows: Flows, group: int) -> None:
@@ -115,3 +119,85 @@ def advance_group(links: Links, flows: Flows, group: int, now: int) -> None:
         for bundle in range(links.first_bundle[group], links.first_bundle[group + 1]):
             # The rate of a bundle without flows is 0.
             flows.service[bundle] += flows.rates[bundle] * elapsed
+
+
+CERTAINLY = 1.0 - 1e-6
+"""Of a share of links, what rounding cannot take off it while it grows."""
+
+
+def _begin(links: Links, crossing: FloatArray, begin: int, end: int) -> float:
+    """Set up the links from `begin` to `end`, of which nothing is taken yet; crossing: their flows. The least share."""
+    left, weight, share, step = links.left, links.weight, links.share, links.step
+    for link in range(begin, end):
+        flows = crossing[link]
+        divisor = flows if flows > 0.0 else 1.0
+        each = links.supply[link] / divisor
+        left[link] = links.supply[link]
+        weight[link] = flows
+        step[link] = inf
+        share[link] = each if flows > 0.0 else inf
+    return least(share, begin, end)
+
+
+def fill_dense(links: Links, flows: Flows, group: int) -> float:
+    """Write the rates of one flow of each bundle of `group`, 0 for a bundle without flows.
+
+    Returns the picoseconds until the first flow is done, infinite when none is under way (`first_due`).
+    """
+    settle_all(links, flows, group)
+    first, middle = links.first_link[group], links.first_link[group] + pitch(links.senders[group])
+    columns = pitch(links.receivers[group])
+    return _rates(links, flows, first, middle, links.first_bundle[group], links.senders[group], columns)
+
+
+def settle_all(links: Links, flows: Flows, group: int) -> None:
+    """Let all links of `group` be settled, the tightest first: the level of each, and when (`Links.step`)."""
+    senders, receivers = links.senders[group], links.receivers[group]
+    rows, columns = pitch(senders), pitch(receivers)
+    first, begin, turned = links.first_link[group], links.first_bundle[group], links.turned[group]
+    middle, end = first + rows, first + rows + columns
+    left, weight, share, level, step = links.left, links.weight, links.share, links.level, links.step
+    one, two = _begin(links, flows.crossing, first, middle), _begin(links, flows.crossing, middle, end)
+    turn = 0.0
+    while one < inf or two < inf:
+        sends = one < two
+        if one == two:
+            sends = links.rank[place_of(share, first, one)] < links.rank[place_of(share, middle, two)]
+        # Sender or receiver, whichever it is, goes the same way: a processor could not guess between two.
+        tightest = one if sends else two
+        side, side_end = first if sends else middle, middle if sends else end
+        other, other_end = middle if sends else first, end if sends else middle
+        counts = begin if sends else turned
+        # Shares only grow: links of one side that are tighter than all of the other follow each other.
+        least_other = (two if sends else one) * CERTAINLY
+        while True:
+            link = place_of(share, side, tightest)
+            level[link], step[link] = tightest, turn
+            turn += 1.0
+            at = counts + (link - side) * (other_end - other)
+            take(left, weight, other, other_end, flows.number, at, tightest)
+            tightest = settle(share, side, side_end, link)
+            if tightest >= least_other:
+                break
+        theirs = divide(left, weight, share, other, other_end)
+        one, two = tightest if sends else theirs, theirs if sends else tightest
+
+
+def _rates(links: Links, flows: Flows, first: int, middle: int, begin: int, senders: int, columns: int) -> float:
+    """Write the rates of all senders' flows; picoseconds until the first is done.
+
+    Division is slow and only the least quotient counts: those of a sender are taken only where one may be the least.
+    """
+    heads, service, rates = flows.heads, flows.service, flows.rates
+    due, limit = inf, 0.0
+    for sender in range(senders):
+        at = begin + sender * columns
+        end = at + columns
+        mine, when = links.level[first + sender], links.step[first + sender]
+        lacks = rate_row(
+            rates, flows.number, heads, service, at, end, links.level, links.step, middle, mine, when, limit
+        )
+        if due == inf or lacks < 0.0:
+            due = min(due, soonest(heads, service, rates, at, end))
+            limit = due * (1.0 + 1e-9) if 0.0 < due < inf else 0.0
+    return max(due, 0.0)

@@ -18,9 +18,8 @@ from gcnsim.errors import FileError, plural
 from gcnsim.graph.formats.arrays import opened, whole_row
 from gcnsim.graph.formats.contents import contents_of
 from gcnsim.graph.formats.layouts import layout_of
-from gcnsim.graph.formats.node_arrays import Found, node_arrays
+from gcnsim.graph.formats.node_arrays import MASKS, Found, node_arrays
 from gcnsim.graph.formats.npz import MOST_CLASSES, MOST_WIDTH
-from gcnsim.graph.formats.splits import MASKS
 from gcnsim.ids import AnyArray, BoolArray, frozen
 
 __all__ = ["MASKS", "SPARSE", "NodeArrays", "check_features", "named_arrays", "read_nodes"]

@@ -21,7 +21,7 @@ from gcnsim.graph.formats.array_names import SIDES_FIRST, plain
 from gcnsim.graph.formats.arrays import class_count, npy_shape, opened, read_npy, whole_numbers
 from gcnsim.graph.formats.contents import ArraySource, Contents, Edges, contents_of
 from gcnsim.graph.formats.node_arrays import feature_shape, labels_of, rows_said, skipped
-from gcnsim.graph.formats.size import Size
+from gcnsim.graph.formats.source import Size
 from gcnsim.ids import AnyArray
 
 MOST_WIDTH = 2**31 - 1

@@ -15,7 +15,7 @@ from gcnsim.graph.csr import Graph
 from gcnsim.graph.formats.arrays import whole_numbers
 from gcnsim.graph.formats.columns import ends_of_header
 from gcnsim.graph.formats.edges import NUMBERS, graph_of_pairs
-from gcnsim.graph.formats.size import Size
+from gcnsim.graph.formats.source import Size
 from gcnsim.ids import AnyArray
 
 MAGIC = b"PAR1"

@@ -1,4 +1,7 @@
-"""Reading a graph file's bytes: missing, unreadable and damaged files become one line each."""
+"""Reading a graph file's bytes: missing, unreadable and damaged files become one line each.
+
+From headers, or by counting lines, it is known how much a file will ask for before any of it is held.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import gzip
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, cast
 
@@ -76,3 +80,35 @@ def _one_encoding(data: bytes, path: Path) -> bytes:
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     return data.removeprefix(b"\xef\xbb\xbf")
+
+
+_CHUNK = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """What reading will hold at once. entries: both directions of each edge; loaded: bytes of the files beside them."""
+
+    nodes: int
+    entries: int
+    loaded: int
+
+
+def text_size(path: Path) -> tuple[int, int]:
+    """Lines and bytes of the text at `path`, decompressed; counted by chunks. The last line may lack its end.
+
+    Raises FileError as `plain_bytes`.
+    """
+    lines = size = 0
+    last = b"\n"
+    with plain_bytes(path) as file:
+        for chunk in _chunks(file):
+            lines += chunk.count(b"\n")
+            size += len(chunk)
+            last = chunk[-1:]
+    return lines + (last != b"\n"), size
+
+
+def _chunks(file: IO[bytes]) -> Iterator[bytes]:
+    while chunk := file.read(_CHUNK):
+        yield chunk

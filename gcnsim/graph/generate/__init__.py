@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gcnsim.graph.generate.communities import BlockModel, Nature, block_model, nature_of
+from gcnsim.graph.generate.communities import BlockModel, Nature, block_model, memory_needed, nature_of
 from gcnsim.graph.generate.fitted import (
     Bordering,
     Check,
@@ -16,7 +16,6 @@ from gcnsim.graph.generate.fitted import (
     surrogate_facts,
     surrogates,
 )
-from gcnsim.graph.generate.limits import memory_needed
 
 __all__ = [
     "BlockModel",

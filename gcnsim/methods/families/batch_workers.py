@@ -1,13 +1,21 @@
 """Mini-batch training: the iteration that all systems share whose workers load a batch, train it and sum gradients.
 
-One iteration is one mini-batch on every worker and one update of the model. How a batch comes to the GPU is in
-`batch_loading`; here it is trained. What differs (`mini_batch.Loading`, `placement.Placement`) is whether loading runs
-ahead of training, whether drawing does, who draws, where input rows lie, and whether rows of other servers are asked
-for. The framework's calls are counted (`gcnsim.cost.batch_loading`): those of drawing a layer, each of which waits for
-what it drew, and those of training, which take the longer of host and GPU for the whole batch.
+One iteration is one mini-batch on every worker and one update of the model. What differs (`mini_batch.Loading`,
+`placement.Placement`) is whether loading runs ahead of training, whether drawing does, who draws, where input rows lie,
+and whether rows of other servers are asked for. The framework's calls are counted (`gcnsim.cost.batch_loading`): those
+of drawing a layer, each of which waits for what it drew, and those of training, which take the longer of host and GPU
+for the whole batch.
 
 Assumptions: copies are pinned; gradients are summed by a ring all-reduce after the backward pass; batches are dropped
 from memory once they are trained.
+
+A batch is drawn by threads of the host, ahead or in turn, or by the GPU before it trains, which reads a graph in host
+memory by unified addressing. Rows lie in host memory, picked out by the worker's cores or read by the GPU, or on the
+GPU. Rows of other servers are asked for, picked out by their cores and sent, wherever one's own lie.
+
+Assumptions: a worker picks rows with its share of its server's cores, but for one where the host draws. Threads that
+draw batches of their own, one each, are as fast together as if they shared each one evenly. A GPU that loads ahead
+draws beside its training at no cost to it.
 """
 
 from __future__ import annotations
@@ -21,17 +29,23 @@ from gcnsim.cost import (
     LayerCost,
     batch_layer_cost,
     batch_loss_seconds,
+    gpu_draw_seconds,
     gradient_bytes,
+    graph_bytes,
+    host_draw_core_seconds,
+    id_bytes,
+    pick_core_seconds,
+    row_bytes,
     rows_seconds,
     step_seconds,
     training_calls,
+    uva_graph_bytes,
+    uva_row_bytes,
 )
-from gcnsim.ids import FloatArray, Rank
-from gcnsim.methods.facts import Facts
-from gcnsim.methods.families.batch_loading import BatchLoader
+from gcnsim.ids import FloatArray, IntArray, Rank
+from gcnsim.methods.facts import HOST, ON_GPU, Facts, Placement
 from gcnsim.methods.families.mini_batch import MiniBatch, Plan
-from gcnsim.methods.placement import ON_GPU
-from gcnsim.schedule import Builder, Schedule, allreduce
+from gcnsim.schedule import COMPUTE_STREAM, Builder, Schedule, allreduce
 from gcnsim.timeline import Direction, OpKind
 
 FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
@@ -125,3 +139,173 @@ class _Writer:
             return np.zeros(batches.iterations)
         rows = batches.wanted[:, rank].sum(axis=1)
         return rows_seconds(self.facts.device_of(rank), rows, self.width)
+
+
+ONE_THREAD = 1.0
+
+
+class BatchLoader:
+    """Writes the ops that load one worker's batches.
+
+    One thread loads: it picks the rows of a batch, then copies them, then begins with the next.
+    """
+
+    def __init__(self, builder: Builder, method: MiniBatch, facts: Facts, batches: BatchCounts, plan: Plan) -> None:
+        self.builder, self.facts, self.batches = builder, facts, batches
+        self.loading, self.width, self.one_graph = method.loading, plan.width, method.one_graph
+        placement = facts.placement or method.usual
+        self.placement: Placement = replace(placement, features=placement.features or ON_GPU)
+        self.workers = range(facts.cluster.gpus)
+        self.drawn_layers = [layer for layer, shape in enumerate(facts.shapes) if shape.gathers]
+        # Hits are nobody's to send.
+        self.loaded: IntArray = np.roll(batches.wanted - batches.hits, -self.loading.ahead, axis=0)
+
+    def load(self, rank: Rank) -> tuple[list[int], list[int]]:
+        """Draw a batch and bring its rows to the GPU; the ops that begin to load, and those that end it."""
+        drawn, graph = self._draw(rank)
+        ahead = self.placement.ahead
+        after = [] if ahead else graph
+        begins, arrived = self._rows(rank, after)
+        if not self.placement.on_gpu:
+            copied = self._graph(rank, after)
+            begins, arrived = [*begins, copied], [*arrived, copied]
+        if not ahead:
+            return [drawn], arrived or graph
+        for op in begins:
+            self.builder.wait_for(op, (drawn, 1))
+            self.builder.reuse(drawn, op)
+        return begins, arrived
+
+    def _draw(self, rank: Rank) -> tuple[int, list[int]]:
+        """Draw a batch; the op that begins, and those after which it is drawn."""
+        if self.placement.on_gpu:
+            return self._draw_on_gpu(rank)
+        host, cluster = self.facts.host, self.facts.cluster
+        work = host_draw_core_seconds(host, self._looked(rank), self._kept(rank), self._layers, subgraph=self.one_graph)
+        threads = ONE_THREAD * max(1, self.placement.threads)
+        drawn = self.builder.flow(OpKind.SAMPLE, rank, work, cluster.cores(rank), stream="sampler", cap=threads)
+        return drawn, [drawn]
+
+    def _draw_on_gpu(self, rank: Rank) -> tuple[int, list[int]]:
+        """The same by the GPU, in turn with what it trains, or beside it where loading runs ahead."""
+        facts, kept = self.facts, self._kept(rank)
+        seconds = gpu_draw_seconds(facts.device_of(rank), facts.host, kept, self._layers)
+        stream = "sampler" if self.loading.ahead else COMPUTE_STREAM
+        drawn = self.builder.compute(OpKind.SAMPLE, rank, seconds, stream=stream)
+        if self.placement.graph_on_gpu:
+            return drawn, [drawn]
+        nbytes = uva_graph_bytes(facts.host, self._looked(rank), kept, self._made(rank), subgraph=self.one_graph)
+        route = facts.cluster.to_device(rank)
+        read = self.builder.flow(OpKind.INDEX, rank, nbytes, route, stream="graph.h2d", after=[drawn])
+        return drawn, [read]
+
+    def _graph(self, rank: Rank, after: list[int]) -> int:
+        """A drawn graph on its way to the GPU."""
+        nbytes = graph_bytes(self._kept(rank, drawing=False), self._made(rank, drawing=False))
+        return self.builder.flow(
+            OpKind.INDEX, rank, nbytes, self.facts.cluster.to_device(rank), stream="graph.h2d", after=after
+        )
+
+    @property
+    def _layers(self) -> int:
+        """Layers that are drawn each for itself."""
+        return min(1, len(self.drawn_layers)) if self.one_graph else len(self.drawn_layers)
+
+    def _shift(self, *, drawing: bool) -> int:
+        """Iterations by which the batch that is drawn, or loaded, is ahead of the one that is trained."""
+        return self.loading.ahead + (drawing and self.placement.ahead)
+
+    def _looked(self, rank: Rank) -> IntArray:
+        return np.roll(self.batches.looked[:, rank], -self._shift(drawing=True))
+
+    def _kept(self, rank: Rank, *, drawing: bool = True) -> IntArray:
+        """Entries of the batch's graphs; of one graph that all layers share, once."""
+        entries = self.batches.entries[:, rank, : 1 if self.one_graph else None]
+        return np.roll(entries.sum(axis=1), -self._shift(drawing=drawing))
+
+    def _made(self, rank: Rank, *, drawing: bool = True) -> IntArray:
+        """Rows of these graphs."""
+        rows = self.batches.levels[:, rank, 1 : 2 if self.one_graph else None]
+        return np.roll(rows.sum(axis=1), -self._shift(drawing=drawing))
+
+    def _rows(self, rank: Rank, after: list[int]) -> tuple[list[int], list[int]]:
+        """Rows from the server's memory, and from others' where asked; the ops that begin, and those that end it."""
+        here = [peer for peer in self.workers if not self.loading.asks or self._together(rank, peer)]
+        far = [peer for peer in self.workers if peer not in here]
+        own = self.loaded[:, rank, here].sum(axis=1)
+        begins, ready = [], []
+        if self.placement.features == HOST:
+            gathered = self._gather(rank, rank, own, "load", after)
+            begins, ready = [gathered], [gathered]
+        for peer in far:
+            asked, sent = self._far_rows(rank, peer, after)
+            begins.append(asked)
+            ready.append(sent)
+        if self.placement.features == ON_GPU:
+            return begins, ready
+        copied = self.builder.flow(
+            OpKind.H2D,
+            rank,
+            self._copied(rank, own, far),
+            self.facts.cluster.to_device(rank),
+            stream="load",
+            after=ready or after,
+            layer=0,
+            direction=FORWARD,
+        )
+        return begins or [copied], [copied]
+
+    def _copied(self, rank: Rank, own: IntArray, far: list[Rank]) -> FloatArray:
+        """Bytes of a batch's rows over PCIe, those that the GPU reads itself as bytes of a copy that takes as long."""
+        others = row_bytes(self.loaded[:, rank, far].sum(axis=1), self.width)
+        if self.placement.features == HOST:
+            return row_bytes(own, self.width) + others
+        return uva_row_bytes(self.facts.host, own, self.width) + others
+
+    def _far_rows(self, rank: Rank, peer: Rank, after: list[int]) -> tuple[int, int]:
+        """Rows that a peer on another server owns: asked for, picked out, sent; the first and the last of these ops."""
+        cluster, rows = self.facts.cluster, self.loaded[:, rank, peer]
+        ids = self.builder.flow(
+            OpKind.WIRE,
+            rank,
+            id_bytes(rows),
+            cluster.between(rank, peer),
+            stream=f"ids.tx{peer}",
+            after=after,
+            peer=peer,
+        )
+        picked = self._gather(rank, peer, rows, f"load.gather{peer}", [ids])
+        sent = self.builder.flow(
+            OpKind.WIRE,
+            rank,
+            row_bytes(rows, self.width),
+            cluster.between(peer, rank),
+            stream=f"load.rx{peer}",
+            after=[picked],
+            peer=peer,
+            layer=0,
+            direction=FORWARD,
+        )
+        return ids, sent
+
+    def _gather(self, rank: Rank, place: Rank, rows: IntArray, stream: str, after: list[int]) -> int:
+        """Rows for `rank` picked out of the memory of the server of `place`, by that worker's cores."""
+        host, beside = self.facts.host, sum(self._together(place, peer) for peer in self.workers)
+        # Of several threads that draw all but one wait most of the time; where they do not, cores are shared.
+        drawing = 0.0 if self.placement.on_gpu else ONE_THREAD
+        threads = max(ONE_THREAD, host.cores.value / beside - drawing)
+        return self.builder.flow(
+            OpKind.GATHER,
+            rank,
+            pick_core_seconds(host, rows, self.width, threads, 1.0 / beside),
+            self.facts.cluster.cores(place),
+            stream=stream,
+            after=after,
+            cap=threads,
+            layer=0,
+            direction=FORWARD,
+        )
+
+    def _together(self, rank: Rank, peer: Rank) -> bool:
+        """Whether two workers share a server's memory."""
+        return self.facts.cluster.server_of[rank] == self.facts.cluster.server_of[peer]

@@ -14,8 +14,8 @@ from gcnsim.cost import Memory, batch_memory
 from gcnsim.errors import ScenarioError
 from gcnsim.fields import PerLayer
 from gcnsim.knobs import BATCH, FANOUT, LAYER_SIZES, knob
+from gcnsim.methods.facts import FEATURES, Placement
 from gcnsim.methods.method import Method
-from gcnsim.methods.placement import FEATURES, Placement
 from gcnsim.sampling import passes, subgraphs
 from gcnsim.workload import LayerShape
 

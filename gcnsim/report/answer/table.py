@@ -2,6 +2,8 @@
 
 Legible without colour at every width: a row is never wrapped. Where the columns do not fit, the least important are
 left out and named beneath; `wide` prints them all, `columns` those asked for, whatever the width.
+
+A notebook shows the short table and the verdict, without scripts or figures.
 """
 
 from __future__ import annotations
@@ -14,10 +16,11 @@ from typing import TYPE_CHECKING
 
 from gcnsim.errors import plural
 from gcnsim.report.answer import provenance, sentences
-from gcnsim.report.answer.columns import MACHINE, MEANINGS, SHOWN, checked, columns_of, silent_costs
+from gcnsim.report.answer.columns import MACHINE, MEANINGS, SHOWN, TEXT, checked, columns_of, silent_costs
 from gcnsim.report.answer.layout import Layout, cut, laid_out, lines_of, needed
 from gcnsim.report.answer.rows import checked_order, shown_rows, varies
 from gcnsim.report.figures.tornado import tornado_data, tornado_lines
+from gcnsim.report.page.templates import rendered
 from gcnsim.results import NO_RANGE, Row, WhatIf
 from gcnsim.terminal.screen import shown
 
@@ -237,3 +240,25 @@ def _print_block(console: Console, title: str, body: Table | Text, holds: Sequen
         console.print(Padding(body, (0, 0, 0, 2)))
         if end:
             console.print()
+
+
+def render_notebook(answer: WhatIf, most: int = 12) -> str:
+    """An HTML fragment: title, verdict, and the `most` fastest rows; styles are inline, all text is escaped."""
+    rows = answer.fastest_first
+    kept = fastest(rows, most)
+    columns = columns_of(rows)
+    cells = zip(rows, zip(*(column.cells for column in columns), strict=True), strict=True)
+    shown = [(texts, row.recommended) for row, texts in cells if row in kept]
+    more = len(rows) - len(shown)
+    return rendered(
+        "notebook.html.j2",
+        title=sentences.title_of(answer),
+        label=sentences.label_of(answer),
+        verdict=sentences.verdict_of(answer),
+        heads=[
+            (column.head.replace("-\n", "").split("\n"), "left" if column.key in TEXT else "right")
+            for column in columns
+        ],
+        rows=shown,
+        more=plural(more, "more row") if more else "",
+    )

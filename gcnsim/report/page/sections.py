@@ -1,13 +1,19 @@
-"""Pages of several figures: a simulated scenario, a comparison, a recommendation. Each leads with its answer."""
+"""Pages of several figures: a simulated scenario, a comparison, a recommendation. Each leads with its answer.
+
+Timelines of one steady iteration are a page too, and a table of what each row does when.
+"""
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gcnsim.comparison import PARTS
+from gcnsim.io.atomic import atomic_write
 from gcnsim.report.answer import provenance
+from gcnsim.report.answer.provenance import plain
 from gcnsim.report.answer.sentences import label_of, limit_text, money
 from gcnsim.report.comparison import times
 from gcnsim.report.figures.breakdown import MOST_BARS, breakdown_figure, parts_data, sides_data
@@ -15,8 +21,8 @@ from gcnsim.report.figures.difference import difference_data, difference_figure
 from gcnsim.report.figures.front import front_data, front_figure
 from gcnsim.report.figures.links import links_data, links_figure, pairs_figure
 from gcnsim.report.figures.memory import memory_data, memory_figure
-from gcnsim.report.figures.simulated import pairs_of_result, timeline_of_result
-from gcnsim.report.figures.timeline import timeline_figure
+from gcnsim.report.figures.runs import pairs_of_result, timeline_of_result
+from gcnsim.report.figures.timeline import TimelineData, timeline_figure
 from gcnsim.report.figures.tornado import tornado_figure, tornado_of_advice
 from gcnsim.report.page.templates import Sheet, write_page
 from gcnsim.report.recommended import percent, reasons, time_text
@@ -195,3 +201,60 @@ def _option(point: PointReport, times: float) -> tuple[str, ...]:
 
 def _write(path: str | Path, **facts: Any) -> None:
     write_page(path, "report.html.j2", **facts)
+
+
+CSV_HEAD = ("timeline", "iteration", "row", "kind", "start_s", "end_s", "what")
+
+
+class Drawn(NamedTuple):
+    """A timeline and what it is called: `measured`, `predicted`."""
+
+    name: str
+    data: TimelineData
+
+
+def caption_of(data: TimelineData) -> str:
+    """What a timeline shows, in words."""
+    left = f" {data.workers_left_out} more workers are left out." if data.workers_left_out else ""
+    links = " then a row per link, the stronger its colour the busier;" if data.links else ""
+    return (
+        f"Iteration {data.iteration}, {format_seconds(data.length_s)}: a row per worker and kind of work;{links}"
+        f" point at a block to read what it is and what it waited for.{left}"
+    )
+
+
+def write_timelines(path: str | Path, heading: str, drawn: Sequence[Drawn]) -> None:
+    """Write timelines as one offline page, their axes of time alike. Raises FileError."""
+    until = max(each.data.length_s for each in drawn)
+    parts = [
+        Section(
+            each.name.capitalize(),
+            timeline_figure(each.data, until_s=until),
+            caption_of(each.data),
+            each.data.legend,
+        )
+        for each in drawn
+    ]
+    write_page(
+        path,
+        "report.html.j2",
+        title=plain(heading),
+        label="",
+        heading=plain(heading),
+        warned=[],
+        said=[],
+        parts=parts,
+        provenance=[],
+    )
+
+
+def write_timelines_csv(path: str | Path, drawn: Sequence[Drawn]) -> None:
+    """Write a line for each block of timelines: seconds from the start of the iteration. Raises FileError."""
+    with atomic_write(path, text=True) as file:
+        table = csv.writer(file, lineterminator="\n")
+        table.writerow(CSV_HEAD)
+        for name, data in drawn:
+            for each in data.blocks:
+                what = "; ".join(line.strip() for line in each.said.splitlines())
+                row = (name, data.iteration, data.rows[each.row], str(each.phase), each.start_s, each.end_s, what)
+                table.writerow(row)

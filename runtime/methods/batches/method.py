@@ -80,6 +80,6 @@ class NeighbourBatches(MiniBatch):
 
     def worker(self, context: Context) -> BatchWorker:
         """Batches drawn, loaded, trained."""
-        from runtime.methods.batches.neighbours import neighbour_worker
+        from runtime.methods.batches.worker import neighbour_worker
 
         return neighbour_worker(context, self)

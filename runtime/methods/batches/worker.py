@@ -2,29 +2,43 @@
 
 How far drawing and loading run ahead is the method's; what is trained does not depend on it, since every batch is drawn
 from streams of its own iteration.
+
+Some systems draw neighbours around their training nodes; of others a mini-batch is a sub-graph, the same in all layers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from gcnsim.ids import BoolArray, FloatArray, Int32Array, IntArray, Iteration
-from gcnsim.sampling import BatchDraws
+from gcnsim.caching import CacheSize
+from gcnsim.graph import Graph
+from gcnsim.ids import BoolArray, FloatArray, Int32Array, IntArray, Iteration, Layer
+from gcnsim.partition import training_parts
+from gcnsim.sampling import (
+    Batch,
+    BatchDraws,
+    ClusterDraws,
+    NeighbourDraws,
+    WalkDraws,
+    own_pools,
+    shuffled_pools,
+    training_order,
+)
 from gcnsim.timeline import OpKind
 from runtime.aggregate import Matrix, matrix_kind
-from runtime.exchange.batches import BatchBuilder, BatchGraph, LoadedBatch
-from runtime.methods.batches.stores import Hits, Store
+from runtime.exchange.batches import BatchBuilder, BatchGraph, DrawnScaling, LoadedBatch
+from runtime.methods.batches.stores import CachedStore, Hits, PartStore, Store
 from runtime.methods.worker import Context, MethodWorker
 
 if TYPE_CHECKING:
-    from runtime.methods.batches.method import MiniBatch
+    from runtime.methods.batches.method import MiniBatch, NeighbourBatches
 
 
 @dataclass(frozen=True)
@@ -184,3 +198,96 @@ class BatchWorker(MethodWorker):
         weights = None if shares is None else torch.from_numpy(shares[own[targets]]).to(context.device, context.dtype)
         place = torch.from_numpy(targets).to(context.device)
         return LoadedBatch(ready.graph, ready.matrices, x, place, self._labels[chosen], weights, hits)
+
+
+def neighbour_worker(context: Context, method: NeighbourBatches) -> BatchWorker:
+    """Batches of training nodes, drawn by the rules of `gcnsim.sampling`."""
+    seed = context.options.seed
+    training, owner = np.flatnonzero(context.dataset.train), context.partitioning.owner
+    if method.trains == "own":
+        pools = own_pools(training, owner, context.world, seed)
+    else:
+        pools = shuffled_pools(training, context.world, seed)
+    store = Store(context) if method.everywhere else PartStore(context)
+    return BatchWorker(context, method, _source(context, method, pools, store))
+
+
+def dealt_worker(context: Context, method: NeighbourBatches, cache: CacheSize) -> BatchWorker:
+    """Batches of training nodes that were dealt to parts which hold their neighbourhoods (PaGraph)."""
+    graph, layers = context.dataset.graph, len(context.widths) - 1
+    order = training_order(np.flatnonzero(context.dataset.train), context.options.seed)
+    parts = training_parts(graph, order, context.world, layers)
+    holds = parts.holds[context.channels.rank]
+    source = _source(context, method, parts.training, CachedStore(context, holds, cache, sums=method.ready > 0))
+    return BatchWorker(context, method, replace(source, stored=holds))
+
+
+def _source(context: Context, method: NeighbourBatches, pools: Sequence[IntArray], store: Store) -> Source:
+    graph = context.dataset.graph
+    fanout, sizes = method.amounts(len(context.widths) - 1)
+    ready = method.ready
+    draws = NeighbourDraws(graph, pools, method.batch, fanout[ready:], sizes[ready:], context.options.seed, ready)
+    builder = BatchBuilder(graph, context.weights, DrawnScaling(graph, fanout or sizes), ready)
+    return Source(draws, builder, store)
+
+
+@dataclass(frozen=True)
+class InducedScaling:
+    """Entries weigh by the degrees within the sub-graph."""
+
+    def degrees(self, graph: Graph, nodes: IntArray, counts: IntArray) -> FloatArray:
+        """Neighbours in the sub-graph."""
+        return counts.astype(np.float64)
+
+    def factors(self, layer: Layer, nodes: IntArray, counts: IntArray, places: IntArray) -> FloatArray:
+        """None but the weights themselves."""
+        return np.ones(places.size)
+
+
+class MetScaling:
+    """Entries weigh by the degrees in the whole graph, divided by the chance that a sub-graph with the row's node has
+    the entry: C_v / C_uv of the sub-graphs `drawn` before training, each count at least 1."""
+
+    def __init__(self, graph: Graph, drawn: Iterable[Batch]) -> None:
+        """Count how often nodes and entries are met."""
+        self._nodes, self._entries = np.zeros(graph.nodes, np.int64), np.zeros(graph.entries, np.int32)
+        self._drawn = 0
+        for self._drawn, batch in enumerate(drawn, 1):
+            self._nodes[batch.levels[0]] += 1
+            self._entries[batch.places[0]] += 1
+        np.maximum(self._nodes, 1, out=self._nodes)
+        np.maximum(self._entries, 1, out=self._entries)
+
+    def degrees(self, graph: Graph, nodes: IntArray, counts: IntArray) -> FloatArray:
+        """Those in the whole graph."""
+        return graph.degrees[nodes].astype(np.float64)
+
+    def factors(self, layer: Layer, nodes: IntArray, counts: IntArray, places: IntArray) -> FloatArray:
+        """See the class."""
+        met: FloatArray = np.repeat(self._nodes[nodes], counts) / self._entries[places]
+        return met
+
+    def shares(self, training: int, workers: int) -> FloatArray:
+        """What a node counts in a worker's loss, so that all workers' mean is the mean over `training` nodes:
+        S / C_v over both numbers, float64[N]."""
+        found: FloatArray = self._drawn / (self._nodes * float(training) * workers)
+        return found
+
+
+def cluster_worker(context: Context, method: MiniBatch, share: float) -> BatchWorker:
+    """Batches of a few METIS clusters."""
+    graph, options = context.dataset.graph, context.options
+    layers = len(context.widths) - 1
+    draws = ClusterDraws(graph, share, layers, context.world, options.seed, options.partition_seed)
+    builder = BatchBuilder(graph, context.weights, InducedScaling())
+    return BatchWorker(context, method, Source(draws, builder, Store(context)))
+
+
+def walk_worker(context: Context, method: MiniBatch, share: float, coverage: int) -> BatchWorker:
+    """Batches of nodes on random walks."""
+    graph = context.dataset.graph
+    draws = WalkDraws(graph, share, len(context.widths) - 1, context.world, context.options.seed)
+    met = MetScaling(graph, draws.samples(coverage * graph.nodes))
+    shares = met.shares(int(np.count_nonzero(context.dataset.train)), context.world)
+    builder = BatchBuilder(graph, context.weights, met)
+    return BatchWorker(context, method, Source(draws, builder, Store(context), shares))

@@ -28,6 +28,6 @@ class ClusterGcn(MiniBatch):
 
     def worker(self, context: Context) -> BatchWorker:
         """Sub-graphs of clusters."""
-        from runtime.methods.batches.subgraphs import cluster_worker
+        from runtime.methods.batches.worker import cluster_worker
 
         return cluster_worker(context, self, self.subgraph)

@@ -51,6 +51,6 @@ class GraphSaint(MiniBatch):
 
     def worker(self, context: Context) -> BatchWorker:
         """Sub-graphs of walks."""
-        from runtime.methods.batches.subgraphs import walk_worker
+        from runtime.methods.batches.worker import walk_worker
 
         return walk_worker(context, self, self.subgraph, self.coverage)

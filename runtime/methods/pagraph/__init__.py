@@ -59,6 +59,6 @@ class PaGraph(NeighbourBatches):
 
     def worker(self, context: Context) -> BatchWorker:
         """Batches of a part that holds their neighbourhoods, with a cache."""
-        from runtime.methods.batches.neighbours import dealt_worker
+        from runtime.methods.batches.worker import dealt_worker
 
         return dealt_worker(context, self, self.cache)

@@ -1,6 +1,6 @@
 """SANCUS (`sancus`): blocks of rows broadcast as in CAGNET 1D, but not those that a stale test lets be.
 
-Source: SANCUS, Algorithms 1 to 4. The tests are the simulator's (`gcnsim.staleness.blocks`).
+Source: SANCUS, Algorithms 1 to 4. The tests are the simulator's (`gcnsim.staleness`).
 """
 
 from __future__ import annotations

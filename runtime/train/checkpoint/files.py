@@ -4,6 +4,8 @@
 of every worker's file and of itself, so a folder without it is an attempt that never counts, and an altered file is
 seen. No random state is saved: every draw comes from a named stream of its iteration. Weights and optimizer are in
 worker 0's file; every worker's holds its rows and gradients in flight.
+
+A run goes on from the checkpoint that was asked for, or from its own last one after a restart.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import json
 import os
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Final, TypeAlias, TypedDict
@@ -29,7 +31,9 @@ from gcnsim.ids import Iteration, Rank
 from gcnsim.io.atomic import atomic_write
 from gcnsim.io.json_files import canonical, read_json
 from gcnsim.shapes import As, Keys, OneOrMore, Share, Within
+from runtime.options import Options
 from runtime.train.optimizers import Optimizer
+from runtime.train.preflight import out_folder, restarted, writes_folder
 
 STATE = "state.json"
 WORKERS = "--workers"
@@ -229,3 +233,30 @@ def _whole(folder: Path) -> list[Path]:
 
 def _part(rank: Rank) -> str:
     return f"worker{rank}.safetensors"
+
+
+CHECKPOINTS: Final = "checkpoints"
+
+
+def starting_point(options: Options, out: Path) -> Path | None:
+    """The checkpoint to go on from: the last one of this very run after a restart, else that which was asked for.
+
+    Raises FileError when what was asked for holds none.
+    """
+    own = latest(out / CHECKPOINTS) if restarted() and writes_folder(options) else None
+    if own is not None or options.resume is None:
+        return own
+    asked = Path(options.resume)
+    place = asked if (asked / "state.json").is_file() else latest(asked / CHECKPOINTS) or latest(asked)
+    if place is None:
+        raise FileError(f"--resume: {asked} has no complete checkpoint; allowed: the folder of a run that saved one")
+    return place
+
+
+def with_saved_kernels(options: Options) -> Options:
+    """`options`; where --aggregator is auto and the run goes on from a checkpoint, with the kernels that made it.
+
+    Raises FileError for a checkpoint that is missing or damaged.
+    """
+    place = starting_point(options, out_folder(options)) if options.aggregator == "auto" else None
+    return options if place is None else replace(options, aggregator=made_with(place, "--aggregator"))

@@ -14,6 +14,7 @@ from gcnsim.ids import Iteration
 from runtime.record import RunFolder
 from runtime.record.run_folder import ITERATIONS
 from runtime.train.checkpoint.files import (
+    CHECKPOINTS,
     Checkpoint,
     complete,
     forget,
@@ -22,7 +23,6 @@ from runtime.train.checkpoint.files import (
     restore_optimizer,
     write_part,
 )
-from runtime.train.checkpoint.start import CHECKPOINTS
 from runtime.train.evaluate import Scores
 from runtime.train.loop import DivergedError
 from runtime.train.run_state import RunState

@@ -10,7 +10,7 @@ import pytest
 
 from gcnsim.boundary import StoredProfile, stored_profile
 from gcnsim.boundary.bins import Bins, inclusion_at
-from gcnsim.boundary.sample_stored import cached_in_cells
+from gcnsim.boundary.sample_counts import cached_in_cells
 from gcnsim.caching import cached_mask
 from gcnsim.errors import ScenarioError
 from gcnsim.ids import FloatArray, IntArray

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gcnsim.boundary import AccessCounts
-from gcnsim.boundary.batches import Store, count_batches
+from gcnsim.boundary.counts import Store, count_batches
 from gcnsim.sampling import Batch
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from gcnsim.boundary import BoundaryProfile, expected_rows, likely_cross_fraction, profile_of, published_profile
-from gcnsim.boundary.published import dealt
+from gcnsim.boundary.sizes_only import dealt
 from gcnsim.errors import ScenarioError
 
 

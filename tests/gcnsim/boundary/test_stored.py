@@ -22,8 +22,8 @@ from gcnsim.boundary import (
     write_profile,
 )
 from gcnsim.boundary.bins import RATES, Bins, cells_per_worker
-from gcnsim.boundary.files import is_profile
 from gcnsim.boundary.rescale import between, means_of, resized, with_counts, with_senders
+from gcnsim.boundary.stored import is_profile
 from gcnsim.caching import CacheSize
 from gcnsim.errors import FileError, ScenarioError
 from gcnsim.sampling import inclusion

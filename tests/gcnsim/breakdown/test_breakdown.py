@@ -18,6 +18,7 @@ from gcnsim.breakdown import (
     RECORDED,
     RECORDED_SAMPLING_ITSELF,
     SIMULATED,
+    TRANSFERS,
     Breakdown,
     Reading,
     Spans,
@@ -27,7 +28,6 @@ from gcnsim.breakdown import (
     other_s,
     phases_of_means,
 )
-from gcnsim.breakdown.reading import TRANSFERS
 from gcnsim.runs.shares import Shares
 from gcnsim.timeline import KIND_CODE, Intervals, OpKind, Timeline
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gcnsim.caching import DEMAND, KINDS, RANKINGS, expanded
-from gcnsim.caching.comparison import _CERTAIN
+from gcnsim.caching.policies import _CERTAIN
 from gcnsim.errors import ScenarioError
 from gcnsim.streams import stream
 

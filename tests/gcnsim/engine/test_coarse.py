@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from gcnsim.cluster import Cluster, Link, LinkSpec
 from gcnsim.engine import Run, simulate
-from gcnsim.engine.kernel.driver import Kernel, simulate_by
-from gcnsim.engine.kernel.layout import LARGE
+from gcnsim.engine.kernel.driver import LARGE, Kernel, simulate_by
 from gcnsim.engine.kernel.run import run as uncompiled
-from gcnsim.engine.rates import begun
+from gcnsim.engine.run import begun
 from gcnsim.ids import FloatArray, IntArray
 from gcnsim.schedule import Builder, Schedule
 from gcnsim.timeline import PS_PER_S, OpKind

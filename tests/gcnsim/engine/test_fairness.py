@@ -10,10 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gcnsim.engine import fairness, max_min_rates
+from gcnsim.engine import fairness
 from gcnsim.engine.fairness import Sharing
 
 Case = tuple[list[float], list[tuple[int, ...]], list[int], list[float | None]]
+
+
+def max_min_rates(
+    capacity: list[float], routes: list[tuple[int, ...]], counts: list[int], caps: list[float | None]
+) -> list[float]:
+    return Sharing(capacity, routes, caps).rates(tuple(counts))
 
 
 @st.composite

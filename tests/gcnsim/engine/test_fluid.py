@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from simpy.core import Environment
 
-from gcnsim.engine.calls import Call
-from gcnsim.engine.fluid import Fluid
+from gcnsim.engine.fluid import Call, Fluid
 from gcnsim.timeline import PS_PER_S
 
 S = PS_PER_S

@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from gcnsim.cluster import Cluster, Link, LinkSpec
 from gcnsim.engine import compile_now
 from gcnsim.engine.kernel import store
-from gcnsim.engine.kernel.driver import Kernel, simulate_by
-from gcnsim.engine.kernel.layout import layout
+from gcnsim.engine.kernel.driver import Kernel, layout, simulate_by
 from gcnsim.engine.kernel.loading import LoadedKernel
 from gcnsim.engine.kernel.memory import packed
 from gcnsim.engine.kernel.run import run as uncompiled

@@ -12,8 +12,8 @@ from gcnsim.cluster import Cluster, Link, LinkSpec
 from gcnsim.engine import Run, compile_now, simulate
 from gcnsim.engine.kernel.driver import simulate_by
 from gcnsim.engine.kernel.run import run as uncompiled
-from gcnsim.engine.periods import SPAN_PS, Watch
 from gcnsim.engine.reference import simulate as simulate_by_reference
+from gcnsim.engine.stopping import SPAN_PS, Watch
 from gcnsim.ids import IntArray
 from gcnsim.schedule import Builder, Schedule
 from gcnsim.streams import stream

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gcnsim.engine import simulate
-from gcnsim.engine.rates import begun, link_rates
+from gcnsim.engine.run import begun, link_rates
 from gcnsim.schedule import Builder
 from gcnsim.timeline import PS_PER_S, OpKind
 

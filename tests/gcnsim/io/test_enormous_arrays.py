@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import gcnsim.boundary.files
-from gcnsim.boundary.files import read_profile
+import gcnsim.boundary.stored
+from gcnsim.boundary.stored import read_profile
 from gcnsim.cli import main
 from gcnsim.errors import FileError
 from gcnsim.graph import build_csr
@@ -36,7 +36,7 @@ from gcnsim.trace import (
 
 ENORMOUS = ([0, 2**62], [2**63, 0], [0, 2**64], [2**31, 0, 2**32], [0, *[10**4000] * 7], [2**62], [10**4000])
 GRAPH = build_csr(np.arange(11), np.arange(1, 12), 12, "line")
-PROFILES = Path(gcnsim.boundary.files.__file__).parents[1] / "data" / "profiles"
+PROFILES = Path(gcnsim.boundary.stored.__file__).parents[1] / "data" / "profiles"
 PREFIX = len(MAGIC) + 8 + 32
 
 

@@ -10,7 +10,7 @@ from gcnsim.errors import GraphError
 from gcnsim.graph import Graph, build_csr
 from gcnsim.ids import BoolArray
 from gcnsim.partition import partition_graph
-from gcnsim.partition.metis import balanced_owners
+from gcnsim.partition.assign import balanced_owners
 from gcnsim.streams import stream
 
 

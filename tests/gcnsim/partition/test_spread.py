@@ -8,7 +8,7 @@ import pytest
 
 from gcnsim.io.yaml_files import read_yaml
 from gcnsim.partition import partition_scatter, partition_spread
-from gcnsim.partition.spread import FIGURES, FILE
+from gcnsim.partition.facts import FIGURES, FILE
 
 
 def test_of_each_figure_the_largest_measure_is_taken() -> None:

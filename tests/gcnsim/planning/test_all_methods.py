@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 import gcnsim
 from gcnsim.errors import ScenarioError
 from gcnsim.methods import COMPARED, create_method, every_method, method_type, methods
-from gcnsim.report import render_table
+from gcnsim.report.answer.table import render_table
 
 
 def asked(**question: Any) -> Any:

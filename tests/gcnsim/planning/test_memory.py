@@ -11,7 +11,7 @@ import pytest
 
 from gcnsim.api import simulate, what_if
 from gcnsim.planning import StudyCache
-from gcnsim.report import render_table
+from gcnsim.report.answer.table import render_table
 from gcnsim.scenario import Scenario, from_mapping
 from tests.gcnsim.results.made import answer_of
 

@@ -18,7 +18,7 @@ from gcnsim.planning.recommend import NEAR, SAME, approximation_key, candidates,
 from gcnsim.planning.study_cache import canonical
 from gcnsim.scenario import CacheSize, Scenario, from_mapping
 from gcnsim.sources import RangeEnd
-from gcnsim.uncertainty.estimated import mean_counts
+from gcnsim.uncertainty.drawn import mean_counts
 
 
 def with_knobs(scenario: Scenario, tau: int, epsilon: float, cache: CacheSize) -> Scenario:

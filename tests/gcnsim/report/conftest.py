@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gcnsim.report import Curve, Series
+from gcnsim.report.figures.curves import Curve, Series
 
 _TIMES = {  # method, tau, epsilon, cache: compute, exposed, other, hidden, sampling, hit rate, bytes, bottleneck
     ("full-graph", 0, 1.0, 0.0): (0.412, 1.638, 0.006, 0.0, 0.0, 0.0, 2.9e9, "NIC bandwidth"),

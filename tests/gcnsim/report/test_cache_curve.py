@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from gcnsim.report import cache_curve_payload, cache_hits_data, cache_hits_figure, render_cache_curve
+from gcnsim.report.cache_curve import cache_curve_payload, render_cache_curve
+from gcnsim.report.figures.cache_hits import cache_hits_data, cache_hits_figure
 from gcnsim.trace import CacheCurve, CachePoint, CacheTally, Replay, TraceOrigin
 
 

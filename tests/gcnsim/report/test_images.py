@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from gcnsim.errors import FileError
-from gcnsim.report import Series, curve_data, curve_figure, write_image
-from gcnsim.report.figures.curves import Curve
+from gcnsim.report.figures.curves import Curve, Series, curve_data, curve_figure
+from gcnsim.report.images import write_image
 
 FIGURE = curve_figure(curve_data(Curve("tau", (Series("a", (0.0, 1.0), (2.0, 1.0), (2.0, 1.0), (2.0, 1.0)),))))
 

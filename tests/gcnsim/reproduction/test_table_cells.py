@@ -13,9 +13,8 @@ from gcnsim.reproduction import Cell, asked, error_of, read_published, reproduce
 from gcnsim.reproduction.answers import Ends, Measured, _reduce_seconds, answer
 from gcnsim.reproduction.quantities import predicted
 from gcnsim.reproduction.row_scenario import RowScenario, setting, settings
-from gcnsim.reproduction.summary import as_row
 from gcnsim.reproduction.systems import System
-from gcnsim.reproduction.table_cells import vanilla_of
+from gcnsim.reproduction.table_cells import as_row, vanilla_of
 from gcnsim.scenario import SCHEMA, from_mapping, load_scenario
 from gcnsim.simulation import study
 from gcnsim.sources import RangeEnd, TableSource

@@ -24,7 +24,7 @@ from gcnsim.schedule import (
     with_op,
 )
 from gcnsim.schedule.builder import waits_of
-from gcnsim.schedule.messages import SEGMENT
+from gcnsim.schedule.collectives import SEGMENT
 from gcnsim.timeline import OpKind
 
 Builders = Callable[..., Builder]

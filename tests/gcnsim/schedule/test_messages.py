@@ -7,7 +7,7 @@ import pytest
 from gcnsim.cluster import Cluster, LinkSpec, Paths, Sockets, build_cluster
 from gcnsim.engine import simulate
 from gcnsim.schedule import Builder, Schedule, allreduce, host_message
-from gcnsim.schedule.messages import SEGMENT
+from gcnsim.schedule.collectives import SEGMENT
 from gcnsim.timeline import PS_PER_S, OpKind
 
 SOCKETS = Sockets(bandwidth=2e9, message_s=1e-3)

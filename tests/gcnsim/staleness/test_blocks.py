@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gcnsim.staleness import BlockRule, is_due, sent_blocks
-from gcnsim.staleness.blocks import CYCLE, periods
+from gcnsim.staleness import CYCLE, BlockRule, is_due, periods, sent_blocks
 
 
 @pytest.mark.parametrize("threshold", [0, 1, 2, 5])

@@ -20,7 +20,7 @@ import pytest
 import gcnsim
 from gcnsim.errors import GcnsimError
 from gcnsim.processes import parallel_stream
-from gcnsim.report import row_of_record
+from gcnsim.report.sweep import row_of_record
 from gcnsim.scenario import Scenario
 from gcnsim.sweeps import DONE, LOST, OF_ROW, REFUSED, TOO_LARGE, Folder, points_of, read_question, run
 from gcnsim.sweeps.executors import Cores

@@ -14,7 +14,7 @@ from gcnsim.torch_profiler import trace_text
 from gcnsim.torch_profiler.names import Names
 from gcnsim.torch_profiler.profiled_run import ProfiledRun, read_profiled_run
 from gcnsim.torch_profiler.repair import DamageError, IncompleteError, mended_value
-from gcnsim.torch_profiler.trace_folder import is_profiler_trace
+from gcnsim.torch_profiler.trace_events import is_profiler_trace
 from tests.gcnsim.torch_profiler.made_traces import by_part, cuda_events, document, event, write
 
 UNREAD = '{"ph": "X", "cat": "python_function", "name": %s, "pid": 1, "tid": 1, "ts": 5, "dur": 1, "args": {%s}}'

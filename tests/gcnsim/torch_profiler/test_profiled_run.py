@@ -14,7 +14,7 @@ from gcnsim.timeline import KIND_CODE, OpKind
 from gcnsim.torch_profiler import trace_events, trace_text
 from gcnsim.torch_profiler.names import Names
 from gcnsim.torch_profiler.profiled_run import ProfiledRun, read_profiled_run
-from gcnsim.torch_profiler.trace_folder import is_profiler_trace
+from gcnsim.torch_profiler.trace_events import is_profiler_trace
 from tests.gcnsim.torch_profiler.made_traces import (
     CUDA_PARTS,
     Event,

@@ -10,7 +10,7 @@ import pytest
 from gcnsim.errors import FileError
 from gcnsim.io.container import read_sections, write_sections
 from gcnsim.trace import AccessTrace, WorkerAccess, read_trace, record_trace, write_trace
-from gcnsim.trace.files import PLAIN, VERSION
+from gcnsim.trace.access import PLAIN, VERSION
 
 
 @pytest.fixture

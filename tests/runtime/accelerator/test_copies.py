@@ -14,8 +14,8 @@ import pytest
 
 from gcnsim.streams import stream
 from runtime.accelerator.clock import now
-from runtime.accelerator.copies import CopyLink, Table, shared
-from runtime.emulation.accelerator import TABLE_BYTES
+from runtime.accelerator.machine import CopyLink, Table, shared
+from runtime.emulation.spec import TABLE_BYTES
 from tests.runtime.shell import ROOT
 
 RATE = 1e-3
@@ -70,7 +70,7 @@ def test_threads_share_a_link_and_the_instants_are_exact() -> None:
 CARRY = """
 import sys
 from pathlib import Path
-from runtime.accelerator.copies import CopyLink, Table
+from runtime.accelerator.machine import CopyLink, Table
 path, place, after, nbytes = sys.argv[1:]
 link = CopyLink(Table(Path(path), int(place)), 1e-3)
 print("ready", flush=True)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gcnsim.engine.spans import timeline
+from gcnsim.engine.run import timeline
 from gcnsim.errors import ScenarioError
 from gcnsim.evidence import scenario_of
 from gcnsim.evidence.recorded_run import accelerated_cluster, accelerated_faults

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 import pytest
 
 from runtime.cli import emulate, measure, microbench, survey, train
-from runtime.launch import libraries
+from runtime.launch import worker
 
 LINE = "training needs torch and safetensors; pip install 'gcnsim[runtime]'"
 
@@ -35,7 +35,7 @@ def test_a_command_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(libraries, "find_spec", _refused)
+    monkeypatch.setattr(worker, "find_spec", _refused)
     assert main(arguments) == 2
     printed = capfd.readouterr()
     (line,) = printed.err.splitlines()
@@ -44,10 +44,10 @@ def test_a_command_says_what_to_install(
 
 
 def test_help_needs_no_torch(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(libraries, "find_spec", _refused)
+    monkeypatch.setattr(worker, "find_spec", _refused)
     assert train.main(["--help"]) == 0
     assert "Usage" in capfd.readouterr().out
 
 
 def test_what_is_installed_is_not_refused() -> None:
-    libraries.check_libraries()
+    worker.check_libraries()

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from runtime.data import DatasetCache, cache, load_dataset, partitioning_of
-from runtime.data.cache import KEPT
+from runtime.data import DatasetCache, load, load_dataset, partitioning_of
+from runtime.data.load import KEPT
 from runtime.options import Options
 from tests.runtime.conftest import Case, MakeOptions
 
@@ -22,7 +22,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Options]:
         found.append(options)
         return partitioning_of(options, dataset)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(cache, "partitioning_of", counted)
+    monkeypatch.setattr(load, "partitioning_of", counted)
     return found
 
 

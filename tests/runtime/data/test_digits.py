@@ -8,7 +8,7 @@ from sklearn.datasets import load_digits
 
 from gcnsim.errors import GcnsimError
 from gcnsim.graph import Cleaning
-from runtime.data.digits import nearest_pairs, read_digits
+from runtime.data.load import nearest_pairs, read_digits
 
 
 def test_neighbours_on_a_line_by_hand() -> None:

@@ -9,8 +9,8 @@ from scipy.sparse import csr_array
 from gcnsim.errors import ScenarioError
 from gcnsim.ids import Float32Array, IntArray
 from gcnsim.streams import stream
-from runtime.data import features as module
-from runtime.data.features import Features, InMemory, Normal, Projection, Standard, Step, UnitRows
+from runtime.data import dataset as module
+from runtime.data.dataset import Features, InMemory, Normal, Projection, Standard, Step, UnitRows
 
 
 def _matrix(rows: int = 30, width: int = 7) -> Float32Array:

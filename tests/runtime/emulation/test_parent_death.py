@@ -10,10 +10,10 @@ import time
 
 import pytest
 
-from runtime.emulation.parent_death import AGENT
+from runtime.emulation.waking import AGENT
 from tests.runtime.shell import ROOT, gone, until
 
-WORKER = "from runtime.emulation.parent_death import end_with_agent; end_with_agent(); print('on', flush=True)"
+WORKER = "from runtime.emulation.waking import end_with_agent; end_with_agent(); print('on', flush=True)"
 
 
 @pytest.mark.parametrize(

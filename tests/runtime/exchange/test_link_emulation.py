@@ -9,7 +9,7 @@ import pytest
 
 from runtime.emulation import Emulation
 from runtime.emulation.spec import PAYLOAD_SHARE
-from runtime.exchange.link_emulation import LinkEmulation, Meter, wire_of
+from runtime.exchange.channels import LinkEmulation, Meter, wire_of
 
 
 def emulation(**fields: object) -> Emulation:

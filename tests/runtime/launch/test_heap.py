@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.launch.heap import ALLOCATION, keep_heap
+from runtime.launch.worker import ALLOCATION, keep_heap
 
 _FAULTS = """
 import resource, sys

@@ -22,7 +22,7 @@ from gcnsim.sampling import (
 )
 from gcnsim.streams import stream
 from gcnsim.timeline import OpKind
-from runtime.methods.batches.subgraphs import MetScaling
+from runtime.methods.batches.worker import MetScaling
 from runtime.options import Options
 from tests.runtime.batch_jobs import CASES, Batches, trained
 from tests.runtime.conftest import Case, MakeOptions, model_of, params_of

@@ -11,7 +11,7 @@ import pytest
 
 from gcnsim.errors import FileError
 from runtime.record import IterationRow, LossLog
-from runtime.record.rows import read_iterations, write_iterations
+from runtime.record.run_folder import read_iterations, write_iterations
 
 ROWS = (
     IterationRow(4, 0.1, 0.1 + 0.2, None, None, 12345678901234, None, None),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from runtime.survey.fitting import fitting
-from runtime.survey.rule import PlannedRun
+from runtime.survey.rule import PlannedRun, fitting
 
 CALIBRATION = [PlannedRun(f"c{place}", "g", (), place, 0, True) for place in range(2)]
 HELD_OUT = [

@@ -18,8 +18,16 @@ from gcnsim.errors import FileError
 from gcnsim.streams import stream
 from runtime.options import Options
 from runtime.record import read_run
-from runtime.train.checkpoint.files import STATE, WORKERS, complete, latest, read_checkpoint, set_aside, write_part
-from runtime.train.checkpoint.start import starting_point
+from runtime.train.checkpoint.files import (
+    STATE,
+    WORKERS,
+    complete,
+    latest,
+    read_checkpoint,
+    set_aside,
+    starting_point,
+    write_part,
+)
 from tests.runtime.conftest import MakeOptions, small_graph
 from tests.runtime.crew import Crew
 from tests.runtime.session_jobs import at_odds, one_bit_off, ran, refused, spoilt

@@ -15,7 +15,7 @@ from runtime.aggregate import Matrix, PlainMatrix
 from runtime.options import Options
 from runtime.record import read_run
 from runtime.train import quickest as quickest_module
-from runtime.train.checkpoint.start import with_saved_kernels
+from runtime.train.checkpoint.files import with_saved_kernels
 from runtime.train.quickest import KERNELS, quickest, with_kernels
 from tests.runtime.conftest import Case, MakeOptions
 from tests.runtime.crew import Crew

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gcnsim.graph.csr import Graph
-from gcnsim.graph.formats.array_sources import NpyFiles
+from gcnsim.graph.formats.arrays import NpyFiles
 from gcnsim.graph.formats.contents import contents_of
 from gcnsim.graph.formats.node_arrays import Found, node_arrays
 from gcnsim.graph.formats.npz import graph_of_arrays, stored_size
-from gcnsim.graph.formats.size import Size
+from gcnsim.graph.formats.source import Size
 
 
 @dataclass(frozen=True, slots=True)

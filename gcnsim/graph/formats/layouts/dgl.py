@@ -16,8 +16,7 @@ from typing import Any
 from gcnsim.errors import FileError
 from gcnsim.graph.csr import Graph
 from gcnsim.graph.formats.node_arrays import Found
-from gcnsim.graph.formats.size import Size
-from gcnsim.graph.formats.source import file_text
+from gcnsim.graph.formats.source import Size, file_text
 
 _MOST_BYTES = 2**24
 """Of a JSON that is looked at: DGL's are a few kB."""

@@ -16,12 +16,12 @@ import numpy as np
 from gcnsim.errors import FileError
 from gcnsim.graph.build import build_csr
 from gcnsim.graph.csr import Graph
-from gcnsim.graph.formats.array_sources import HeldArrays
-from gcnsim.graph.formats.layouts.closed import refuse_kinds
+from gcnsim.graph.formats.arrays import HeldArrays
 from gcnsim.graph.formats.layouts.document import Document
+from gcnsim.graph.formats.layouts.layout import refuse_kinds
 from gcnsim.graph.formats.node_arrays import Found, node_arrays
 from gcnsim.graph.formats.npz import widths_of
-from gcnsim.graph.formats.size import Size, text_size
+from gcnsim.graph.formats.source import Size, text_size
 from gcnsim.ids import AnyArray, frozen
 
 _GRAPH = "graph_id"

@@ -19,10 +19,8 @@ from gcnsim.graph.build import from_csr
 from gcnsim.graph.csr import Graph
 from gcnsim.graph.formats.arrays import class_count, read_raw
 from gcnsim.graph.formats.layouts.layout import home_of
-from gcnsim.graph.formats.node_arrays import Found
-from gcnsim.graph.formats.size import Size
-from gcnsim.graph.formats.source import file_text
-from gcnsim.graph.formats.splits import masks_of
+from gcnsim.graph.formats.node_arrays import Found, masks_of
+from gcnsim.graph.formats.source import Size, file_text
 from gcnsim.ids import AnyArray
 
 _META, _SETS = "meta.txt", {"train_set": "NUM_TRAIN_SET", "valid_set": "NUM_VALID_SET", "test_set": "NUM_TEST_SET"}

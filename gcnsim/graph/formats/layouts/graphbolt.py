@@ -18,16 +18,13 @@ from gcnsim.errors import FileError
 from gcnsim.graph.build import build_csr
 from gcnsim.graph.csr import Graph
 from gcnsim.graph.formats.array_names import PARTS
-from gcnsim.graph.formats.array_sources import NpyFiles
-from gcnsim.graph.formats.arrays import class_count, npy_shape, read_npy, whole_numbers, whole_row
+from gcnsim.graph.formats.arrays import NpyFiles, class_count, npy_shape, read_npy, whole_numbers, whole_row
 from gcnsim.graph.formats.contents import contents_of
-from gcnsim.graph.formats.layouts.closed import refuse_kinds
 from gcnsim.graph.formats.layouts.document import Document
-from gcnsim.graph.formats.layouts.numbers import read_numbers
-from gcnsim.graph.formats.node_arrays import Found, node_arrays
+from gcnsim.graph.formats.layouts.layout import read_numbers, refuse_kinds
+from gcnsim.graph.formats.node_arrays import Found, check_whole, mask_of, node_arrays
 from gcnsim.graph.formats.npz import widths_of
-from gcnsim.graph.formats.size import Size, text_size
-from gcnsim.graph.formats.splits import check_whole, mask_of
+from gcnsim.graph.formats.source import Size, text_size
 from gcnsim.ids import AnyArray
 
 _SETS = {"train": "train_set", "val": "validation_set", "test": "test_set"}

@@ -17,13 +17,12 @@ import numpy as np
 from gcnsim.errors import FileError
 from gcnsim.graph.build import build_csr
 from gcnsim.graph.csr import Graph
-from gcnsim.graph.formats.array_sources import NpyFiles
-from gcnsim.graph.formats.arrays import npy_shape, read_npy, whole_numbers
+from gcnsim.graph.formats.arrays import NpyFiles, npy_shape, read_npy, whole_numbers
 from gcnsim.graph.formats.contents import contents_of
-from gcnsim.graph.formats.layouts.closed import refuse_kinds
+from gcnsim.graph.formats.layouts.layout import refuse_kinds
 from gcnsim.graph.formats.node_arrays import Found, node_arrays
 from gcnsim.graph.formats.npz import widths_of
-from gcnsim.graph.formats.size import Size
+from gcnsim.graph.formats.source import Size
 from gcnsim.ids import AnyArray
 
 _EDGES, _LABELS = "edge_index.npy", ("node_label_19.npy", "node_label_2K.npy")

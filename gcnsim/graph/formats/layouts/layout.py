@@ -1,15 +1,22 @@
-"""What every layout of a published data set can do, and the small steps they share."""
+"""What every layout of a published data set can do, and the small steps they share.
+
+The graph of some is not read, because reading it would run what the file says or needs another's library.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import warnings
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import NoReturn, Protocol
+
+import numpy as np
+from numpy.typing import DTypeLike
 
 from gcnsim.errors import FileError
 from gcnsim.graph.csr import Graph
 from gcnsim.graph.formats.node_arrays import Found
-from gcnsim.graph.formats.size import Size
+from gcnsim.graph.formats.source import Size, file_text, plain_bytes
 from gcnsim.ids import AnyArray
 
 
@@ -47,3 +54,83 @@ def check_classes(where: str, labels: AnyArray) -> None:
     """Raises FileError for a class below 0, which these files have no use for."""
     if labels.size and labels.min() < 0:
         raise FileError(f"{where}: a class of {labels.min()}; whole numbers from 0 are allowed")
+
+
+_PLANETOID = ("x", "tx", "allx", "y", "ty", "ally", "graph")
+
+
+def refuse_pickles(folder: Path) -> None:
+    """Raises FileError when `folder` holds pickles: Planetoid's `ind.NAME.*`, or processed `.pt` files."""
+    for home in (folder, folder / "raw"):
+        names = sorted({item.name.split(".")[1] for item in home.glob("ind.*.graph") if item.name.count(".") == 2})
+        if names and home_of(home, *(f"ind.{names[0]}.{part}" for part in _PLANETOID)):
+            raise FileError(
+                f"{home}: ind.{names[0]}.* are pickles, which run code when they are read and are never opened; "
+                "convert files that you trust to .npz as docs/files.md shows"
+            )
+    for home in (folder, folder / "processed"):
+        found = sorted(item.name for item in home.glob("*.pt"))
+        if found:
+            raise FileError(
+                f"{home / found[0]}: a pickle of PyTorch, which runs code when it is read and is never opened; "
+                "give the folder of the original files, or convert it to .npz as docs/files.md shows"
+            )
+
+
+def refuse_kinds(where: str, what: str, kinds: Sequence[str], relation: Path | None = None) -> NoReturn:
+    """Raises FileError for a data set `what` of several kinds of nodes. relation: of one kind, which may be read."""
+    listed = f" ({', '.join(kinds[:8])}{', ...' if len(kinds) > 8 else ''})" if kinds else ""
+    hint = "write the edges between nodes of one kind as an edge list"
+    if relation is not None:
+        hint = f"give the edges between nodes of one kind alone: {relation}"
+    raise FileError(f"{where}: {what} with several kinds of nodes{listed}, which is not read; {hint}")
+
+
+def refuse_relations(folder: Path) -> None:
+    """Raises FileError when `folder` holds relations between several kinds of nodes: OGB's, or MAG240M's."""
+    for home in (folder, folder / "raw"):
+        counts, relations = home / "num-node-dict.csv.gz", home / "relations"
+        if counts.is_file() or relations.is_dir():
+            kinds = file_text(counts).decode("utf-8", "replace").split("\n")[0].strip() if counts.is_file() else ""
+            named = sorted(item.name.split("___") for item in relations.iterdir()) if relations.is_dir() else []
+            same = [relations / "___".join(words) / "edge.csv.gz" for words in named if words[0] == words[-1]]
+            refuse_kinds(
+                str(home), "an OGB data set", [kind for kind in kinds.split(",") if kind], next(iter(same), None)
+            )
+    for home in (folder, folder / "processed"):
+        named = sorted(item.parent.name.split("___") for item in home.glob("*___*___*/edge_index.npy"))
+        if named:
+            same = [home / "___".join(words) / "edge_index.npy" for words in named if words[0] == words[-1]]
+            kinds_of = sorted({kind for words in named for kind in (words[0], words[-1])})
+            refuse_kinds(str(home), "an OGB-LSC data set", kinds_of, next(iter(same), None))
+
+
+def read_numbers(path: Path, dtype: DTypeLike) -> AnyArray:
+    """The table at `path`, [rows, columns] of `dtype`; an empty file is [0, 0].
+
+    Raises FileError, the path first, when it cannot be read, is truncated, or holds anything but equally long rows of
+    such numbers.
+    """
+    try:
+        with plain_bytes(path) as file, warnings.catch_warnings():
+            warnings.simplefilter("error")  # a whole number like `1.5` is only a deprecation to NumPy
+            warnings.filterwarnings("ignore", "loadtxt: input contained no data")
+            table = np.loadtxt(file, dtype, delimiter=",", ndmin=2, encoding="latin-1")
+    except (ValueError, OverflowError, Warning) as error:
+        raise FileError(f"{path}: {' '.join(str(error).split())}") from None
+    return table if table.size else table.reshape(0, 0)
+
+
+def read_column(path: Path, dtype: DTypeLike) -> AnyArray:
+    """The only column of the table at `path`. Raises FileError as `read_numbers`, and for more columns."""
+    table = read_numbers(path, dtype)
+    if table.size and table.shape[1] != 1:
+        raise FileError(f"{path}: {table.shape[1]} columns; 1 is needed")
+    return table.ravel()
+
+
+def columns_of(path: Path) -> int:
+    """The columns of the first line at `path`; 0 when there is none. Raises FileError when it cannot be read."""
+    with plain_bytes(path) as file:
+        line = file.readline(2**26)
+    return line.count(b",") + 1 if line.strip() else 0

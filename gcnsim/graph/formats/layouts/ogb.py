@@ -19,11 +19,9 @@ from gcnsim.errors import FileError
 from gcnsim.graph.build import build_csr
 from gcnsim.graph.csr import Graph
 from gcnsim.graph.formats.arrays import class_count, opened
-from gcnsim.graph.formats.layouts.layout import check_rows, home_of
-from gcnsim.graph.formats.layouts.numbers import columns_of, read_column, read_numbers
-from gcnsim.graph.formats.node_arrays import Found
-from gcnsim.graph.formats.size import Size, text_size
-from gcnsim.graph.formats.splits import masks_of
+from gcnsim.graph.formats.layouts.layout import check_rows, columns_of, home_of, read_column, read_numbers
+from gcnsim.graph.formats.node_arrays import Found, masks_of
+from gcnsim.graph.formats.source import Size, text_size
 from gcnsim.ids import AnyArray
 
 _PARTS = ("train", "valid", "test")

@@ -12,13 +12,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gcnsim.graph.csr import Graph
-from gcnsim.graph.formats.array_sources import NpyFiles
-from gcnsim.graph.formats.arrays import opened
+from gcnsim.graph.formats.arrays import NpyFiles, opened
 from gcnsim.graph.formats.contents import contents_of
 from gcnsim.graph.formats.layouts.layout import home_of
 from gcnsim.graph.formats.node_arrays import Found, node_arrays
 from gcnsim.graph.formats.npz import read_npz, stored_size, widths_of
-from gcnsim.graph.formats.size import Size
+from gcnsim.graph.formats.source import Size
 
 MATRIX = "adj.npz"
 

@@ -17,7 +17,7 @@ from gcnsim.graph.formats.arrays import Archive, class_count, opened
 from gcnsim.graph.formats.layouts.layout import check_classes, check_rows, home_of
 from gcnsim.graph.formats.node_arrays import Found
 from gcnsim.graph.formats.npz import read_npz, stored_size
-from gcnsim.graph.formats.size import Size
+from gcnsim.graph.formats.source import Size
 from gcnsim.ids import AnyArray
 
 DATA, GRAPHS = "reddit_data.npz", ("reddit_graph.npz", "reddit_self_loop_graph.npz")

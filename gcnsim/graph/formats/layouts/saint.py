@@ -19,11 +19,9 @@ from gcnsim.errors import FileError
 from gcnsim.graph.csr import Graph
 from gcnsim.graph.formats.arrays import class_count, npy_shape, opened, read_npy
 from gcnsim.graph.formats.layouts.layout import check_classes, check_rows, home_of
-from gcnsim.graph.formats.node_arrays import Found
+from gcnsim.graph.formats.node_arrays import Found, masks_of
 from gcnsim.graph.formats.npz import read_npz, stored_size
-from gcnsim.graph.formats.size import Size
-from gcnsim.graph.formats.source import file_text
-from gcnsim.graph.formats.splits import masks_of
+from gcnsim.graph.formats.source import Size, file_text
 from gcnsim.ids import AnyArray
 
 MATRIX, FEATURES, CLASSES, ROLES = "adj_full.npz", "feats.npy", "class_map.json", "role.json"

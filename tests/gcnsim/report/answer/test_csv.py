@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from gcnsim.errors import FileError
-from gcnsim.report import write_csv
-from gcnsim.report.answer.csv import COLUMNS
+from gcnsim.report.answer.rows import COLUMNS, write_csv
 from tests.gcnsim.results.made import answer_of
 
 

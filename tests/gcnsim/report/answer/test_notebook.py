@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gcnsim.report import render_notebook
+from gcnsim.report.answer.table import render_notebook
 from tests.gcnsim.results.made import answer_of
 
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from gcnsim.report import render_table
 from gcnsim.report.answer import sentences
+from gcnsim.report.answer.table import render_table
 from gcnsim.scenario import ClusterSpec
 from tests.gcnsim.results.made import answer_of
 

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from gcnsim.breakdown import Parts
-from gcnsim.report import breakdown_data, breakdown_figure, parts_data
-from gcnsim.report.figures.breakdown import Bar, Segment
+from gcnsim.report.figures.breakdown import Bar, Segment, breakdown_data, breakdown_figure, parts_data
 from gcnsim.report.palette import DARK, RECOMMENDED
 from tests.gcnsim.results.made import answer_of
 

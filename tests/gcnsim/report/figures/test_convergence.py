@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gcnsim.report import Learning, convergence_data, convergence_figure
+from gcnsim.report.figures.convergence import Learning, convergence_data, convergence_figure
 
 RUN = Learning("pipegcn", ((10, 0.5), (20, 0.9)), 0.5, 0.4, 0.7)
 

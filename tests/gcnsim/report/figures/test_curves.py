@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from gcnsim.report import Curve, Measured, Series, curve_data, curve_figure, curve_of_rows
-from gcnsim.report.figures.curves import AXES
+from gcnsim.report.figures.curves import AXES, Curve, Measured, Series, curve_data, curve_figure, curve_of_rows
 from gcnsim.report.palette import RECOMMENDED, SETTINGS
 from tests.gcnsim.results.made import answer_of
 

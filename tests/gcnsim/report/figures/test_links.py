@@ -3,8 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gcnsim.report import links_data, links_figure, pairs_data, pairs_figure
-from gcnsim.report.figures.links import LinkBar
+from gcnsim.report.figures.links import LinkBar, links_data, links_figure, pairs_data, pairs_figure
 from gcnsim.report.palette import LIGHT
 from gcnsim.results import LinkTraffic
 from tests.gcnsim.report.figures.spans import small_run

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from gcnsim.cost import Memory
-from gcnsim.report import memory_data, memory_figure
+from gcnsim.report.figures.memory import memory_data, memory_figure
 from gcnsim.results import MemoryReport
 
 GIB = 2.0**30

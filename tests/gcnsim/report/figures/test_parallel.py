@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from gcnsim.report import parallel_data, parallel_figure
-from gcnsim.report.figures.parallel import MOST_DRAWN, _apart
+from gcnsim.report.figures.parallel import MOST_DRAWN, _apart, parallel_data, parallel_figure
 from gcnsim.report.palette import DARK, LIGHT
 
 AXES = ("cluster.bandwidth", "method.name", "method.tau", "run.seed")

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from gcnsim.errors import FileError
-from gcnsim.report import Curve, breakdown_data, write_html
-from gcnsim.report.figures.breakdown import MOST_BARS
+from gcnsim.report.figures.breakdown import MOST_BARS, breakdown_data
+from gcnsim.report.figures.curves import Curve
+from gcnsim.report.page.html import write_html
 from tests.gcnsim.results.made import answer_of
 
 _VOID = {"meta", "br", "wbr", "link", "img", "input", "hr"}

@@ -12,7 +12,8 @@ import pytest
 import gcnsim
 from gcnsim.cli import main
 from gcnsim.errors import FileError
-from gcnsim.report import breakdown_data, breakdown_figure, page_figures
+from gcnsim.report.figures.breakdown import breakdown_data, breakdown_figure
+from gcnsim.report.images import page_figures
 
 
 @pytest.fixture(scope="module")

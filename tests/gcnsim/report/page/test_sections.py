@@ -8,7 +8,9 @@ import pytest
 import gcnsim
 from gcnsim import api
 from gcnsim.cli import main
-from gcnsim.report import front_data, front_figure, sides_data, tornado_of_advice
+from gcnsim.report.figures.breakdown import sides_data
+from gcnsim.report.figures.front import front_data, front_figure
+from gcnsim.report.figures.tornado import tornado_of_advice
 from gcnsim.report.palette import LIGHT
 from gcnsim.results import Advice
 

@@ -1,5 +1,11 @@
-"""When a worker sends its block of rows again, and when the others go on with the copy they keep (SANCUS, section 4).
+"""Staleness: which iteration's boundary values an iteration reads, where they wait, and when blocks are sent anew.
 
+Simulator and training runtime share the rule of boundary rows. At iteration t (from 0) a worker reads boundary values
+of iteration t - tau, once t >= tau; before that there is none to read and the start-up values apply. The published
+listing guards with t > tau, an off-by-one taken over from a loop that counts from 1: it would drop the values of
+iteration 0, so the guard here is t >= tau. With tau = 0 the values are this iteration's own.
+
+Blocks of rows are sent again when a test says so; until then the others use the copy they keep (SANCUS, section 4).
 Flags are per layer and worker (the text has one per worker, but tests it after every layer). All blocks are sent in
 iteration 0. Readings of the three tests, k iterations after a block was sent last:
 - `fixed` (Algorithm 2): sent when k > threshold, so every floor(threshold) + 1 iterations (definition 2 of the paper
@@ -19,8 +25,37 @@ from typing import Final, Literal
 
 import numpy as np
 
-from gcnsim.ids import FloatArray, IntArray
+from gcnsim.ids import FloatArray, IntArray, Iteration
 from gcnsim.streams import stream
+
+
+def source_iteration(t: Iteration, tau: int) -> Iteration | None:
+    """The iteration whose boundary values (and boundary gradients) iteration `t` uses; None at a cold start, t < tau.
+
+    >>> [source_iteration(t, 2) for t in range(4)]
+    [None, None, 0, 1]
+    """
+    return t - tau if t >= tau else None
+
+
+def slot(t: Iteration, tau: int) -> int:
+    """The slot of a ring of `tau` buffers that receives the values of iteration `t`; needs tau >= 1.
+
+    Iteration t + tau reads the slot just before it receives its own values, so no value is overwritten unread.
+
+    >>> [slot(t, 3) for t in range(5)]
+    [0, 1, 2, 0, 1]
+    """
+    if tau < 1:
+        raise ValueError(f"tau {tau}: a ring needs tau >= 1")
+    return t % tau
+
+
+def age(t: Iteration, tau: int) -> int | None:
+    """Age in iterations of the boundary values that iteration `t` reads: tau, or None at a cold start."""
+    source = source_iteration(t, tau)
+    return None if source is None else t - source
+
 
 Test = Literal["fixed", "adaptive", "gap"]
 

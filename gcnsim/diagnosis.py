@@ -1,7 +1,11 @@
-"""The worker that the others wait for, since its part of the graph is larger, and what an even partition would give."""
+"""What holds a run up: the worker that the others wait for, and how busy everything is.
+
+A time below the least that the bytes of an iteration need on the network was not measured of this question.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
@@ -9,13 +13,19 @@ import numpy as np
 
 from gcnsim.boundary import AccessCounts
 from gcnsim.cluster import LinkName
-from gcnsim.ids import BoolArray, FloatArray, IntArray, Rank
+from gcnsim.ids import BoolArray, FloatArray, IntArray, Rank, Seconds
 from gcnsim.partition import Scatter
+from gcnsim.results import LinkUse, Utilization, WorkerUse
 from gcnsim.scenario import Scenario
+from gcnsim.schedule import resource_loads
 from gcnsim.simulation.limit import Limit
+from gcnsim.simulation.metrics import link_units
 from gcnsim.simulation.run import Result
+from gcnsim.simulation.window import MeasurementWindow
 from gcnsim.sources import SourceView
 from gcnsim.sources.range_end import RangeEnd
+from gcnsim.timeline import OpKind, Phase
+from gcnsim.units import format_bandwidth, format_seconds
 
 NOTEWORTHY: Final = 1.05
 """Load of the heaviest worker over the mean from which on it is a straggler."""
@@ -177,3 +187,74 @@ def _equal(amounts: IntArray, places: int) -> IntArray:
     whole, left = np.divmod(amounts.sum(axis=-1, keepdims=True), places)
     shared: IntArray = whole + (np.arange(places) < left)
     return shared
+
+
+def utilization_of(result: Result) -> Utilization:
+    """Per worker and per link, the shares of the measured iterations in which it is busy."""
+    window = MeasurementWindow(result.run, result.warm_up)
+    per_server = result.scenario.cluster.gpus_per_server
+    workers = (WorkerUse(rank, rank // per_server, *_busy(window, rank)) for rank in range(window.schedule.workers))
+    schedule = result.run.schedule
+    carried = link_units(result.run, result.warm_up)
+    facts = zip(schedule.link_names, schedule.link_kinds, schedule.capacity, strict=True)
+    links = (
+        LinkUse(
+            name,
+            kind,
+            _server(name, per_server),
+            min(1.0, carried[name] / capacity / result.metrics.iteration_s),
+        )
+        for name, kind, capacity in facts
+        if carried[name] > 0
+    )
+    return Utilization(tuple(workers), tuple(links))
+
+
+def _busy(window: MeasurementWindow, rank: Rank) -> Iterator[float]:
+    """Shares of this worker's window: its GPU, sampler, copies and all-reduce, and its GPU's waiting."""
+    start, end = window.edges(rank)
+    wire = window.schedule.columns.is_kind(OpKind.WIRE)
+    own = window.worker == rank
+    masks: tuple[BoolArray, ...] = (
+        own & window.of_phase(Phase.COMPUTE),
+        own & window.is_sampling,
+        own & window.of_phase(Phase.TRANSFER) & ~wire,
+        own & window.of_phase(Phase.REDUCE),
+    )
+    for length in (*(window.spans(mask, rank).length for mask in masks), window.split(rank).exposed.length):
+        yield length / max(1, end - start)
+
+
+def _server(name: str, per_server: int) -> int | None:
+    """The server that a link belongs to, by its name."""
+    found = LinkName.of(name)
+    return None if found is None else found.in_server(per_server)
+
+
+COUNTED: Final = 0.75
+"""What remains of the bytes where the partition has as few boundary nodes as another one may have: a quarter less."""
+
+
+def least_wire_s(result: Result) -> Seconds:
+    """Seconds in which the busiest network card of the result moves its bytes of one iteration at its raw rate; 0 of
+    one server."""
+    schedule = result.run.schedule
+    cards = [index for index, kind in enumerate(schedule.link_kinds) if kind == "nic"]
+    seconds = resource_loads(schedule).seconds.mean(axis=0)[schedule.columns.streams :]
+    return float(np.max(seconds[cards], initial=0.0)) * result.machine.network.efficiency.value
+
+
+def impossible(result: Result, measured_s: Seconds, least: float = 1.0) -> str | None:
+    """Why no run of this question took `measured_s` per iteration; None where one may have. least: of the bytes, the
+    share that there are where the workload leaves them open."""
+    return impossible_time(least * least_wire_s(result), measured_s, result.scenario.cluster.bandwidth)
+
+
+def impossible_time(needed_s: Seconds, measured_s: Seconds, bandwidth: float) -> str | None:
+    """As `impossible`, of `needed_s` seconds on network cards of `bandwidth` bytes/s."""
+    if measured_s >= COUNTED * needed_s:
+        return None
+    return (
+        f"impossible as described: its bytes need {format_seconds(needed_s)} on the busiest network card at "
+        f"{format_bandwidth(bandwidth)}, {needed_s / measured_s:.1f} times the measured {format_seconds(measured_s)}"
+    )

@@ -1,10 +1,13 @@
-"""Processes that wait most of the time, and must run as soon as they are woken."""
+"""Processes that must run as soon as they are woken, and must not outlive the one that started them."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import sys
+from typing import Final
+
+from gcnsim.ending import end_with
 
 
 def first_in_line(yes: bool) -> bool:
@@ -23,3 +26,14 @@ def first_in_line(yes: bool) -> bool:
     except PermissionError:
         return False
     return yes
+
+
+AGENT: Final = "GCNSIM_AGENT"
+"""The number of the process that starts the workers of an emulated host."""
+
+
+def end_with_agent() -> None:
+    """End this worker when the host's agent, which started it, ends; nothing where AGENT names none."""
+    agent = os.environ.get(AGENT, "")
+    if agent.isdigit():
+        end_with(int(agent))

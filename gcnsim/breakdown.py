@@ -1,0 +1,328 @@
+"""Which part of an iteration each of its instants belongs to.
+
+Where several things are under way at once, what the worker's main stream does comes first: computation, handling, the
+optimizer; then sampling; then what it waits for: the network, copies, the all-reduce, else a peer.
+
+Here too: the same parts of a run of which only means are known, what spans say where sources differ, and which spans of
+a timeline are what.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from enum import Enum
+from functools import cached_property
+from typing import Final, Protocol
+
+import numpy as np
+
+from gcnsim.ids import AnyArray, BoolArray, IntArray, Rank, Seconds
+from gcnsim.timeline import PHASE, Intervals, OpKind, Phase, Sweep, Timeline, of_kinds
+
+EXPOSED: Final = ("handling", "network", "copies", "reduce", "waiting")
+"""Parts that are exposed communication, by name."""
+
+OTHER: Final = ("exposed_sampling", "optimizer", "rest")
+"""Parts that are neither computation nor communication, by name."""
+
+HIDDEN: Final = "hidden_comm"
+"""Beside the parts, none of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A worker's mean iteration. All but hidden_comm_s add up to it; handling_s to waiting_s are exposed
+    communication."""
+
+    worker: Rank
+    compute_s: Seconds
+    """Its kernels."""
+    handling_s: Seconds
+    """Received rows are taken in."""
+    network_s: Seconds
+    """A message of rows from or to it is under way."""
+    copies_s: Seconds
+    """Rows are packed or copied between device and host."""
+    reduce_s: Seconds
+    """The all-reduce."""
+    waiting_s: Seconds
+    """None of these: a peer is not as far."""
+    exposed_sampling_s: Seconds
+    """Sampling that it waits for."""
+    optimizer_s: Seconds
+    rest_s: Seconds
+    hidden_comm_s: Seconds
+    """Its transfers beneath other work."""
+
+
+def exposed_s(parts: Parts) -> Seconds:
+    """Exposed communication."""
+    return _sum(parts, EXPOSED)
+
+
+def other_s(parts: Parts) -> Seconds:
+    """What is neither computation nor communication."""
+    return _sum(parts, OTHER)
+
+
+def iteration_s(parts: Parts) -> Seconds:
+    """The whole iteration."""
+    return _sum(parts, ("compute", *EXPOSED, *OTHER))
+
+
+def _sum(parts: Parts, names: Sequence[str]) -> Seconds:
+    seconds: list[Seconds] = [getattr(parts, f"{name}_s") for name in names]
+    return sum(seconds)
+
+
+PHASES: Final = ("compute", "exposed_comm", "exposed_other")
+"""The three that every source tells, of which predictions are judged by."""
+
+
+class Means(Protocol):
+    """Seconds per iteration of one worker, as the summary in run.json has them."""
+
+    @property
+    def compute_s(self) -> Seconds:
+        """Its kernels."""
+
+    @property
+    def wait_s(self) -> Seconds:
+        """Its main thread was blocked."""
+
+    @property
+    def exposed_sampling_s(self) -> Seconds:
+        """Sampling while it was, or that it did itself."""
+
+    @property
+    def unpack_s(self) -> Seconds:
+        """Received rows were taken in, on any thread."""
+
+
+def phases_of_means(means: Means, iteration_s: Seconds, *, samples_itself: bool) -> dict[str, Seconds]:
+    """The three phases of an iteration, by PHASES; samples_itself: the main thread samples.
+
+    What `breakdown` says of spans, said of their sums: waits that are not for sampling, and all taking in of received
+    rows, are exposed communication. It differs from `breakdown` where received rows are taken in on a helper thread,
+    and by the time between iterations.
+    """
+    sampler = 0.0 if samples_itself else means.exposed_sampling_s
+    comm = max(means.wait_s - sampler, 0.0) + means.unpack_s
+    other = max(iteration_s - means.compute_s - comm, 0.0)
+    return dict(zip(PHASES, (means.compute_s, comm, other), strict=True))
+
+
+RECEIVED: Final = (OpKind.UNPACK, OpKind.SCATTER)
+TRANSFERS: Final = tuple(kind for kind, phase in PHASE.items() if phase is Phase.TRANSFER)
+
+
+class Sampling(Enum):
+    """Which sampling is a part of the iteration, where neither computation nor handling nor the optimizer is."""
+
+    BESIDE_WAITS = "while the main stream does not wait for communication"
+    WAITED_FOR = "while the main stream waits"
+    ALWAYS = "whenever it is under way"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What spans mean where sources differ.
+
+    handling: kinds of transfers that the worker's main stream does itself, for communication's sake; handling_on_main:
+    only those on that stream, else those on any. sampling: which is a part of the iteration. sent_only: a message is
+    its sender's span (a receiver's ends with it, and begins as it starts to wait). peers_copies: a peer's packing and
+    copying of rows for this worker counts too. reduce_together: an all-reduce counts from when the last worker is
+    there. transfers_wait: nothing says what is waited for, so every transfer and reduction beside other work is.
+    """
+
+    handling: tuple[OpKind, ...] = RECEIVED
+    handling_on_main: bool = True
+    sampling: Sampling = Sampling.BESIDE_WAITS
+    sent_only: bool = False
+    peers_copies: bool = False
+    reduce_together: bool = False
+    transfers_wait: bool = False
+
+
+SIMULATED: Final = Reading(handling=TRANSFERS, peers_copies=True)
+"""A simulated run: all is known. Waits for this worker's own sampler and pauses are no communication."""
+
+RECORDED: Final = Reading(sampling=Sampling.WAITED_FOR, sent_only=True, reduce_together=True)
+"""A recorded run whose helper threads sample: while the main thread waits, its sampler is what it waits for."""
+
+RECORDED_SAMPLING_ITSELF: Final = Reading(sent_only=True, reduce_together=True)
+"""A recorded run whose main thread samples: its waits are never for a sampler."""
+
+PROFILED: Final = Reading(handling_on_main=False, sampling=Sampling.ALWAYS, transfers_wait=True)
+"""A trace of the PyTorch profiler: which stream trains is not known, nor what it waits for, nor who sends."""
+
+
+SENDING = "tx"
+"""How the last part of a stream's name begins where it sends (`f.tx2`)."""
+
+
+class Spans:
+    """A timeline, in any order of its spans. main: the name of the stream that trains; None where none is known."""
+
+    def __init__(self, timeline: Timeline, main: str | None) -> None:
+        self.timeline = timeline
+        self.main: BoolArray = self.streams([name == main for name in timeline.streams])
+        # Not `functools.cache` of a method: the spans would then hold themselves, and stay until garbage is looked for.
+        self._of_kinds: dict[tuple[OpKind, ...], BoolArray] = {}
+        self._of_phase: dict[Phase, BoolArray] = {}
+
+    def streams(self, chosen: list[bool]) -> BoolArray:
+        """Mask of the spans on the streams that are `chosen`, by their place in the timeline's."""
+        mask: BoolArray = np.array(chosen, dtype=np.bool_)[self.timeline.stream]
+        return mask
+
+    def kinds(self, *kinds: OpKind) -> BoolArray:
+        """Mask of the spans of these kinds."""
+        if kinds not in self._of_kinds:
+            self._of_kinds[kinds] = of_kinds(self.timeline.kind, kinds)
+        return self._of_kinds[kinds]
+
+    def phase(self, phase: Phase) -> BoolArray:
+        """Mask of the spans of this phase."""
+        if phase not in self._of_phase:
+            self._of_phase[phase] = self.timeline.of_phase(phase)
+        return self._of_phase[phase]
+
+    @cached_property
+    def sent(self) -> BoolArray:
+        """Mask of the messages as their senders have them."""
+        ends = [name.rpartition(".")[2].startswith(SENDING) for name in self.timeline.streams]
+        return self.kinds(OpKind.WIRE) & self.streams(ends)
+
+    def of(self, rank: Rank) -> BoolArray:
+        """Mask of the spans of a worker."""
+        mask: BoolArray = self.timeline.worker == rank
+        return mask
+
+    def near(self, rank: Rank) -> BoolArray:
+        """Mask of the spans of a worker, and of those of others whose peer it is."""
+        mask: BoolArray = (self.timeline.worker == rank) | (self.timeline.peer == rank)
+        return mask
+
+    def covers(self, mask: BoolArray) -> Intervals:
+        """When one of the spans in `mask` was under way."""
+        return Intervals.of(self.timeline.start_ps[mask], self.timeline.end_ps[mask])
+
+    @cached_property
+    def reduces_together(self) -> tuple[IntArray, IntArray]:
+        """The all-reduces, by their place among the spans, and from when each has all workers there."""
+        spans = self.timeline
+        chosen: IntArray = np.flatnonzero(self.kinds(OpKind.ALLREDUCE))
+        # The k-th of an iteration is the same one on every worker.
+        place = _places(spans.worker[chosen], spans.iteration[chosen])
+        keys = list(zip(spans.iteration[chosen].tolist(), place.tolist(), strict=True))
+        last: dict[tuple[int, int], int] = {}
+        for key, start in zip(keys, spans.start_ps[chosen].tolist(), strict=True):
+            last[key] = max(last.get(key, start), start)
+        return chosen, np.array([last[key] for key in keys], dtype=np.int64)
+
+
+def _places(workers: AnyArray, iterations: AnyArray) -> IntArray:
+    """Per span, how many of its worker and iteration came before it."""
+    counters: dict[tuple[int, int], int] = {}
+    found = []
+    for key in zip(workers.tolist(), iterations.tolist(), strict=True):
+        found.append(counters.get(key, 0))
+        counters[key] = found[-1] + 1
+    return np.array(found, dtype=np.int64)
+
+
+NEVER = Intervals.of(np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+
+@dataclass(frozen=True, slots=True)
+class Breakdown:
+    """The instants of one worker's window by part (`Parts`), which make it up; hidden_comm beside them."""
+
+    compute: Intervals
+    handling: Intervals
+    network: Intervals
+    copies: Intervals
+    reduce: Intervals
+    waiting: Intervals
+    exposed_sampling: Intervals
+    optimizer: Intervals
+    rest: Intervals
+    hidden_comm: Intervals
+
+    @property
+    def exposed(self) -> Intervals:
+        """Exposed communication."""
+        found = self.handling
+        for name in EXPOSED[1:]:
+            found = found.union(getattr(self, name))
+        return found
+
+    @property
+    def other(self) -> int:
+        """Picoseconds of what is neither computation nor communication."""
+        return sum(getattr(self, name).length for name in OTHER)
+
+    def parts(self, rank: Rank, seconds: Callable[[int], Seconds]) -> Parts:
+        """The same in seconds; seconds: of an iteration, by the picoseconds of the whole window."""
+        return Parts(rank, **{f"{each.name}_s": seconds(getattr(self, each.name).length) for each in fields(self)})
+
+
+def breakdown(
+    spans: Spans, rank: Rank, window: Intervals, reading: Reading, no_communication: Intervals = NEVER
+) -> Breakdown:
+    """The breakdown of `window`, of worker `rank`. no_communication: waits of its main stream that are for something
+    else, its own sampler or a pause; as the source knows them.
+    """
+    own, near, wires = spans.of(rank), spans.near(rank), spans.kinds(OpKind.WIRE)
+    handled = own & spans.kinds(*reading.handling)
+    if reading.handling_on_main:
+        handled = handled & spans.main
+    copied = spans.phase(Phase.TRANSFER) & ~wires & ~handled & ~(own & spans.main)
+    network = spans.covers(near & (spans.sent if reading.sent_only else wires))
+    copies = spans.covers(copied & (near if reading.peers_copies else own))
+    reduce = _reducing(spans, own, near, reading)
+    waits = spans.covers(own & spans.phase(Phase.WAIT) & (spans.main | reading.transfers_wait)).difference(
+        no_communication
+    )
+    if reading.transfers_wait:
+        waits = waits.union(network).union(copies).union(reduce)
+    sampling = spans.covers(own & spans.phase(Phase.SAMPLING))
+    asked = {
+        "compute": spans.covers(own & spans.phase(Phase.COMPUTE)),
+        "handling": spans.covers(handled),
+        "optimizer": spans.covers(own & spans.phase(Phase.OPTIMIZER)),
+        "exposed_sampling": _exposed(sampling, waits, reading.sampling),
+        "network": network.intersection(waits),
+        "copies": copies.intersection(waits),
+        "reduce": reduce.intersection(waits),
+        "waiting": waits,
+    }
+    sweep = Sweep(window, network, copies, *asked.values())
+    left = sweep.has(window)
+    hidden = left & (sweep.has(network) | sweep.has(copies))
+    found: dict[str, Intervals] = {}
+    for part, instants in asked.items():
+        own_part = left & sweep.has(instants)
+        found[part] = sweep.instants(own_part)
+        left &= ~own_part
+        if part in EXPOSED:
+            hidden &= ~own_part
+    return Breakdown(**found, rest=sweep.instants(left), hidden_comm=sweep.instants(hidden))
+
+
+def _exposed(sampling: Intervals, waits: Intervals, rule: Sampling) -> Intervals:
+    """The sampling that is a part of the iteration."""
+    if rule is Sampling.ALWAYS:
+        return sampling
+    return sampling.intersection(waits) if rule is Sampling.WAITED_FOR else sampling.difference(waits)
+
+
+def _reducing(spans: Spans, own: BoolArray, near: BoolArray, reading: Reading) -> Intervals:
+    """When an all-reduce is under way for the worker."""
+    if not reading.reduce_together:
+        return spans.covers(near & spans.phase(Phase.REDUCE))
+    place, starts = spans.reduces_together
+    mine = own[place]
+    return Intervals.of(starts[mine], spans.timeline.end_ps[place][mine])
