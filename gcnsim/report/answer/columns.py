@@ -39,7 +39,7 @@ MEANINGS: dict[str, Meaning] = {
     "method": Meaning("method", "The training method that is simulated."),
     "knobs": Meaning("knobs", "The knobs of the method that say which setting this is; what all rows share is above."),
     "tau": Meaning("tau", "Staleness: the age, in iterations, of the boundary values an iteration reads; 0 waits."),
-    "epsilon": Meaning("eps", "Sampling rate: the requested share of the boundary edges that an iteration keeps."),
+    "epsilon": Meaning("eps", "Sampling rate: the expected share of each node's edges that an iteration draws."),
     "rate": Meaning("rate", "Share of the boundary nodes that an iteration draws and sends (p of BNS-GCN)."),
     "cache_fraction": Meaning("cache", "Share of a worker's boundary nodes whose input features its GPU keeps."),
     "setting": Meaning("other\nknobs", "Knobs that have no column of their own, where they are not at their default."),
