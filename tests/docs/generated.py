@@ -44,7 +44,7 @@ def _knobs() -> str:
         stands = {knob: getattr(kind(), knob) for knob in STANDING if not kind.has(knob)}
         fixed = ", ".join(f"{knob} {0 if knob == 'cache' else format(value, 'g')}" for knob, value in stands.items())
         rows.append((f"`{name}`", ", ".join(f"`{knob.name}`" for knob in kind.knobs()) or "none", fixed or "nothing"))
-    return table(("method", "knobs", "fixed"), rows)
+    return table(("method", "simulator knobs", "fixed"), rows)
 
 
 def _columns() -> str:
