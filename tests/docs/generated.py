@@ -162,7 +162,8 @@ def _gpus() -> str:
     return (
         f"We have not run on GPUs. Against {rows.removesuffix(' rows')} GPU timings of others, the median error is "
         f"{error}, and {inside} fall inside the range. The model was developed with those timings in view. For those "
-        f"of {LARGE} ({many.split()[0]} of them) the median error is {far} ([how far to trust the numbers](docs/trust.md))."
+        f"of {LARGE} ({many.split()[0]} of them) the median error is {far} "
+        "([how far to trust the numbers](docs/trust.md))."
     )
 
 
