@@ -29,7 +29,7 @@ NEEDS = ("dash", "flask", "waitress")
 def command(host: str, port: int, token: str | None, files: str, processes: int | None, opens: bool) -> None:
     """Pages in a browser: what-if with sliders, compare, plan, sweep, validation.
 
-    Serves until Ctrl-C, to this machine alone unless --host says otherwise.
+    Ctrl-C ends it. Only browsers on this machine can reach it, unless --host is set.
 
     \b
     Example:

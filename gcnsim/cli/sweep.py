@@ -57,7 +57,7 @@ class Axes(click.ParamType[tuple[str, str]]):
 
 @group.command(MEANT)
 @click.argument("question", required=False, type=click.Path())
-@click.option("--out", type=click.Path(), help="Folder of the results; one that was begun goes on.")
+@click.option("--out", type=click.Path(), help="Folder of the results; resumes an existing one.")
 @click.option("--axis", multiple=True, type=Axes(), metavar="FIELD=VALUES", help="A field that varies (repeatable).")
 @options_as("the base's", "overrides", "transport", "measured_compute")
 @click.option("--where", multiple=True, metavar="CONDITION", help="Only points that keep it (repeatable).")
@@ -71,7 +71,7 @@ class Axes(click.ParamType[tuple[str, str]]):
     "--limit", type=click.IntRange(min=1), default=LIMIT, show_default=True, help="Most points without --yes."
 )
 @click.option("--yes", is_flag=True, help="Any number of points.")
-@click.option("--executor", type=click.Choice(NAMES), default=NAMES[0], show_default=True, help="Who answers.")
+@click.option("--executor", type=click.Choice(NAMES), default=NAMES[0], show_default=True, help="Where points run.")
 @click.option("--scheduler", metavar="ADDRESS", help="Of --executor dask, e.g. tcp://10.0.0.1:8786.")
 @click.option("--address", metavar="ADDRESS", help="Of --executor ray, e.g. 10.0.0.1:6379.")
 @click.option("--processes", type=click.IntRange(min=1), help="Processes of --executor cores.  [default: one per core]")

@@ -65,7 +65,9 @@ class Shown:
 @click.option("--wide", is_flag=True, help="Print every column, however long the lines.")
 @columns_option("Print these columns (see docs/cli.md).")
 @click.option("--sort", metavar="COLUMN", help="Print rows by this column, -COLUMN the largest first.")
-@click.option("--top", type=click.IntRange(min=1), help="Print so many rows.  [default: all up to 12, else 10]")
+@click.option(
+    "--top", type=click.IntRange(min=1), help="Print at most this many rows.  [default: all up to 12, else 10]"
+)
 @click.option("--provenance", is_flag=True, help="Print all that the numbers rest on, not three lines.")
 @click.option("--assumptions", is_flag=True, help="Print what each assumption does to the time.")
 @click.option("--csv", type=click.Path(), help="Write the rows to a CSV file.")

@@ -33,7 +33,7 @@ PRICES: Final[Mapping[str, Option]] = {
     "price": Option(
         "Price of a device's or an instance's hour, e.g. t4=0.35USD/h", many=REPEATABLE, metavar="NAME=PRICE"
     ),
-    "prices": Option("File of prices, which go before those of the catalogue", kind="file"),
+    "prices": Option("Price file; overrides the catalogue", kind="file"),
     "pricing": Option("on-demand or spot", default="on-demand"),
     "currency": Option("Of costs: EUR, GBP, CHF, JPY, or any with --exchange", default="USD"),
     "exchange": Option("Units of --currency for one US dollar", kind="real", default="the catalogue's"),
@@ -92,7 +92,7 @@ class Question:
         many=LIST,
         noun="a share (30% or 0.3) or bytes (2GiB)",
     )
-    model: str | None = option("gcn or graphsage", "workload.model", default="the dataset's, else gcn")
+    model: str | None = option("gcn, graphsage or gat", "workload.model", default="the dataset's, else gcn")
     layers: int | None = option("Graph convolutions", "workload.layers", default="the dataset's, else 4")
     hidden: int | None = option("Hidden width", "workload.hidden", default="the dataset's, else 256")
     target_accuracy: float | str | None = option(
@@ -106,7 +106,7 @@ class Question:
         metavar="METHOD=N",
     )
     prices: PriceBook | None = option("`PriceBook.of`", default="the catalogue's", parts=PRICES)
-    iterations: int | None = option("Sampled graphs recorded, iterations measured", "run.iterations")
+    iterations: int | None = option("Iterations to simulate", "run.iterations")
     seed: int | None = option("Seed of every random draw", "run.seed")
     processes: int | None = option("Processes to use", kind="whole", least=1, default="one per core")
     transport: str | None = option(

@@ -54,7 +54,7 @@ HELP: Final[Mapping[str, str]] = {
     "overlap": "tau 0: wait for rows first (none), or sum local rows during the transfer (central).",
     "threads": "CPU threads of each worker.  [default: cores / local workers]",
     "timeout": "Seconds after which a silent worker counts as lost.",
-    "out": "Run folder, without a run.  [default: that of --resume, else the first free one of run, run-2, ...]",
+    "out": "Run folder; must not hold a run.  [default: that of --resume, else the first free one of run, run-2, ...]",
     "record": "Whether to record spans and write the run folder.",
     "warmup": "Iterations left out of the means.",
     "save_trace": "Write the access trace of the run, for gcnsim.  [default: access.trace in the run folder]",
@@ -113,7 +113,7 @@ def with_options(
 
 
 def _explained(knob: Knob) -> str:
-    """What a knob is, of which methods, and its default."""
+    """What a knob is, of which methods, its words if it takes a few, and its default."""
     having = ", ".join(method for method, known in METHODS.items() if knob in known.knobs())
     share = knob.kind == "size" or (knob.kind == "real" and knob.unit == "%")
     shown = (
@@ -123,7 +123,8 @@ def _explained(knob: Knob) -> str:
         if knob.default is None
         else knob.default
     )
-    return f"{knob.help[0].upper()}{knob.help[1:]} ({having}).  [default: {shown}]"
+    allowed = f"; allowed: {', '.join(knob.choices)}" if knob.choices else ""
+    return f"{knob.help[0].upper()}{knob.help[1:]} ({having}){allowed}.  [default: {shown}]"
 
 
 _TYPES: Final[Mapping[str, type]] = {

@@ -39,7 +39,7 @@ MEANINGS: dict[str, Meaning] = {
     "method": Meaning("method", "The training method that is simulated."),
     "knobs": Meaning("knobs", "The knobs of the method that say which setting this is; what all rows share is above."),
     "tau": Meaning("tau", "Staleness: the age, in iterations, of the boundary values an iteration reads; 0 waits."),
-    "epsilon": Meaning("eps", "Sampling rate: the requested share of the boundary edges that an iteration keeps."),
+    "epsilon": Meaning("eps", "Sampling rate: the expected share of each node's edges that an iteration draws."),
     "rate": Meaning("rate", "Share of the boundary nodes that an iteration draws and sends (p of BNS-GCN)."),
     "cache_fraction": Meaning("cache", "Share of a worker's boundary nodes whose input features its GPU keeps."),
     "setting": Meaning("other\nknobs", "Knobs that have no column of their own, where they are not at their default."),
@@ -57,7 +57,7 @@ MEANINGS: dict[str, Meaning] = {
         "iter.\nan epoch",
         "Iterations in which every training node is trained once: 1 where an iteration trains them all.",
     ),
-    "epoch_s": Meaning("{unit} per\nepoch", "Time of so many iterations."),
+    "epoch_s": Meaning("{unit} per\nepoch", "Time of one epoch: these iterations, one after the other."),
     "speedup_vs_full_graph": Meaning(
         "speed-\nup",
         "Full-graph iteration time over this epoch's, on the same cluster; - where there is none.",
@@ -72,7 +72,7 @@ MEANINGS: dict[str, Meaning] = {
     "limited_by": Meaning("limited by", "The resource without which the iteration would be shortest."),
     "memory_bytes": Meaning(
         "{unit}\nper GPU",
-        "Peak memory of the worker that is nearest its GPU's limit; ! where that lacks it.",
+        "Peak memory of the worker that is nearest its GPU's limit; ! if it does not fit.",
         "{unit}/\nGPU",
     ),
     "usd_per_1000_iterations": Meaning(
@@ -96,7 +96,7 @@ MEANINGS: dict[str, Meaning] = {
     "compute_s": Meaning("compute\n{unit}", "Time the GPU spends on aggregation, layer updates and loss, both ways."),
     "exposed_comm_s": Meaning(
         "exposed\ncomm {unit}",
-        "Communication that nothing hides: the iteration waits for it. Overlap removes this part.",
+        "Communication that overlaps with no other work: the iteration waits for it.",
     ),
     "hidden_comm_s": Meaning(
         "hidden\ncomm {unit}", "Communication that runs at the same time as other work. It costs bandwidth but no time."

@@ -30,7 +30,7 @@ COVERAGE: Final = Knob(
     False,
     50,
     (),
-    "how often sub-graphs drawn before training read a node in the mean, to find how often each is met",
+    "mean times a node is drawn before training, to estimate how often batches have each node and edge",
 )
 
 
