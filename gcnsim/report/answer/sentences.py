@@ -139,14 +139,14 @@ def limit_text(row: Row) -> str:
         # Version 0.1 told in which share of the iteration it is busy.
         return plain(row.limited_by)
     if share <= PRECISION:
-        return plain(f"{row.limited_by}; less than 1 % less time if any one of them were infinitely fast")
-    more = "" if whole <= share + PRECISION else f", {_percent(whole)} if all of its kind were"
+        return plain(f"{row.limited_by}; less than 1 % less time if any one of them is infinitely fast")
+    more = "" if whole <= share + PRECISION else f", {_percent(whole)} if all of its kind are"
     if whole <= CLOSE:
         more += ", since other work beside it takes nearly as long"
     if waits_longer(row):
         waits = _percent(row.exposed_comm_s / row.iteration_s)
         more += f"; it waits for communication for {waits}, but for several resources, each of which brings less"
-    return plain(f"{row.limited_by}: {_percent(share)} less time if it were infinitely fast{more}")
+    return plain(f"{row.limited_by}: {_percent(share)} less time if infinitely fast{more}")
 
 
 def waits_longer(row: Row) -> bool:

@@ -85,7 +85,7 @@ mine: psc-gcn, tau 2, epsilon 0.1, cache 30%  UNCALIBRATED
   400 us  < 0.1 %  exposed other
      0 s      0 %  hidden communication (overlaps the above)
   125 ms   25.0 %  sampling (may overlap)
-  speed-up over full-graph 2.50x, limited by NIC of server 1: 42 % less time if it were infinitely fast
+  speed-up over full-graph 2.50x, limited by NIC of server 1: 42 % less time if infinitely fast
   GPU busy 60.0 %, busiest NIC 98.0 %, 3.00 MiB sent per iteration, cache hits 45.0 %
   12 iterations simulated, the last 8 measured
   memory of worker 1: 2.00 GiB of 14.9 GiB
@@ -138,7 +138,7 @@ def test_iterations_that_were_not_simulated_are_told() -> None:
 
 def test_two_lines_say_what_it_is_and_what_limits_it() -> None:
     lines = render_short_result(payload()).splitlines()
-    assert lines == [*WHOLE.splitlines()[:2], "  limited by NIC of server 1: 42 % less time if it were infinitely fast"]
+    assert lines == [*WHOLE.splitlines()[:2], "  limited by NIC of server 1: 42 % less time if infinitely fast"]
     unknown = render_short_result(payload({"limited_by": None})).splitlines()
     assert unknown[-1] == "  limited by nic1.tx"
 
@@ -148,17 +148,17 @@ def test_two_lines_say_what_it_is_and_what_limits_it() -> None:
     [
         (
             {"share": 0.3, "kind_share": 0.8},
-            "NIC of server 1: 30 % less time if it were infinitely fast, 80 % if all of its kind were",
+            "NIC of server 1: 30 % less time if infinitely fast, 80 % if all of its kind are",
         ),
-        ({"share": 0.3, "kind_share": 0.3}, "NIC of server 1: 30 % less time if it were infinitely fast"),
+        ({"share": 0.3, "kind_share": 0.3}, "NIC of server 1: 30 % less time if infinitely fast"),
         (
             {"share": 0.02, "kind_share": 0.04},
-            "NIC of server 1: 2.0 % less time if it were infinitely fast, 4.0 % if all of its kind were, "
+            "NIC of server 1: 2.0 % less time if infinitely fast, 4.0 % if all of its kind are, "
             "since other work beside it takes nearly as long",
         ),
         (
             {"share": 0.004, "kind_share": 0.004},
-            "NIC of server 1; less than 1 % less time if any one of them were infinitely fast",
+            "NIC of server 1; less than 1 % less time if any one of them is infinitely fast",
         ),
         # Version 0.1 told in which share of the iteration it is busy.
         ({"share": 0.98}, "NIC of server 1"),

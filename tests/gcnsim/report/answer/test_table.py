@@ -92,7 +92,7 @@ def test_everything_that_was_answered_is_printed(answered: dict[str, Any]) -> No
     said = (
         answered["recommendation"]["verdict"],
         "confidence 94 %: in 60 of 64 draws",
-        "limited by GPU compute of worker 4: 22 % less time if it were infinitely fast, 90 % if all of its kind were",
+        "limited by GPU compute of worker 4: 22 % less time if infinitely fast, 90 % if all of its kind are",
         "so a faster network changes nothing",
         "worker 4 has 149,552 boundary nodes (mean 91,725); an even partition: 200 ms",
         "allowed methods that were asked for",
