@@ -5,7 +5,7 @@ A field is declared once. Python's keywords, the options of the command line and
 
 from gcnsim.questions.keywords import keywords
 from gcnsim.questions.option import LIST, PAIRS, REPEATABLE, Option
-from gcnsim.questions.question import PRICES, Question, options, read_text
+from gcnsim.questions.question import PRICES, Question, field_value, options
 from gcnsim.questions.recommend import Recommend
 from gcnsim.questions.several import WHOLE, Some, flag, listed, plain, split, words
 from gcnsim.questions.what_if import WhatIf
@@ -21,12 +21,12 @@ __all__ = [
     "Recommend",
     "Some",
     "WhatIf",
+    "field_value",
     "flag",
     "keywords",
     "listed",
     "options",
     "plain",
-    "read_text",
     "split",
     "words",
 ]

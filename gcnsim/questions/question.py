@@ -176,7 +176,7 @@ def options(kind: type[Question]) -> Mapping[str, Option]:
     return {name: found[name] for name in placed}
 
 
-def read_text(kind: type[Question], name: str, text: str) -> Any:
+def field_value(kind: type[Question], name: str, text: str) -> Any:
     """What the text of an option says: the keyword of its field. Raises ScenarioError."""
     each = options(kind)[name]
     if each.many == LIST:

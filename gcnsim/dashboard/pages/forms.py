@@ -18,7 +18,7 @@ from gcnsim.dashboard.state import MOST_TEXT
 from gcnsim.errors import GcnsimError, ScenarioError, nearest
 from gcnsim.hardware import devices, is_file
 from gcnsim.methods import methods
-from gcnsim.questions import Recommend, read_text, words
+from gcnsim.questions import Recommend, field_value, words
 from gcnsim.workload import datasets
 
 Values = Mapping[str, str]
@@ -75,7 +75,7 @@ class Form:
 
 
 def _plan(values: Values, files: Files) -> dict[str, Any]:
-    told = {name: read_text(Recommend, name, text) for name, text in values.items() if text or name in NEEDED}
+    told = {name: field_value(Recommend, name, text) for name, text in values.items() if text or name in NEEDED}
     if told.get("confidence") == CHANCE and "target_iteration" not in told:
         del told["confidence"]
     if "host" in told:

@@ -17,7 +17,7 @@ from gcnsim.cli.questions import asked, question_options
 from gcnsim.errors import GcnsimError, ScenarioError
 from gcnsim.hardware import NETWORK
 from gcnsim.planning import MAX_STALENESS, MIN_SAMPLING_RATE
-from gcnsim.questions import Question, Recommend, WhatIf, options, read_text, words
+from gcnsim.questions import Question, Recommend, WhatIf, field_value, options, words
 from gcnsim.questions.option import option
 from gcnsim.scenario import default_at, describe_schema
 from gcnsim.units import FRACTION
@@ -162,11 +162,11 @@ def test_what_a_recommendation_refuses(asked: dict[str, Any], said: str) -> None
 
 
 def test_texts_of_a_form_are_keywords_and_keywords_are_options() -> None:
-    assert read_text(Recommend, "gpus", "2, 4") == [2, 4]
-    assert read_text(Recommend, "hours_per_day", "8") == 8.0
-    assert read_text(Recommend, "limit", "5") == 5
-    assert read_text(Recommend, "budget", "5USD/h") == "5USD/h"
+    assert field_value(Recommend, "gpus", "2, 4") == [2, 4]
+    assert field_value(Recommend, "hours_per_day", "8") == 8.0
+    assert field_value(Recommend, "limit", "5") == 5
+    assert field_value(Recommend, "budget", "5USD/h") == "5USD/h"
     with pytest.raises(ScenarioError, match="--hours-per-day: 'x' is not a number"):
-        read_text(Recommend, "hours_per_day", "x")
+        field_value(Recommend, "hours_per_day", "x")
     given = {"gpus": [2, 4], "cache_policy": "degree", "tau": 1}
     assert words(given) == ["--gpus", "2,4", "--cache-policy", "degree", "--tau", "1"]
