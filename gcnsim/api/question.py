@@ -116,7 +116,7 @@ def _graph(given: WhatIf) -> str | Path | Graph | None:
     """The graph that was given, objects of other libraries as ours."""
     graph = graph_of(given)
     if given.ids is not None and isinstance(graph, Graph):
-        raise ScenarioError(f"ids: {given.ids} is for a file; {graph.name} is a graph at hand, with nodes of its own")
+        raise ScenarioError(f"ids: {given.ids} is for a file; {graph.name} is a graph in memory, with nodes of its own")
     return graph
 
 

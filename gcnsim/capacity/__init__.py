@@ -1,4 +1,4 @@
-"""Capacity planning: which machine and setting to take for a target, of hundreds, and how sure that is."""
+"""Capacity planning: which machine and setting to take for a target, of hundreds, and with what chance."""
 
 from gcnsim.capacity.answer import Question, Recommended, recommend
 from gcnsim.capacity.goal import CONFIDENCE, COST, GPUS, MINIMISED, TIME, Goal

@@ -89,7 +89,7 @@ def decides_text(chosen: Option, knobs: Sequence[KnobEffect], assumptions: Seque
         work = chosen.work.compared
         ends = f"{one.name}: {time_text(low * work)} to {time_text(high * work)}"
         how = how_to_measure(chosen.scenario, one.name)
-        spans.append((span_of(one), f"an assumption that nobody has measured ({ends}): {how}"))
+        spans.append((span_of(one), f"an assumption without a measurement ({ends}): {how}"))
     if knobs and time_text(knobs[0].seconds_low) != time_text(knobs[0].seconds_high):
         first = knobs[0]
         ends = f"{time_text(first.seconds_low)} to {time_text(first.seconds_high)}"

@@ -136,7 +136,7 @@ def _show_host(name: str) -> tuple[dict[str, Any], list[list[str]]]:
     if host.network is not None:
         rows.append(["network", host.network, "", "", "what its adapters are"])
     if host.pcie is not None:
-        rows.append(["pcie", host.pcie, "", "", "between its processors and its GPUs, where theirs is no slower"])
+        rows.append(["pcie", host.pcie, "", "", "between its processors and its GPUs, unless theirs is slower"])
     return facts | {"device": host.device, "network": host.network, "pcie": host.pcie}, rows
 
 

@@ -26,9 +26,9 @@ from gcnsim.cli.progress import progress
 def command(a: str, b: str, names: str | None, as_json: bool, json_out: str | None, html: str | None) -> None:
     """Two iterations side by side, part by part and link by link: where the difference went.
 
-    A and B are each a scenario (.yaml), what `gcnsim simulate` wrote (--json, or the folder of --out), a row of what
-    `gcnsim what-if --json` wrote (FILE#2), the folder of a recorded run, or what the PyTorch profiler exported (.json
-    or .json.gz, or a folder with a file for each rank).
+    A and B are each a scenario (.yaml), an answer of `gcnsim simulate` (--json, or the folder of --out), or a row of
+    `gcnsim what-if --json` (FILE#2). They may also be measured: the folder of a recorded run, or an export of the
+    PyTorch profiler (.json, .json.gz, or a folder with a file for each rank).
 
     \b
     Examples:

@@ -80,7 +80,7 @@ def engine() -> Engine:
     """The engine in use, found once. Raises ScenarioError for one that is asked for and not there."""
     asked = _within[-1] if _within else os.environ.get(VARIABLE) or AUTO
     if asked not in (AUTO, REFERENCE, COMPILED):
-        raise ScenarioError(f"{VARIABLE}: {asked!r} is no engine; {nearest(asked, (AUTO, REFERENCE, COMPILED))}")
+        raise ScenarioError(f"{VARIABLE}: {asked!r} is not an engine; {nearest(asked, (AUTO, REFERENCE, COMPILED))}")
     return _found(asked)
 
 

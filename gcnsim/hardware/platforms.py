@@ -32,7 +32,7 @@ _OPTIONAL: Final = {
     "operation_s": units.SECONDS,
     "unexplained_s": units.SECONDS,
 }
-_NOTHING: Final = Figure(0.0, "assumed", "not told apart", "2026-11", 0.0, 0.0)
+_NOTHING: Final = Figure(0.0, "assumed", "not distinguished", "2026-11", 0.0, 0.0)
 _SHARES: Final = ("spmm_efficiency", "stream_efficiency", "rate_beside_copies")
 
 

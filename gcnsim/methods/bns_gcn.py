@@ -38,7 +38,7 @@ SAMPLE: Final = choice(
     "sample",
     WHOLE_NODES,
     (WHOLE_NODES, "boundary-edges", "edges"),
-    "what is drawn: boundary nodes; or as many edges as that drops, of those that cross, or of all (DropEdge)",
+    "what is drawn: boundary nodes; or as many edges as that drops, crossing ones only, or all (DropEdge)",
 )
 
 

@@ -125,7 +125,7 @@ class Method(ABC):
     draws_on_host: ClassVar[bool] = False
 
     overlap: str = entry(
-        Word("an overlap", lambda: (NO_OVERLAP, CENTRAL)), "what runs beneath synchronous transfers", NO_OVERLAP
+        Word("an overlap", lambda: (NO_OVERLAP, CENTRAL)), "what runs during synchronous transfers", NO_OVERLAP
     )
 
     def __post_init__(self) -> None:

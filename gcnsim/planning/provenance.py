@@ -193,8 +193,8 @@ def _warnings(studies: StudyCache, scenario: Scenario, estimates: Sequence[Estim
     exchanging = any(not each.scenario.method.mini_batches for each in estimates)
     if scenario.cluster.implementation == RELEASED and exchanging:
         yield (
-            f"implementation {RELEASED}: with what the published systems' own code costs besides, calls of the host, "
-            f"graphs made anew, rounds over peers (cluster.implementation: {LEAN} goes without)"
+            f"implementation {RELEASED}: with what the published systems' own code costs in addition: calls of "
+            f"the host, graphs made anew, rounds over peers (cluster.implementation: {LEAN} goes without)"
         )
     yield from _coarse([each.result for each in estimates])
     for result in studies.unsettled():

@@ -67,7 +67,7 @@ def read_published(folder: str | Path = SHIPPED) -> list[Row]:
     """
     files = sorted(Path(folder).glob("*.yaml")) if Path(folder).is_dir() else []
     if not files:
-        raise FileError(f"{folder}: is no folder of published facts; allowed: a folder that holds PAPER.yaml files")
+        raise FileError(f"{folder}: is not a folder of published facts; allowed: a folder that holds PAPER.yaml files")
     return [row for path in files for row in _rows(path)]
 
 
@@ -88,7 +88,7 @@ def _rows(path: Path) -> Iterator[Row]:
         yield from remeasured_rows(str(path), raw)
         return
     if not isinstance(raw, dict) or not isinstance(raw.get("paper"), dict) or not isinstance(raw.get("tables"), list):
-        raise FileError(f"{path}: is no file of published facts; it has the keys paper and tables")
+        raise FileError(f"{path}: is not a file of published facts; it has the keys paper and tables")
     paper = raw["paper"].get("id")
     if not isinstance(paper, str) or not paper:
         raise FileError(f"{path}: paper, id: {shown(paper)} is not allowed; the name of a paper, a text")

@@ -166,7 +166,7 @@ def refuse_foreign(path: str | Path) -> None:
     if (place / MANIFEST).exists() or not place.exists():
         return
     if not place.is_dir() or any(each.name != LOCK for each in place.iterdir()):
-        raise FileError(f"{path}: exists and is no folder of a sweep; allowed: a new or an empty folder")
+        raise FileError(f"{path}: exists and is not a folder of a sweep; allowed: a new or an empty folder")
 
 
 def _folder(path: Path, question: Question, points: int, made: Mapping[str, str]) -> Folder:

@@ -126,7 +126,7 @@ def _items(written: object, rule: Rule, at: str) -> list[object]:
     if isinstance(written, list):
         return list(written)
     if isinstance(written, dict):
-        raise ScenarioError(f"{at}: a mapping is no list of values; {HOW}")
+        raise ScenarioError(f"{at}: a mapping is not a list of values; {HOW}")
     if not isinstance(written, str):
         return [written]
     # Of a list of names or numbers the commas are its own: several are given as a list.
@@ -185,7 +185,7 @@ def _one(item: object, rule: Rule, at: str) -> list[Any] | Between:
         return between
     count = int(parts[2]) if _COUNT.fullmatch(parts[2]) else 0
     if not 1 <= count <= MOST_VALUES:
-        raise ScenarioError(f"{at}: {shown(text)}: {parts[2]!r} is no count; a whole number of 1 to {MOST_VALUES:,}")
+        raise ScenarioError(f"{at}: {shown(text)}: {parts[2]!r} is not a count; a whole number of 1 to {MOST_VALUES:,}")
     if count == 1 and between.low != between.high:
         raise ScenarioError(f"{at}: {shown(text)}: one value cannot be both ends; a count of 2 or more")
     shares: Sequence[float] = [step / (count - 1) for step in range(count)] if count > 1 else [0.0]

@@ -133,18 +133,18 @@ def read_names(path: str | Path) -> Names:
             raise FileError(f"{path}: {key}: is not known; {nearest(str(key), ('schema', 'iteration', 'names'))}")
     iteration = raw.get("iteration")
     if iteration is not None and not (isinstance(iteration, str) and iteration):
-        raise FileError(f"{path}: iteration: {shown(iteration)} is no pattern; allowed: text such as 'train_step'")
+        raise FileError(f"{path}: iteration: {shown(iteration)} is not a pattern; allowed: text such as 'train_step'")
     return Names(tuple(_patterns(path, raw.get("names") or {})), iteration)
 
 
 def _patterns(path: str | Path, names: Any) -> list[tuple[str, OpKind | None]]:
     kinds: Mapping[str, OpKind | None] = {str(kind): kind for kind in OpKind} | {IGNORE: None}
     if not isinstance(names, dict):
-        raise FileError(f"{path}: names: {shown(names)} is no mapping; allowed: kinds, each with a list of patterns")
+        raise FileError(f"{path}: names: {shown(names)} is not a mapping; allowed: kinds, each with a list of patterns")
     found: list[tuple[str, OpKind | None]] = []
     for kind, given in names.items():
         if kind not in kinds:
-            raise FileError(f"{path}: names.{kind}: is no kind of operation; {nearest(str(kind), kinds)}")
+            raise FileError(f"{path}: names.{kind}: is not a kind of operation; {nearest(str(kind), kinds)}")
         patterns = [given] if isinstance(given, str) else given
         if not isinstance(patterns, list) or not all(isinstance(each, str) and each for each in patterns):
             raise FileError(f"{path}: names.{kind}: not a list of patterns; allowed: text such as 'sample*'")

@@ -112,7 +112,9 @@ def read_profiled_run(
     if mended:
         notes.append(mended[0] + (f"; likewise in {len(mended) - 1} more of the files" if len(mended) > 1 else ""))
     if len(ranked) < world:
-        notes.append(f"{path}: has traces of {len(ranked)} of {world} ranks: waits for the others are not told apart")
+        notes.append(
+            f"{path}: has traces of {len(ranked)} of {world} ranks: waits for the others are not distinguished"
+        )
     return _run(place, [worker for rank in sorted(ranked) for worker in ranked[rank].workers], notes)
 
 

@@ -25,7 +25,7 @@ KEPT: Final = re.compile(r'\\(["\\])|\\')
 EMPTY: Final = "an empty value"
 BACKSLASH: Final = "a backslash that is not escaped"
 CONTROLS: Final = "a control character"
-FOREIGN: Final = "bytes that are no UTF-8"
+FOREIGN: Final = "bytes that are not UTF-8"
 KNOWN: Final = frozenset((EMPTY, BACKSLASH, CONTROLS, FOREIGN))
 """Faults that the profiler is known to write, in texts and descriptions alone; others have other causes."""
 

@@ -112,7 +112,7 @@ class TraceEvents:
             elif isinstance(key, str):
                 self.header[key] = text.value(key)
             else:
-                raise text.wrong("a key that is no text")
+                raise text.wrong("a key that is not text")
         self.header_mended += self._note(text, "the header")
         if not found:
             raise NoTraceError(f"{self.path}: has no {EVENTS}: not a trace of the PyTorch profiler", meant=False)
@@ -124,7 +124,7 @@ class TraceEvents:
             first = False
             item = text.value()
             if not isinstance(item, dict):
-                raise text.wrong("an event that is no object")
+                raise text.wrong("an event that is not an object")
             self.mended = self._note(text, f"event {self._count}, {shown(item.get('name'))}")
             yield item
             self._count, self._last = self._count + 1, shown(item.get("name"))

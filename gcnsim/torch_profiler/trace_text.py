@@ -248,7 +248,7 @@ class Text:
 
 
 def _named(found: str) -> str:
-    return "what is no UTF-8 text" if found == NOT_UTF8 else repr(found)
+    return "what is not UTF-8 text" if found == NOT_UTF8 else repr(found)
 
 
 def _may_go_on(error: ValueError, length: int) -> bool:

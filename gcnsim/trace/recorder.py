@@ -85,7 +85,7 @@ class AccessRecorder:
         """bool[B] of the nodes."""
         asked = np.asarray(nodes)
         if asked.size and asked.dtype.kind not in "iu":
-            raise ScenarioError(f"nodes: {asked.dtype} are no ids of nodes; give whole numbers")
+            raise ScenarioError(f"nodes: {asked.dtype} are not ids of nodes; give whole numbers")
         asked = np.unique(asked.astype(np.int64))
         needed = np.zeros(self._part.boundary_nodes, np.bool_)
         places = np.searchsorted(self._part.boundary, asked, sorter=self._order)
@@ -93,7 +93,7 @@ class AccessRecorder:
         found[found] = self._part.boundary[self._order[places[found]]] == asked[found]
         if not found.all():
             stranger = int(asked[~found][0])
-            raise ScenarioError(f"nodes: {stranger} is no boundary node of worker {self._part.rank}")
+            raise ScenarioError(f"nodes: {stranger} is not a boundary node of worker {self._part.rank}")
         needed[self._order[places]] = True
         return needed
 

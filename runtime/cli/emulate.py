@@ -54,7 +54,7 @@ def accelerated(asked: EmulationRequest, given: Mapping[str, Any]) -> EmulationR
         return asked
     chosen = device(name)
     if chosen.kind != "gpu":
-        raise ScenarioError(f"--accelerator: {name} is no GPU; its workers really compute: leave the option out")
+        raise ScenarioError(f"--accelerator: {name} is not a GPU; its workers really compute: leave the option out")
     scale = SCALE if given["scale"] is None else given["scale"]
     _SCALE.check(scale, "--scale")
     if asked.bandwidth / scale < _LEAST:

@@ -190,7 +190,7 @@ def _report(path: Path) -> dict[str, Any]:
 
 def _ended(exit: Exit) -> str:
     if exit.stuck:
-        return "did not end when told to and was killed"
+        return "did not end when asked to and was killed"
     if exit.code < 0:
         return f"torchrun was killed by {signal.Signals(-exit.code).name}"
     return f"torchrun ended with exit code {exit.code} and gave no reason"

@@ -38,7 +38,7 @@ def _unmet(error: RuntimeError, timeout_s: float) -> str | None:
     if "EADDRINUSE" in str(error):
         return f"MASTER_PORT: port {port} of {host} is in use by another process; allowed: one that is free"
     if "connect" in str(error) or "resolve" in str(error):
-        return f"MASTER_ADDR: nobody could be reached at {host}, port {port}, within {timeout_s:g} s"
+        return f"MASTER_ADDR: no process could be reached at {host}, port {port}, within {timeout_s:g} s"
     return None
 
 

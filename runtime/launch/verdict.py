@@ -60,7 +60,7 @@ def first_cause(exits: Sequence[Exit], failures: Iterable[Failure]) -> Cause | N
     if not stuck:
         return None
     after = f", after this: {found[0][2].line}" if found else ""
-    return Cause(f"worker {stuck[0]}: hung: it did not end when told to and was killed{after}", 1, True)
+    return Cause(f"worker {stuck[0]}: hung: it did not end when asked to and was killed{after}", 1, True)
 
 
 def _judged(exit: Exit, failure: Failure | None) -> tuple[int, float, Cause]:

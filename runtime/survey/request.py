@@ -85,5 +85,5 @@ class SurveyRequest:
         with naming(name):
             found = tasks_of([*rule.common, *data, *words, *run.args, *own])
             if found is None or len(found) != 1 or found[0].name is not None:
-                raise ScenarioError("args: --help and --plan are no arguments of a run")
+                raise ScenarioError("args: --help and --plan are not arguments of a run")
         return replace(found[0], name=name)

@@ -81,7 +81,7 @@ def check_outputs(options: Options) -> None:
         if replaced:
             raise FileError(
                 f"--out: {folder}: holds a run already; allowed: another folder, --overwrite (replaces that run) or "
-                f"--resume {folder} (goes on with it)"
+                f"--resume {folder} (continues it)"
             )
 
 

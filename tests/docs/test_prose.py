@@ -1,15 +1,19 @@
-"""The documents are plain English: short sentences, short lines, no words that only the authors understand.
+"""Documents, help and messages are plain English: short sentences, short lines, no words that only authors understand.
 
-A sentence is counted outside code, tables, headings and generated parts. What a program prints is not judged here.
+A sentence is counted outside code, tables, headings and generated parts.
 """
 
 from __future__ import annotations
 
+import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
+from studies.command_help import commands
 from tests.docs.examples import ROOT
 
 LONGEST = 26
@@ -53,6 +57,8 @@ BANNED = (
 """Private words, translated idioms and negated existence; the design notes list a better wording for each."""
 ALLOWED = ("cannot be told apart", "floor(p n)", "there is no", "there are no", "are no larger")
 """Words of the program's answers and of formulas."""
+PROGRAM = ("is no longer", "joint draws", "room of ", "beneath: ")
+"""Words of the program besides: of time, of statistics, of a key of a cache, and of a key of JSON."""
 DOCUMENTS = (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")))
 
 _CODE = re.compile(r"^<!-- generated:.*?<!-- end -->|^```.*?^```", re.DOTALL | re.MULTILINE)
@@ -112,6 +118,42 @@ def test_words_are_those_of_the_field(path: Path) -> None:
 def test_lines_are_short(path: Path) -> None:
     lines = prose(path.read_text(encoding="utf-8")).splitlines()
     assert [line for line in lines if len(line) > WIDEST and not line.startswith("|")] == []
+
+
+def helps(command: click.Command) -> list[str]:
+    """The help of a command and of its options, examples left out."""
+    options = [each.help or "" for each in command.params if isinstance(each, click.Option)]
+    return [(command.help or "").partition("\b")[0], *options]
+
+
+@pytest.mark.parametrize("name", commands())
+def test_help_is_plain(name: str) -> None:
+    texts = helps(commands()[name])
+    assert [found for text in texts for found in banned(text)] == []
+    assert [each for text in texts for each in sentences(text) if words(each) > LONGEST] == []
+
+
+def messages(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """The texts of a module that are no docstrings, with their lines; an X for each value put in."""
+    described = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    blocks = [node.body for node in ast.walk(tree) if isinstance(node, described)]
+    docstrings = {id(each.value) for body in blocks for each in body if isinstance(each, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            parts = (each.value if isinstance(each, ast.Constant) else "X" for each in node.values)
+            yield node.lineno, "".join(map(str, parts))
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
+            yield node.lineno, node.value
+
+
+def test_messages_are_plain() -> None:
+    found = []
+    for path in sorted([*(ROOT / "gcnsim").rglob("*.py"), *(ROOT / "runtime").rglob("*.py")]):
+        for line, text in messages(ast.parse(path.read_text(encoding="utf-8"))):
+            for each in PROGRAM:
+                text = text.replace(each, "X")
+            found += [f"{path.relative_to(ROOT)}:{line}: {each}" for each in banned(text) if " " in text.strip()]
+    assert found == []
 
 
 def test_what_is_wrong_is_found() -> None:

@@ -40,7 +40,7 @@ PRESETS: Final = (
     ("My own graph", "/?graph=", "A graph or a profile instead of a data set."),
 )
 CAPTIONS: Final = {
-    False: "Bars: compute, exposed communication and other; hatched beneath: what overlaps them, which adds no time.",
+    False: "Bars: compute, exposed communication and other; hatched, below: what overlaps them and adds no time.",
     True: "Lines: iteration time; bands: its 90 % interval; the dotted line is the slider's place.",
 }
 TEXTS: Final = ("dataset", "device", "graph", "measured", "figure", "beside")

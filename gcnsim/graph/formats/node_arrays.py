@@ -177,7 +177,7 @@ def labels_of(source: ArraySource, name: str) -> tuple[AnyArray, str]:
     if none is None:
         return whole_row(where, labels), ""
     labels = np.where(labels == none, -1, labels.astype(np.int64))
-    return whole_row(where, labels), f"{none} in {name} is no class: such nodes have no label"
+    return whole_row(where, labels), f"{none} in {name} is not a class: such nodes have no label"
 
 
 def unlabelled(labels: AnyArray) -> int | None:

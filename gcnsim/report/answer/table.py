@@ -151,7 +151,7 @@ def _print_results(console: Console, answer: WhatIf, rows: Sequence[Row], keys: 
     for note in _notes(answer, rows, shown_keys):
         _print_line(console, cut(f"  ({note})", console.width), "dim")
     if layout.left_out:
-        _print_line(console, cut(f"  (no room for {', '.join(layout.left_out)}; see --wide)", console.width), "dim")
+        _print_line(console, cut(f"  (too wide for {', '.join(layout.left_out)}; see --wide)", console.width), "dim")
     console.print()
 
 
@@ -197,7 +197,7 @@ def _print_provenance(console: Console, answer: WhatIf, whole: bool) -> None:
     said = [(item.name, f"{item.value} ({item.range}): {item.basis}") for item in assumed if item.covered]
     _print_pairs(console, "Assumptions in the interval", said)
     others = [(item.name, f"{item.value} ({item.range}): {item.basis}") for item in assumed if not item.covered]
-    _print_pairs(console, "Assumed besides, not in the interval", others)
+    _print_pairs(console, "Also assumed, not in the interval", others)
     _print_lines(console, "Measured figures", provenance.measured_of(answer))
 
 

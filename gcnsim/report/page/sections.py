@@ -86,7 +86,7 @@ def _where_time_goes(report: SimulationReport) -> list[Section]:
     data = parts_data(named)
     caption = (
         "Per worker the time of one iteration: what it computes, and what it waits for, by cause. The hatched bar is"
-        " communication that runs beneath and adds nothing."
+        " communication that overlaps and adds nothing."
     )
     return [Section("Where the time goes", breakdown_figure(data), caption, data.legend)]
 

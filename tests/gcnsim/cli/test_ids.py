@@ -166,7 +166,7 @@ def test_answers_read_ids_and_warn_of_what_they_make(place: Path) -> None:
     assert compact.results[0]["iteration_s"] == plain.results[0]["iteration_s"]
     assert compact.payload["scenario"]["workload"]["ids"] == "compact"
     assert "ids" not in plain.payload["scenario"]["workload"]
-    with pytest.raises(ScenarioError, match="ids: names is for a file; ones is a graph at hand"):
+    with pytest.raises(ScenarioError, match="ids: names is for a file; ones is a graph in memory"):
         gcnsim.what_if(graph=gcnsim.load_graph("ones.txt"), ids="names", **asked)  # type: ignore[arg-type]
 
 

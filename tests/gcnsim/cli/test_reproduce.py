@@ -65,7 +65,7 @@ def test_an_unknown_method_is_one_line(published: Path, capsys: pytest.CaptureFi
 
 def test_a_missing_folder_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["reproduce", "--published", str(tmp_path / "none")]) == 2
-    assert "is no folder of published facts" in capsys.readouterr().err
+    assert "is not a folder of published facts" in capsys.readouterr().err
 
 
 def test_one_paper_alone_is_predicted_in_one_process(published: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -191,7 +191,7 @@ def test_an_engine_may_be_chosen(compiled: bytes, cache: Path, monkeypatch: pyte
     monkeypatch.setenv(choice.VARIABLE, "compiled")
     assert engine().name == "compiled"
     monkeypatch.setenv(choice.VARIABLE, "fast")
-    with pytest.raises(ScenarioError, match=r"'fast' is no engine; .*known: auto, compiled, reference"):
+    with pytest.raises(ScenarioError, match=r"'fast' is not an engine; .*known: auto, compiled, reference"):
         engine()
 
 

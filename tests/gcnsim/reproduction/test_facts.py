@@ -89,10 +89,10 @@ def test_a_row_that_cannot_be_asked_is_refused(tmp_path: Path, row: str, said: s
 
 def test_a_folder_without_facts_is_refused(tmp_path: Path) -> None:
     for none in (tmp_path, tmp_path / "other.yaml", tmp_path / "nowhere"):
-        with pytest.raises(FileError, match="is no folder of published facts"):
+        with pytest.raises(FileError, match="is not a folder of published facts"):
             read_published(none)
     (tmp_path / "other.yaml").write_text("a: 1\n", encoding="utf-8")
-    with pytest.raises(FileError, match="is no file of published facts"):
+    with pytest.raises(FileError, match="is not a file of published facts"):
         read_published(tmp_path)
 
 

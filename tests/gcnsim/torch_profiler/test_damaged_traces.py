@@ -55,8 +55,8 @@ def mended(run: ProfiledRun) -> list[str]:
         (unread(args='"loss": -inf'), "the number '-inf', which JSON does not have, in"),
         (unread(args='"a": [1, 2,], "b": 3,'), "the first of them a comma too many in"),
         (unread(args='"Process Group Name": default_pg'), "text without quotes after 'Process Group Name' in"),
-        (unread().replace(b'"f"', b'"\xf0\xc7\x80"'), "bytes that are no UTF-8 in"),
-        (unread().replace(b'"f"', b'"\xff"'), "bytes that are no UTF-8 in"),
+        (unread().replace(b'"f"', b'"\xf0\xc7\x80"'), "bytes that are not UTF-8 in"),
+        (unread().replace(b'"f"', b'"\xff"'), "bytes that are not UTF-8 in"),
         (unread() + b",", "a comma too many in"),
     ],
 )

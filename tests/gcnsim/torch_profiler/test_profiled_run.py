@@ -191,11 +191,11 @@ def test_own_names_of_kernels_come_first(tmp_path: Path) -> None:
     [
         ("", "schema is missing; allowed: gcnsim.trace-names/1"),
         ("schema: gcnsim.trace-names/1\nnam: {}", "nam: is not known; did you mean 'names'?"),
-        ("schema: gcnsim.trace-names/1\niteration: 3", "iteration: 3 is no pattern"),
-        ("schema: gcnsim.trace-names/1\nnames: [a]", "names: a list is no mapping"),
+        ("schema: gcnsim.trace-names/1\niteration: 3", "iteration: 3 is not a pattern"),
+        ("schema: gcnsim.trace-names/1\nnames: [a]", "names: a list is not a mapping"),
         (
             "schema: gcnsim.trace-names/1\nnames: {sampel: a}",
-            "names.sampel: is no kind of operation; did you mean 'sample'?",
+            "names.sampel: is not a kind of operation; did you mean 'sample'?",
         ),
         ("schema: gcnsim.trace-names/1\nnames: {sample: [1]}", "names.sample: not a list of patterns"),
     ],
@@ -228,7 +228,7 @@ KERNEL = event("kernel", "k", 0.0, 1.0, 7, 0, device=0, stream=7, correlation=1)
         ([KERNEL | {"ts": True}], "event 0 ('k'): ts is True; allowed: a number of microseconds"),
         ([KERNEL | {"ts": 10**400}], "event 0 ('k'): ts is 1000"),
         ([KERNEL, KERNEL | {"name": 7}], "event 1: name is 7; allowed: text"),
-        ([KERNEL, 7], "not a JSON document: an event that is no object (line "),
+        ([KERNEL, 7], "not a JSON document: an event that is not an object (line "),
         ([KERNEL], "no ProfilerStep#N (profiler.step() after each iteration); allowed: two iterations or more"),
         ([], "no ProfilerStep#N"),
         (cpu_events(1, marks=False), "no ProfilerStep#N"),
@@ -253,7 +253,7 @@ def test_events_that_cannot_be_are_refused_in_one_line(tmp_path: Path, events: l
         (b"hello", "not a JSON document: 'h' where '{' is needed (line 1, character 1)"),
         (b"{}", "has no traceEvents: not a trace of the PyTorch profiler"),
         (b'{"a": 1}', "has no traceEvents"),
-        (b'{"a": 1, 2: 3}', "not a JSON document: a key that is no text"),
+        (b'{"a": 1, 2: 3}', "not a JSON document: a key that is not text"),
         (
             b'{"traceEvents": [{"ph": "X"}',
             "it is cut off: the file ends before its document does (line 1, character 29)",
@@ -267,7 +267,7 @@ def test_events_that_cannot_be_are_refused_in_one_line(tmp_path: Path, events: l
         (b'{"traceEvents": 7}', "not a JSON document: '7' where '[' is needed (line 1, character 17)"),
         (b"\x1f\x8bnothing", "it is cut off: the gzip file ends early (line 1, character 1)"),
         (b"\x1f\x8bnothing that is gzip", "a damaged gzip file (line 1, character 1)"),
-        (b"\x80\x02}q", "not a JSON document: what is no UTF-8 text where '{' is needed"),
+        (b"\x80\x02}q", "not a JSON document: what is not UTF-8 text where '{' is needed"),
     ],
 )
 def test_what_is_no_trace_is_refused_in_one_line(tmp_path: Path, data: bytes, says: str) -> None:

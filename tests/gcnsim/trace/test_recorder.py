@@ -63,9 +63,9 @@ def test_whatever_is_no_boundary_node_is_refused(small: Any) -> None:
     part = small.parts[1]
     recorder = AccessRecorder(part)
     for stranger in (int(part.inner[0]), -1, 10**6):
-        with pytest.raises(ScenarioError, match=rf"^nodes: {stranger} is no boundary node of worker 1$"):
+        with pytest.raises(ScenarioError, match=rf"^nodes: {stranger} is not a boundary node of worker 1$"):
             recorder.add([stranger])
-    with pytest.raises(ScenarioError, match=r"^nodes: float64 are no ids of nodes; give whole numbers$"):
+    with pytest.raises(ScenarioError, match=r"^nodes: float64 are not ids of nodes; give whole numbers$"):
         recorder.add([0.5])
     with pytest.raises(ScenarioError, match=r"^worker 1: no iteration is recorded$"):
         recorder.arrays()

@@ -11,7 +11,10 @@ from runtime.cli.emulate import main
 HERE = "--hosts 2 --bandwidth 10Gbps --accelerator t4"
 WRONG = {
     "device": ("--hosts 2 --bandwidth 10Gbps --accelerator rxt-4090", "unknown device 'rxt-4090'; did you mean"),
-    "core": ("--hosts 2 --bandwidth 10Gbps --accelerator cpu-core", "--accelerator: cpu-core is no GPU; its workers"),
+    "core": (
+        "--hosts 2 --bandwidth 10Gbps --accelerator cpu-core",
+        "--accelerator: cpu-core is not a GPU; its workers",
+    ),
     "file": ("--hosts 2 --bandwidth 10Gbps --accelerator no.yaml", "no.yaml: cannot be read"),
     "alone": ("--hosts 2 --bandwidth 10Gbps --scale 3", "--scale: 3.0 needs --accelerator; allowed: with it only"),
     "fast": (f"{HERE} --scale 0.5", "--scale: 0.5 is not allowed; a number of at least 1"),

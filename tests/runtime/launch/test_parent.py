@@ -70,7 +70,7 @@ def test_a_worker_that_stands_still_is_named_and_killed(start: Start, vanish: Va
     code, _, err = run.end()
     assert code == 1
     assert err == (
-        "runtime.train: worker 1: hung: it did not end when told to and was killed, after this: "
+        "runtime.train: worker 1: hung: it did not end when asked to and was killed, after this: "
         "worker 0: RuntimeError: Timed out waiting 60000ms for recv operation to complete\n"
     )
     vanish(run.pids())

@@ -79,7 +79,7 @@ def test_debug_shows_the_stack_of_what_could_not_meet(tmp_path: Path, monkeypatc
     assert code == 2
     assert "frame #0" in err, "torch's own stack"
     assert err.endswith(
-        f"runtime.train: worker 1: MASTER_ADDR: nobody could be reached at 127.0.0.1, port {port}, within 2 s\n"
+        f"runtime.train: worker 1: MASTER_ADDR: no process could be reached at 127.0.0.1, port {port}, within 2 s\n"
     )
 
 
@@ -108,7 +108,7 @@ def test_a_port_in_use_and_a_peer_that_is_not_there_are_one_line(tmp_path: Path)
     assert found == (2, "", f"runtime.train: worker 0: {said}\n")
     port = free_port()
     found = Shell(tmp_path, "--iterations", "2", "--timeout", "4", command=by_hand(1, port)).end()
-    said = f"MASTER_ADDR: nobody could be reached at 127.0.0.1, port {port}, within 4 s"
+    said = f"MASTER_ADDR: no process could be reached at 127.0.0.1, port {port}, within 4 s"
     assert found == (2, "", f"runtime.train: worker 1: {said}\n")
 
 

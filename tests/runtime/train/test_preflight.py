@@ -67,7 +67,7 @@ def test_a_folder_with_a_run_is_refused_in_one_line(tmp_path: Path) -> None:
         check_outputs(Options(out=str(out)))
     assert str(caught.value) == (
         f"--out: {out}: holds a run already; allowed: another folder, --overwrite (replaces that run) or "
-        f"--resume {out} (goes on with it)"
+        f"--resume {out} (continues it)"
     )
     with pytest.raises(FileError, match="holds a run already"):
         check_outputs(Options(out=str(out), record=False, checkpoint_every=5))

@@ -114,7 +114,7 @@ def test_a_worker_that_stands_still_is_found_by_the_timeout(start: Start, log: P
     assert time.monotonic() - begin < 30.0
     assert code == 1
     assert err.startswith(
-        "runtime.train: worker 1: hung: it did not end when told to and was killed, after this: worker 0: "
+        "runtime.train: worker 1: hung: it did not end when asked to and was killed, after this: worker 0: "
     )
     assert "no answer within 3 s" in err
     assert err.count("\n") == 1

@@ -159,5 +159,5 @@ def _places(where: str, ends: AnyArray, ids: AnyArray) -> AnyArray:
     places = np.searchsorted(ids, ends)
     wrong = (places == ids.size) | (ids[np.minimum(places, ids.size - 1)] != ends)
     if wrong.any():
-        raise FileError(f"{where}: {ends[wrong][0]} is no node id; each end of an edge must be in the nodes' file")
+        raise FileError(f"{where}: {ends[wrong][0]} is not a node id; each end of an edge must be in the nodes' file")
     return places

@@ -254,7 +254,7 @@ def test_the_largest_unsigned_number_is_no_class_unless_classes_come_near_it(tmp
     held = _read(_saved(tmp_path / "few.npz", **_ROWS, y=few))
     assert held.labels is not None
     assert held.labels[1] == -1
-    assert held.notes == ("255 in y is no class: such nodes have no label",)
+    assert held.notes == ("255 in y is not a class: such nodes have no label",)
     assert load_graph(tmp_path / "few.npz").classes == int(LABELS.max()) + 1
     many = (np.arange(LABELS.size) + 256 - LABELS.size).astype(np.uint8)
     held = _read(_saved(tmp_path / "many.npz", **_ROWS, y=many))

@@ -12,7 +12,7 @@ from tests.gcnsim.results.made import answer_of
 
 def _rows(text: str, methods: tuple[str, ...] = ("full-graph", "pipegcn", "psc-gcn")) -> list[str]:
     """The lines of the table."""
-    table = text.split("\n\n")[0].split("  (no room for")[0].splitlines()
+    table = text.split("\n\n")[0].split("  (too wide for")[0].splitlines()
     return [line for line in table if any(method in line for method in methods)]
 
 
@@ -64,9 +64,9 @@ def test_machines_are_columns_where_several_were_asked(answered: dict[str, Any])
 
 def test_columns_without_room_are_named(answered: dict[str, Any]) -> None:
     text = render_table(answer_of(answered), 60, color=False)
-    assert "(no room for" in text
+    assert "(too wide for" in text
     assert "limited by" not in text.split("\n\n")[0]
-    assert "(no room for" not in render_table(answer_of(answered), 120, color=False)
+    assert "(too wide for" not in render_table(answer_of(answered), 120, color=False)
 
 
 def test_wide_prints_every_column_however_long(answered: dict[str, Any]) -> None:

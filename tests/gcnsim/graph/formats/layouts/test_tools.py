@@ -237,7 +237,7 @@ def test_several_kinds_of_nodes_are_named_and_refused(tmp_path: Path, write: Cal
         (write_graphbolt, "metadata.yaml", "graph:", "graph_topology: {}\ngraph:", "GraphBolt's preprocessed data set"),
         (write_dgl_csv, "meta.yaml", "e.csv", "f.csv", "edge_data[0].file_name names 'f.csv', which is not there"),
         (write_dgl_csv, "e.csv", "src_id", "from", "column 'src_id' is missing (found: from, dst_id)"),
-        (write_dgl_csv, "e.csv", "0,1\n", "0,77\n", "77 is no node id"),
+        (write_dgl_csv, "e.csv", "0,1\n", "0,77\n", "77 is not a node id"),
         (write_dgl_csv, "n.csv", "9,1,", "8,1,", "node_id 8 stands on 2 lines; 1 is allowed"),
         (write_dgl_csv, "n.csv", "6.75,", "", "rows of different lengths; each needs 3 numbers"),
         (write_gnnlab, "meta.txt", "NUM_EDGE\t20", "NUM_EDGE\t21", "80 bytes; uint32[21] needs 84"),
