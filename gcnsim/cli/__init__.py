@@ -27,7 +27,10 @@ from gcnsim.terminal.screen import screened
 COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "what-if": ("gcnsim.cli.what_if:command", "Predict an iteration, its bottleneck, and what each knob would bring."),
     "sweep": ("gcnsim.cli.sweep:group", "Thousands of settings at once, resumable, on all cores or a cluster."),
-    "recommend": ("gcnsim.cli.recommend:command", "Which machine and setting to take for a target, of hundreds."),
+    "recommend": (
+        "gcnsim.cli.recommend:command",
+        "Search hundreds of machines and settings for one that meets a target.",
+    ),
     "simulate": ("gcnsim.cli.simulate:command", "Simulate one scenario file."),
     "compare": ("gcnsim.cli.compare:command", "Two iterations side by side: where the difference went."),
     "timeline": ("gcnsim.cli.timeline:command", "A recorded run for Perfetto, beside its prediction."),

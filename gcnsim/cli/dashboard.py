@@ -17,14 +17,16 @@ NEEDS = ("dash", "flask", "waitress")
     "--host",
     default="127.0.0.1",
     show_default=True,
-    help="Address to listen at; all but loopback need --token.",
+    help="Address to listen at; any but loopback needs --token.",
 )
 @click.option("--port", type=click.IntRange(0, 65535), default=8050, show_default=True, help="0 takes a free one.")
-@click.option("--token", envvar="GCNSIM_DASHBOARD_TOKEN", help="What a browser must know, of 16 characters or more.")
+@click.option(
+    "--token", envvar="GCNSIM_DASHBOARD_TOKEN", help="Secret that browsers must present, 16 characters or more."
+)
 @click.option(
     "--files", type=click.Path(), default=".", show_default=True, help="Folder below which pages may open files."
 )
-@click.option("--processes", type=click.IntRange(min=1), help="Processes that answer.  [default: one per core]")
+@click.option("--processes", type=click.IntRange(min=1), help="Worker processes.  [default: one per core]")
 @click.option("--open", "opens", is_flag=True, help="Open the page in a browser.")
 def command(host: str, port: int, token: str | None, files: str, processes: int | None, opens: bool) -> None:
     """Pages in a browser: what-if with sliders, compare, plan, sweep, validation.

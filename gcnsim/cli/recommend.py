@@ -21,7 +21,7 @@ from gcnsim.questions import Recommend
 @click.option("--csv", type=click.Path(), help="Write the table to a CSV file.")
 @click.option("--html", type=click.Path(), help="Write an offline page with figures.")
 def command(as_json: bool, out: str | None, csv: str | None, html: str | None, **question: Any) -> None:
-    """Which machine and setting to take for a target, of hundreds, and with what chance.
+    """Search hundreds of machines and settings for one that meets a target.
 
     A recommended setting meets the target with a chance of at least --confidence. It samples at least
     --min-sampling-rate and has at most --max-staleness, unless recorded runs say what is accurate enough.

@@ -38,6 +38,8 @@ class SweepGroup(click.Group):
 def group() -> None:
     """Thousands of settings of a scenario: run, resume, look at the results.
 
+    Without a command, `run` is meant; `gcnsim sweep run --help` lists its options.
+
     Example: gcnsim sweep --axis cluster.bandwidth=5Gbps,10Gbps --out FOLDER
     """
 

@@ -282,5 +282,5 @@ def _milder(method: Method, other: Method) -> str:
     if rate_of(method) > rate_of(other):
         return "with less sampling"
     if method.tau < other.tau:
-        return "with less stale values"
+        return "with fresher values"
     return "with a smaller cache"

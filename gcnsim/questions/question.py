@@ -16,8 +16,12 @@ from gcnsim.questions.several import Some, flag, listed
 from gcnsim.scenario import SECTIONS
 
 SIZES: Final[Mapping[str, Option]] = {
-    "nodes": Option("A graph by its sizes: so many nodes, 3M or 2500000", "workload.nodes", metavar="COUNT"),
-    "edges": Option("Its undirected edges, each counted once, e.g. 117M", "workload.edges", metavar="COUNT"),
+    "nodes": Option(
+        "Nodes of a graph that is known by its sizes alone, 3M or 2500000", "workload.nodes", metavar="COUNT"
+    ),
+    "edges": Option(
+        "Its undirected edges (with --nodes), each counted once, e.g. 117M", "workload.edges", metavar="COUNT"
+    ),
     "features": Option("Input features per node", "workload.features", default="the data's, else 128"),
     "classes": Option("Width of the output", "workload.classes", default="the data's, else 16"),
     "train": Option(
@@ -58,7 +62,7 @@ class Question:
         "GPU of the catalogue, or a file", "cluster.device", many=LIST, default="the host's, else {}"
     )
     host: Some[str] | None = option(
-        "Server of the catalogue, or a file: its CPU; GPUs and NIC where not given",
+        "Server of the catalogue, or a file: sets the CPU, and GPUs and NIC unless given",
         "cluster.host",
         many=LIST,
         default="",

@@ -31,10 +31,17 @@ class Recommend(Question):
     hours_per_day: float | None = option("Hours that --budget pays for on each day", kind="real", default="24")
     max_cost: str | None = option("The training costs at most this, e.g. 100USD", metavar="AMOUNT")
     limit: int = option(
-        "Most settings looked at (Optuna picks)", value=2000, own=Number(True, 1).read, kind="whole", after="seed"
+        "Examine at most this many settings (Optuna selects them)",
+        value=2000,
+        own=Number(True, 1).read,
+        kind="whole",
+        after="seed",
     )
     gpus_per_server: int | None = option(
-        "With --device, or fewer of an instance's", "cluster.gpus_per_server", default="", after="bandwidth"
+        "GPUs in a server (with --device), or how many of an instance's to use",
+        "cluster.gpus_per_server",
+        default="",
+        after="bandwidth",
     )
     gpus: Some[int] | None = reworded(Question, "gpus", "GPUs", default="1 up to four instances, at most 32")
     device: Some[str] | None = reworded(Question, "device", "GPUs instead of instances", default="")

@@ -25,7 +25,7 @@ class WhatIf(Question):
         after="graph",
     )
     gpus_per_server: Some[int] | None = option(
-        "GPUs in a server, the last the rest", "cluster.gpus_per_server", many=LIST, after="gpus"
+        "GPUs in a server; the last holds the remainder", "cluster.gpus_per_server", many=LIST, after="gpus"
     )
     calibration: str | Path | None = option(
         "Calibration record of the device (gcnsim calibrate)", "cluster.calibration", after="host"
@@ -56,7 +56,9 @@ class WhatIf(Question):
         metavar="[METHOD=]TIME",
         after="processes",
     )
-    partition_seeds: int = option("Try so many METIS seeds on your own graph", value=0, kind="whole", after="measured")
+    partition_seeds: int = option(
+        "Try this many METIS seeds on your own graph", value=0, kind="whole", after="measured"
+    )
     payload: str | None = option(
         "Boundary rows travel as fp16, bf16, int8, int4 or int2",
         "cluster.payload",
