@@ -29,7 +29,7 @@ LABELS: Final = {
     "bandwidth": "Bandwidth of a server's network card",
     "gpus": "GPUs, two to a server",
     "tau": "tau: iterations of staleness",
-    "epsilon": "epsilon: share of boundary edges drawn",
+    "epsilon": "epsilon: share of edges drawn",
     "cache": "Cache: share of boundary features kept",
 }
 SLIDERS: Final = tuple(LABELS)

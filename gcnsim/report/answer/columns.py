@@ -69,7 +69,9 @@ MEANINGS: dict[str, Meaning] = {
         "that nothing hides; the rest is sampling, optimizer and other.",
         "comp|\nwait %",
     ),
-    "limited_by": Meaning("limited by", "The resource without which the iteration would be shortest."),
+    "limited_by": Meaning(
+        "limited by", "The resource that would shorten the iteration most if it were infinitely fast."
+    ),
     "memory_bytes": Meaning(
         "{unit}\nper GPU",
         "Peak memory of the worker that is nearest its GPU's limit; ! if it does not fit.",

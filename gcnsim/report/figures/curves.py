@@ -43,7 +43,7 @@ AXES: Final = {
     "bandwidth": Axis("bandwidth_bytes_per_s", "NIC bandwidth (Gbps, log scale)", 1e9 / 8, True, " Gbps"),
     "gpus": Axis("gpus", "GPUs", 1.0, False, " GPUs"),
     "tau": Axis("tau", "tau (iterations of staleness)", 1.0, False, ""),
-    "epsilon": Axis("epsilon", "epsilon (share of boundary edges drawn)", 1.0, False, ""),
+    "epsilon": Axis("epsilon", "epsilon (share of edges drawn)", 1.0, False, ""),
     "rate": Axis("rate", "rate (share of boundary nodes drawn)", 1.0, False, ""),
     "cache": Axis("cache_fraction", "cache (% of boundary rows)", 0.01, False, " % cached"),
 }

@@ -243,7 +243,7 @@ def test_a_folder_of_another_question_is_refused(tmp_path: Path) -> None:
         run(other, tmp_path / "out", lambda: Cores(1))
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "file").touch()
-    with pytest.raises(GcnsimError, match="is no folder of a sweep"):
+    with pytest.raises(GcnsimError, match="is not a folder of a sweep"):
         run(other, tmp_path / "mine", lambda: Cores(1))
     assert [each.name for each in (tmp_path / "mine").iterdir()] == ["file"]
     manifest = tmp_path / "out" / "sweep.json"
