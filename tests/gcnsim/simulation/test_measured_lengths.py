@@ -296,3 +296,21 @@ def test_a_cache_of_mini_batches_is_not_free(tmp_path: Path, graph: Path) -> Non
     path = measured_file(tmp_path, graph, 2, [("pagraph", {"cache": "30%"})])
     with pytest.raises(ScenarioError, match="method: pagraph"):
         study(asked(path, graph, {"name": "pagraph", "cache": "50%"}))
+
+
+@pytest.mark.parametrize(("cache", "seconds"), [("0%", 0.005), ("50%", 0.01)])
+def test_of_a_rate_measured_with_and_without_a_cache_the_question_s_own_answers(
+    cache: str, seconds: float, tmp_path: Path, graph: Path
+) -> None:
+    from tests.measured_files import even, header, rows, write
+
+    settings: list[Setting] = [("psc-gcn", {"epsilon": 0.5, "cache": each}) for each in ("50%", "0%")]
+    about = header(graph, 2, settings, device=CORE)
+    columns = rows(about, even)
+    # The first setting, with the cache, took twice as long.
+    columns["seconds"] = [
+        2 * each if setting == 0 else each for setting, each in zip(columns["setting"], columns["seconds"], strict=True)
+    ]
+    path = write(tmp_path / "m.parquet", about, columns)
+    scenario = asked(path, graph, {"name": "psc-gcn", "epsilon": 0.5, "cache": cache})
+    assert demand_of(scenario, OpKind.AGGREGATE, 1, Direction.FORWARD).mean() == pytest.approx(seconds)
