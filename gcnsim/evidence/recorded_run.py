@@ -5,7 +5,7 @@ Runs whose workers wait as long as a GPU would take: what their scenario has bes
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from gcnsim.errors import GcnsimError, ScenarioError
@@ -83,7 +83,10 @@ def scenario_of(run: RecordedRun, calibration: str | None = None, measured: Sequ
 
 
 def _measured_for(run: RecordedRun, files: Sequence[MeasuredCompute]) -> MeasuredCompute:
-    """The file of the run's graph and parts; of several the first with its method. Raises ScenarioError."""
+    """The file of the run's graph and parts; of several the one nearest in model, then method, then training.
+
+    Raises ScenarioError where there is none; what else is not as it was measured is refused when it is simulated.
+    """
     alike = [
         each
         for each in files
@@ -94,7 +97,13 @@ def _measured_for(run: RecordedRun, files: Sequence[MeasuredCompute]) -> Measure
             f"{run.path}: {run.graph['name']} in {run.workers} parts is in none of the measured files; measure it: "
             + measure_command(files[0], None, parts=run.workers, method=run.options["method"])
         )
-    return next((each for each in alike if run.options["method"] in each.methods), alike[0])
+
+    def unlike(told: Mapping[str, Any]) -> int:
+        return sum(value != run.options[name] for name, value in told.items() if name in run.options)
+
+    return min(
+        alike, key=lambda each: (unlike(each.model), run.options["method"] not in each.methods, unlike(each.training))
+    )
 
 
 def device_of(run: RecordedRun) -> str:

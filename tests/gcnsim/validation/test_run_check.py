@@ -255,7 +255,7 @@ def test_on_cores_without_a_calibration_there_is_no_interval(write_run: WriteRun
     assert [trace.name for trace in validation_figure(drawn).data][-1] == "without an interval (1)"
 
 
-def measured(folder: Path, seconds: float, **partition: Any) -> Path:
+def measured(folder: Path, seconds: float, hidden: int = 32, **partition: Any) -> Path:
     """A file of compute times of the runs' parts, each operation of so many seconds."""
     return measured_file(
         folder,
@@ -266,7 +266,7 @@ def measured(folder: Path, seconds: float, **partition: Any) -> Path:
         device={"kind": "cpu", "name": "a core", "threads": 1},
         graph={"name": "small", "hash": small_graph().content_hash(), "features": 32, "classes": 8},
         partition={"hash": "cd34", "algorithm": "block"} | partition,
-        model={"hidden": 32, "widths": [32, 32, 8]},
+        model={"hidden": hidden, "widths": [32, hidden, 8]},
     )
 
 
@@ -291,3 +291,12 @@ def test_each_run_is_predicted_by_the_file_of_its_own_parts(write_run: WriteRun,
     assert str(error.value).startswith(f"{folder}: small in 2 parts is in none of the measured files; measure it: ")
     assert "python -m runtime.measure --graph GRAPH --parts 2" in str(error.value)
     assert payload([found], None, [], [own])["measured_compute"][0]["name"] == "0.01.parquet"
+
+
+def test_of_two_models_on_the_same_parts_the_run_s_own_answers(write_run: WriteRun, tmp_path: Path) -> None:
+    folder = write_run("run", hidden=32)
+    other, own = measured(tmp_path, 0.05, hidden=64), measured(tmp_path, 0.01)
+    ((found,), _) = judge([folder], None, measured=[other, own])
+    assert found.predicted_s == judge([folder], None, measured=[own])[0][0].predicted_s
+    with pytest.raises(ScenarioError, match=r"workload\.hidden: 32 is not what .* has measured: 64"):
+        judge([folder], None, measured=[other])
