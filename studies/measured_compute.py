@@ -30,7 +30,7 @@ from gcnsim.validation import RunCheck, judge, summarise
 from gcnsim.validation.report import row_of
 from runtime.measuring.document import about, write
 from runtime.measuring.request import MeasureRequest, options_from
-from runtime.measuring.rounds import measured
+from runtime.measuring.workload import measured
 from runtime.methods import METHODS
 from runtime.options import Options
 

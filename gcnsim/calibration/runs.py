@@ -73,6 +73,8 @@ OF_GPUS: Final = (
     Coefficient("network", "efficiency", "payload on the runs' network"),
     Coefficient("network", "latency_s", "messages on the runs' network"),
 )
+MEASURED_TOO: Final = ("busy_core_rate", "iteration_s")
+"""Figures that measured compute has in it."""
 SHARES: Final = ("busy_core_rate", "efficiency")
 """Figures that are at most one."""
 
@@ -138,7 +140,9 @@ def _fitted(
     record = outside_kernels(record, runs) if on_cores and not measured else record
     graphs = list(dict.fromkeys(run.graph["hash"] for run in runs))
     known = COEFFICIENTS if on_cores else OF_GPUS
-    chosen = [one for one in known if one.name in record.figures.get(one.part, {})]
+    # Compute was measured beside busy cores, and with what is outside kernels.
+    held = MEASURED_TOO if measured else ()
+    chosen = [one for one in known if one.name in record.figures.get(one.part, {}) and one.name not in held]
     if record.sums is None and not measured:
         # The law that knows the order of a matrix holds for every graph.
         chosen += [Coefficient("graphs", graph, "sums over neighbours on this graph") for graph in graphs]

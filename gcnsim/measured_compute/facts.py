@@ -22,13 +22,13 @@ class OpKey(NamedTuple):
 class MeasuredPart:
     """One part of one setting, trained alone. keys: its operations. seconds: float64[iterations, keys], read-only.
 
-    mean_s: of a whole iteration. relative_error: half the 90 % interval of that mean over it. drawn: mean counts of an
-    iteration.
+    outside_s: processor time of an iteration in no operation. relative_error: half the 90 % interval of an iteration's
+    mean over it. drawn: mean counts of an iteration.
     """
 
     keys: tuple[OpKey, ...]
     seconds: FloatArray
-    mean_s: Seconds
+    outside_s: Seconds
     relative_error: float
     peak_bytes: float | None
     drawn: Mapping[str, float]

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Literal, NotRequired, TypeAlias, Typed
 from gcnsim.shapes import Amount, As, Count, OneOrMore, Text, Within
 from gcnsim.workload.shapes import DROPOUT_FIRST, EXCHANGE_FIRST, MODELS, SAGE_AGGREGATORS
 
-FORMAT: Final = "gcnsim.measured_compute/1"
+FORMAT: Final = "gcnsim.measured_compute/2"
 
 LONGEST_S: Final = 1e7
 """No operation lasts longer: four months."""
@@ -82,6 +82,8 @@ class PartHeader(TypedDict):
     iterations: Annotated[int, Within(minimum=FEWEST, maximum=10**7)]
     warmup: Count
     mean_seconds: Annotated[float, Within(minimum=0, maximum=LONGEST_S)]
+    outside_seconds: Annotated[float, Within(minimum=0, maximum=LONGEST_S)]
+    """Processor time of an iteration that is in no operation."""
     relative_error: Annotated[float, Within(minimum=0, maximum=1000)]
     """Half the 90 % interval of the mean over it."""
     peak_bytes: Amount | None

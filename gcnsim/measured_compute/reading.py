@@ -246,7 +246,7 @@ def _part(path: str, about: PartHeader, rows: Mapping[str, AnyArray]) -> Measure
     return MeasuredPart(
         keys=tuple(OpKey(kinds[int(kind)], int(layer), Direction(int(way))) for kind, layer, way in keys),
         seconds=frozen(seconds),
-        mean_s=float(about["mean_seconds"]),
+        outside_s=float(about["outside_seconds"]),
         relative_error=float(about["relative_error"]),
         peak_bytes=about["peak_bytes"],
         drawn=about["drawn"],

@@ -7,8 +7,8 @@ hand-overs between threads stay as the links and the host have them.
   its time as the laws would.
 - What the schedule does and the file does not have takes no time, since the code that was measured does not do it.
 - What the file has and the schedule does not is added to the map of the same layer, or else to the optimizer's step.
-- On cores, hand-overs are what a whole iteration took besides the operations of the thread that trains. Where helper
-  threads draw beneath it, they are at least what it took besides all operations, and at least the host's figure.
+- On cores, times are what a thread had a core for, beside busy neighbours; hand-overs are the processor time of an
+  iteration that is in none of its operations. Whether threads wait for cores is the schedule's.
 - Measured iterations are drawn and replayed, all operations of one worker's iteration together, so that they vary as
   measured; each operation is scaled to its measured mean.
 """
@@ -36,10 +36,6 @@ from gcnsim.timeline import Direction, OpKind
 REPLAYED: Final = 24
 """Measured iterations that are replayed before they begin again, at least."""
 
-HELD: Final = 0.14
-"""Of a sampling thread's work, the share that the thread which trains stands still between kernels, where both are of
-one interpreter: measured with the kernels' own times, which hold the rest."""
-
 WOKEN_S: Final = 1e-6
 """A thread that waited needs a core again before it can go on."""
 
@@ -49,12 +45,6 @@ PACKING: Final = ".pack"
 
 MOVED: Final = (OpKind.WIRE, OpKind.ALLREDUCE, OpKind.D2H, OpKind.H2D, OpKind.WAIT)
 """What links and peers decide, in a schedule as in a file."""
-
-TRAINING: Final = (
-    *(OpKind.AGGREGATE, OpKind.UPDATE, OpKind.ATTENTION, OpKind.LOSS, OpKind.STEP, OpKind.SCATTER, OpKind.UNPACK),
-    *(OpKind.SAMPLE, OpKind.INDEX, OpKind.CACHE_REFRESH),
-)
-"""What the thread that trains does itself, where no thread of its own draws."""
 
 SAME: Final = {OpKind.ATTENTION: OpKind.UPDATE, OpKind.UNPACK: OpKind.SCATTER, OpKind.CACHE_REFRESH: OpKind.SAMPLE}
 """A recorder's words for operations that schedules have another word for."""
@@ -69,14 +59,13 @@ LOOKUP: Final = OpKey(OpKind.LOOKUP, 0, Direction.FORWARD)
 class Lengths:
     """Of one worker, by the schedule's words: seconds of every replayed iteration, float64[T], or a mean, float64[1].
 
-    looked_up: rows that were looked up in an iteration, where the file says it. outside: seconds of an iteration of the
-    thread that trains outside its operations; at_least: it may be more, as operations lie beneath others.
+    looked_up: rows that were looked up in an iteration, where the file says it. outside: processor seconds of an
+    iteration outside its operations.
     """
 
     seconds: Mapping[OpKey, FloatArray]
     looked_up: float | None
     outside: Seconds
-    at_least: bool
 
 
 def with_measured(
@@ -122,13 +111,10 @@ def _replace(
     updates = [op for op in step if columns.after[op]] or step[-1:]
     stalls = [op for op in step if op not in updates and columns.way[op] < 0]
     groups[OpKey(OpKind.STEP, -1, Direction.NONE)] = updates
-    held = sum(left.get(OpKey(kind, -1, Direction.NONE), np.zeros(1)) for kind in (OpKind.SAMPLE, OpKind.INDEX))
-    if stalls:
-        _share(demand, stalls, HELD * np.asarray(held))
+    demand[:, stalls] = 0.0
     hand_overs = [op for op in step if op not in updates and op not in stalls]
     if hand_overs:
-        least = float(demand[:, hand_overs].sum(axis=1).mean()) if lengths.at_least else 0.0
-        _share(demand, hand_overs, np.array([max(least, lengths.outside)]))
+        _share(demand, hand_overs, np.array([lengths.outside]))
     if LOOKUP not in groups:
         left.pop(LOOKUP, None)  # a cache was measured, and none is asked about
     for key in [key for key in left if key not in groups]:
@@ -177,7 +163,7 @@ def _lengths(scenario: Scenario, found: Answering, rank: Rank, iterations: int) 
         every = [key for key in {**means, **far} if key != LOOKUP]
         means |= {key: _between(means.get(key, 0.0), far.get(key, 0.0), found.share) for key in every}
     part = found.near.parts[rank]
-    more = (part.drawn.get("hits"), *_outside(scenario, part))
+    more = (part.drawn.get("hits"), part.outside_s)
     if iterations == 1:
         return Lengths({key: np.array([mean]) for key, mean in means.items()}, *more)
     count = next(iter(near.values())).size
@@ -199,14 +185,6 @@ def _between(near: Seconds, far: Seconds, share: float) -> Seconds:
     if near > 0 and far > 0:
         return exp((1.0 - share) * log(near) + share * log(far))
     return (1.0 - share) * near + share * far
-
-
-def _outside(scenario: Scenario, part: MeasuredPart) -> tuple[Seconds, bool]:
-    """Seconds of an iteration of the thread that trains outside its operations, and whether it may be more."""
-    method, means = scenario.method, part.means
-    beneath = method.mini_batches or (method.draws_on_host and any(key.kind is OpKind.SAMPLE for key in means))
-    counted = sum(seconds for key, seconds in means.items() if beneath or key.kind in TRAINING)
-    return max(0.0, part.mean_s - counted), beneath
 
 
 def _mapped(scenario: Scenario, part: MeasuredPart) -> dict[OpKey, FloatArray]:

@@ -103,7 +103,7 @@ def _measure(given: dict[str, Any]) -> int:
     if line is not None:
         line.show("starting")
     from runtime.measuring.document import about, text, write
-    from runtime.measuring.rounds import measured
+    from runtime.measuring.workload import measured
 
     try:
         found = measured(asked, (lambda _: None) if line is None else line.show)

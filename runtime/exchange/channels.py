@@ -302,6 +302,8 @@ class Channels:
     def __init__(self, rank: Rank, world: int, timeout_s: float, backend: str) -> None:
         """backend: of rows and gradients, gloo or nccl; everything else is small and goes by gloo."""
         self.rank, self.world, self.backend = rank, world, backend
+        self.now: Callable[[], int] = time.perf_counter_ns
+        """The clock of what the worker does, in ns."""
         self._timeout_s = timeout_s
         self._open: dict[str, Channel] = {}
         self._wire = wire_of(rank)

@@ -1,4 +1,4 @@
-"""The file of a measurement (`gcnsim.measured_compute/1`), and what is said of it to people."""
+"""The file of a measurement (`gcnsim.measured_compute/2`), and what is said of it to people."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from gcnsim.timeline import KINDS, Direction
 from gcnsim.units import format_bytes, format_fraction, format_seconds
 from runtime.measuring.part import PartRecord
 from runtime.measuring.request import AIM
-from runtime.measuring.rounds import MeasuredWorkload, SettingRecord, relative_error
+from runtime.measuring.rounds import SettingRecord, relative_error
+from runtime.measuring.workload import MeasuredWorkload
 from runtime.options import Options
 from runtime.record import hardware, versions
 
@@ -55,14 +56,14 @@ def about(found: MeasuredWorkload) -> dict[str, Any]:
         },
         "model": {name: plain[name] for name in MODEL} | {"widths": list(found.widths)},
         "training": {name: plain[name] for name in TRAINING},
-        "device": _device(options, found.threads),
+        "device": _device(options, found.threads, found.beside),
         "versions": versions(),
         "settings": [
             {"setting": number, "method": each.options.method, "knobs": each.options.asdict()["knobs"]}
             for number, each in numbered
         ],
         "parts": [
-            {"setting": number, **_part(part)}
+            {"setting": number, **_part(part, on_cores=options.device == "cpu")}
             for number, each in numbered
             for part in each.parts
             if part.skipped is None
@@ -137,7 +138,7 @@ def _missing(part: Mapping[str, Any]) -> str:
     return f"  part {part['part']} left out: {part['reason']}" + (f" ({', '.join(sizes)})" if sizes else "")
 
 
-def _device(options: Options, threads: int) -> dict[str, Any]:
+def _device(options: Options, threads: int, beside: int) -> dict[str, Any]:
     machine = hardware(options.device == "cuda")
     if options.device == "cpu":
         return {
@@ -146,6 +147,7 @@ def _device(options: Options, threads: int) -> dict[str, Any]:
             "memory_bytes": machine["memory_bytes"],
             "threads": threads,
             "cores": machine["cores"],
+            "beside": beside,
         }
     import torch
 
@@ -159,7 +161,7 @@ def _device(options: Options, threads: int) -> dict[str, Any]:
     }
 
 
-def _part(part: PartRecord) -> dict[str, Any]:
+def _part(part: PartRecord, *, on_cores: bool) -> dict[str, Any]:
     return {
         "part": part.rank,
         "inner": part.inner,
@@ -167,6 +169,7 @@ def _part(part: PartRecord) -> dict[str, Any]:
         "iterations": part.iterations,
         "warmup": part.warmup,
         "mean_seconds": part.mean_seconds,
+        "outside_seconds": part.outside_seconds if on_cores else 0.0,
         "relative_error": relative_error(part.rounds),
         "peak_bytes": part.peak_bytes,
         "drawn": dict(part.drawn),

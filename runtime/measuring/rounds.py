@@ -16,23 +16,15 @@ from typing import Final
 import numpy as np
 import torch
 
-from gcnsim.graph import graph_notes
-from gcnsim.partition import Partitioning, part_of
-from gcnsim.units import format_fraction
 from runtime.data import Dataset, DatasetCache
 from runtime.exchange import Mail
-from runtime.launch import Place, keep_heap
 from runtime.measuring.memory import asked_bytes, free_bytes, needed_bytes, sizes_of
 from runtime.measuring.part import PartRecord, PartRun, Skipped
-from runtime.measuring.request import AIM, MeasureRequest
+from runtime.measuring.request import AIM
 from runtime.methods import method_of
 from runtime.methods.batches.method import MiniBatch
 from runtime.options import Options
 from runtime.train.loop import DivergedError
-from runtime.train.quickest import with_kernels
-from runtime.train.setup import DTYPES, device_of, weights_of
-
-ALONE: Final = Place(0, 1, 0, 1, launched=True)
 
 FEWEST_ROUNDS: Final = 2
 """Taken even where the time is over: of fewer nothing could be said of the mean's error."""
@@ -54,13 +46,6 @@ WARMUP: Final = 5
 
 LEAST_WARMUP: Final = 2
 
-QUIET: Final = 0.95
-"""Of the time a part's threads run at least so much where nothing else wants the cores."""
-
-_NOT_QUIET: Final = (
-    "other programs had the cores meanwhile: training ran {} of the time; measure again when the machine is quiet"
-)
-
 Tell = Callable[[str], None]
 
 
@@ -76,58 +61,6 @@ class SettingRecord:
     def known(self) -> bool:
         """Whether each part's mean is known as closely as was aimed at."""
         return all_known(self.parts)
-
-
-@dataclass(frozen=True)
-class MeasuredWorkload:
-    """All settings of a request. widths: of the rows before the first and after each layer."""
-
-    dataset: Dataset
-    partitioning: Partitioning
-    widths: tuple[int, ...]
-    threads: int
-    settings: tuple[SettingRecord, ...]
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What a user must know of how the data were read."""
-        partition = (self.partitioning.note,) if self.partitioning.note else ()
-        shared = () if (ran := self.ran_share) is None or ran >= QUIET else (_NOT_QUIET.format(format_fraction(ran)),)
-        return (*graph_notes(self.dataset.graph), *self.dataset.notes, *partition, *shared)
-
-    @property
-    def ran_share(self) -> float | None:
-        """The share of the time that a thread of ours was running, where nothing else can be waited for: on a CPU.
-
-        About 1 or more on a quiet machine. None on a GPU, and where nothing was measured.
-        """
-        parts = [part for setting in self.settings for part in setting.parts if part.skipped is None]
-        if self.settings[0].options.device != "cpu" or not parts:
-            return None
-        return sum(part.processor_s for part in parts) / sum(sum(part.seconds) for part in parts)
-
-
-def measured(asked: MeasureRequest, tell: Tell) -> MeasuredWorkload:
-    """Measure all settings, one after the other, in equal shares of the time that is left.
-
-    Raises GcnsimError for data that cannot be read, or a device that is not here.
-    """
-    shared = asked.shared
-    device = device_of(shared, ALONE)
-    shelf = DatasetCache()
-    tell("reading the graph")
-    dataset = shelf.dataset(shared)
-    tell("partitioning the graph")
-    partitioning = shelf.owners(shared, dataset)
-    if device.type == "cpu":
-        keep_heap()
-    end = time.perf_counter() + asked.seconds
-    found = []
-    for number, options in enumerate(asked.settings):
-        left = (end - time.perf_counter()) / (len(asked.settings) - number)
-        options = _with_kernels(options, dataset, partitioning)
-        found.append(_Setting(options, device, shelf, tell).measured(left))
-    return MeasuredWorkload(dataset, partitioning, widths_of(shared, dataset), torch.get_num_threads(), tuple(found))
 
 
 def widths_of(options: Options, dataset: Dataset) -> tuple[int, ...]:
@@ -150,51 +83,63 @@ def all_known(parts: Sequence[PartRecord]) -> bool:
     return all(relative_error(part.rounds) <= AIM for part in parts if part.skipped is None)
 
 
-def _with_kernels(options: Options, dataset: Dataset, partitioning: Partitioning) -> Options:
-    if options.aggregator != "auto":
-        return options
-    part = part_of(dataset.graph, partitioning, 0)
-    return with_kernels(options, part, weights_of(options), DTYPES[options.dtype], None)
-
-
-class _Setting:
+class Setting:
     """One setting: its parts, in memory as long as their turn lasts, or all the time where all of them fit."""
 
     def __init__(self, options: Options, device: torch.device, shelf: DatasetCache, tell: Tell) -> None:
-        self._options, self._device, self._shelf, self._tell = options, device, shelf, tell
+        self.options, self.processes = options, 1
+        """processes: that share the memory."""
+        self._device, self._shelf, self._tell = device, shelf, tell
         self._method = method_of(options.method, options.knobs)
         self._mail = Mail()
         self._parts = tuple(PartRecord(rank) for rank in range(options.workers))
         self._runs: dict[int, PartRun] = {}
         self._setup_s = 0.0
         self._needs: dict[int, int] = {}
-        self._stay = device.type == "cpu" and self._fits()
+        self._stay = False
 
-    def measured(self, seconds: float) -> SettingRecord:
-        """Measure for about so many seconds; at least a few iterations of each part."""
+    @property
+    def largest(self) -> int:
+        """Bytes that its largest part needs."""
+        return max(self._needed(part.rank) for part in self._parts)
+
+    def measured(self, seconds: float, first: int = 0, until: Callable[[], bool] | None = None) -> SettingRecord:
+        """Measure for about so many seconds; at least a few iterations of each part.
+
+        first: the part that begins. until: says when to end instead.
+        """
         start = time.perf_counter()
+        self._stay = self._device.type == "cpu" and self._fits()
+        first %= len(self._parts)
+        in_turn = self._parts[first:] + self._parts[:first]
         if self._method.asks_once:
             for part in self._parts:
                 self._attempt(part, lambda run: run.train(1, measured=False), stay=False)
         each = sum(self._rehearsed(part, seconds / ROUNDS / len(self._parts)) for part in self._parts)
         count = self._iterations(each, seconds - (time.perf_counter() - start))
         # Graphs that are drawn already were asked for before all parts had their first turn.
-        lead = 1 + int(str(self._options.knobs.get("tau", 0)))
+        lead = 1 + int(str(self.options.knobs.get("tau", 0)))
         rounds = 0
         while any(part.skipped is None for part in self._parts):
             begun = time.perf_counter()
-            for part in self._parts:
+            for part in in_turn:
                 self._say(f"round {rounds + 1}, part {part.rank + 1} of {len(self._parts)}")
                 self._turn(part, lead, count)
+                if until is not None and until():
+                    break
             lead, rounds = 1, rounds + 1
             now = time.perf_counter()
+            if until is not None:
+                if until():
+                    break
+                continue
             over = rounds >= FEWEST_ROUNDS and now - start + (now - begun) > seconds
             if over or (rounds >= SETTLED_ROUNDS and all_known(self._parts)):
                 break
         for rank in list(self._runs):
             self._runs.pop(rank).close()
         self._free()
-        return SettingRecord(self._options, self._parts, time.perf_counter() - start)
+        return SettingRecord(self.options, self._parts, time.perf_counter() - start)
 
     def _rehearsed(self, part: PartRecord, seconds: float) -> float:
         """The first turn of a part, of which nothing is kept; seconds of one iteration, 0 where it does not fit."""
@@ -253,12 +198,12 @@ class _Setting:
 
     def _run(self, part: PartRecord) -> PartRun:
         if part.rank not in self._runs:
-            self._runs[part.rank] = PartRun(part, self._options, self._device, self._shelf, self._mail)
+            self._runs[part.rank] = PartRun(part, self.options, self._device, self._shelf, self._mail)
         return self._runs[part.rank]
 
     def _too_large(self, rank: int) -> Skipped | None:
         """Whether the part will need more than is free, on a CPU."""
-        free = free_bytes()
+        free = self._free_bytes()
         if self._device.type != "cpu" or free is None:
             return None
         needed = self._needed(rank)
@@ -296,8 +241,13 @@ class _Setting:
 
     def _fits(self) -> bool:
         """Whether all parts fit into memory at once."""
-        free = free_bytes()
+        free = self._free_bytes()
         return free is None or sum(self._needed(part.rank) for part in self._parts) <= free
+
+    def _free_bytes(self) -> int | None:
+        """What a process may take."""
+        free = free_bytes()
+        return None if free is None else free // self.processes
 
     def _needed(self, rank: int) -> int:
         if rank not in self._needs:
@@ -305,7 +255,7 @@ class _Setting:
         return self._needs[rank]
 
     def _foretold(self, rank: int) -> int:
-        options = self._options
+        options = self.options
         dataset = self._shelf.dataset(options)
         sizes = sizes_of(dataset.graph, self._shelf.owners(options, dataset), rank)
         everywhere = isinstance(self._method, MiniBatch) and self._method.everywhere
@@ -316,4 +266,4 @@ class _Setting:
         errors = [relative_error(part.rounds) for part in self._parts if part.skipped is None]
         known = max(errors, default=math.inf)
         means = f", means known to {100 * known:.1f} %" if math.isfinite(known) else ""
-        self._tell(f"{self._options.method}, {text}{means}")
+        self._tell(f"{self.options.method}, {text}{means}")

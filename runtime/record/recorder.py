@@ -11,7 +11,7 @@ The workers' timelines become one, and plain arrays that any process group can c
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, Final, Protocol, TypeAlias
 
@@ -59,11 +59,15 @@ _DTYPES = {
 class Recorder:
     """The spans of one worker; threads may add at once, one thread ends the iterations.
 
-    enabled: False records nothing. cuda: whether `mark_compute` marks the current CUDA stream.
+    enabled: False records nothing. cuda: whether `mark_compute` marks the current CUDA stream. now: the clock of host
+    work, in ns; spans of one op begin and end in one thread, so a clock of processor time gives what an op computed.
     """
 
-    def __init__(self, rank: Rank, enabled: bool = True, cuda: bool = False) -> None:
+    def __init__(
+        self, rank: Rank, enabled: bool = True, cuda: bool = False, now: Callable[[], int] = time.perf_counter_ns
+    ) -> None:
         self.rank = rank
+        self._now = now
         self.enabled = enabled
         self._clock = _CudaClock() if cuda and enabled else None
         # Only ever appended to at the end and cut off at the front, each in one step of the interpreter: no lock.
@@ -79,11 +83,11 @@ class Recorder:
 
     def mark(self) -> int:
         """Now, on the host."""
-        return time.perf_counter_ns()
+        return self._now()
 
     def mark_compute(self) -> Mark:
         """Now in the compute queue of this thread: when the GPU gets here, or the host where there is no GPU."""
-        return time.perf_counter_ns() if self._clock is None else self._clock.mark()
+        return self._now() if self._clock is None else self._clock.mark()
 
     def add(
         self,

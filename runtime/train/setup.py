@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -145,7 +145,7 @@ def prepare(
     dtype = DTYPES[options.dtype]
     options = with_kernels(options, share.part, weights_of(options), dtype, control)
     machine = WaitMachine.here(place)
-    recorder = _recorder(options, place, device, machine)
+    recorder = _recorder(options, place, device, machine, channels.now)
     network = Network(options, dataset.features.width, dataset.classes).to(device, dtype)
     _first_weights(options, network, place)
     weights = weights_of(options)
@@ -193,10 +193,12 @@ def _tell_notes(dataset: Dataset) -> None:
         sys.stderr.write(f"note: {line}\n")
 
 
-def _recorder(options: Options, place: Place, device: torch.device, machine: WaitMachine | None) -> Recorder:
+def _recorder(
+    options: Options, place: Place, device: torch.device, machine: WaitMachine | None, now: Callable[[], int]
+) -> Recorder:
     if machine is not None:
         return machine.recorder(enabled=options.record)
-    return Recorder(place.rank, enabled=options.record, cuda=device.type == "cuda")
+    return Recorder(place.rank, enabled=options.record, cuda=device.type == "cuda", now=now)
 
 
 def _method(options: Options, place: Place) -> Method:

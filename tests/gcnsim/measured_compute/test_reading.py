@@ -65,7 +65,7 @@ def _part(**values: Any) -> Callable[[Any], Any]:
 
 
 HEADERS = [
-    (_changed(format="gcnsim.measured_compute/2"), 'format is "gcnsim.measured_compute/2"'),
+    (_changed(format="gcnsim.measured_compute/1"), 'format is "gcnsim.measured_compute/1"'),
     (_changed(more=1), "more is unknown"),
     (lambda about: {name: value for name, value in about.items() if name != "device"}, "has no device"),
     (_changed(model={"hidden": 0}), "model.hidden is 0"),
@@ -186,4 +186,4 @@ def test_a_file_without_rows_is_refused(tmp_path: Path, graph: Path) -> None:
 
 
 def test_the_schema_knows_what_the_header_says(graph: Path) -> None:
-    assert json.loads(json.dumps(header(graph)))["format"] == "gcnsim.measured_compute/1"
+    assert json.loads(json.dumps(header(graph)))["format"] == "gcnsim.measured_compute/2"

@@ -61,7 +61,7 @@ Measure = Callable[..., tuple[dict[str, Any], dict[str, list[Any]]]]
 def _apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     """In a folder of its own; memory and signals of the tests' process stay as they are."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("runtime.measuring.rounds.keep_heap", lambda: False)
+    monkeypatch.setattr("runtime.measuring.workload.keep_heap", lambda: False)
     old = signal.getsignal(signal.SIGTERM)
     yield
     signal.signal(signal.SIGTERM, old)
@@ -120,9 +120,9 @@ def _check_part(part: dict[str, Any], rows: dict[str, list[Any]]) -> None:
     assert part["iterations"] >= FEWEST_ROUNDS
     keys = [(rows["iteration"][k], rows["kind"][k], rows["layer"][k], rows["direction"][k]) for k in own]
     assert len(set(keys)) == len(keys)
-    assert (
-        sum(rows["seconds"][k] for k in own if rows["kind"][k] != "pack") <= part["iterations"] * part["mean_seconds"]
-    )
+    counted = sum(rows["seconds"][k] for k in own)
+    # Whatever threads an iteration has, they run one after the other on one core.
+    assert counted + part["iterations"] * part["outside_seconds"] <= 1.1 * part["iterations"] * part["mean_seconds"]
     assert part["peak_bytes"] > 0
     assert part["warmup"] > 0
     assert 0 <= part["relative_error"] < math.inf
@@ -211,7 +211,7 @@ def test_an_interrupted_measurement_leaves_no_file(
 def test_a_part_that_does_not_fit_is_left_out_and_says_by_how_much(
     measure: Measure, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("runtime.measuring.rounds._Setting._needed", lambda self, rank: 5000 if rank == 1 else 10)
+    monkeypatch.setattr("runtime.measuring.rounds.Setting._needed", lambda self, rank: 5000 if rank == 1 else 10)
     monkeypatch.setattr("runtime.measuring.rounds.free_bytes", lambda: 1000)
     head, rows = measure("--parts 3", seconds=0.01)
     assert head["skipped"] == [
@@ -227,7 +227,7 @@ def test_nothing_stays_of_a_part_for_which_memory_runs_out_later(
 ) -> None:
     # Both fit, but not at once; from the second round on only the smaller one does.
     free = itertools.chain([1000] * 5, itertools.repeat(550))
-    monkeypatch.setattr("runtime.measuring.rounds._Setting._needed", lambda self, rank: (600, 500)[rank])
+    monkeypatch.setattr("runtime.measuring.rounds.Setting._needed", lambda self, rank: (600, 500)[rank])
     monkeypatch.setattr("runtime.measuring.rounds.free_bytes", lambda: next(free))
     head, rows = measure("--method bns-gcn", seconds=0.01)
     assert [(part["part"], part["free_bytes"]) for part in head["skipped"]] == [(0, 550)]

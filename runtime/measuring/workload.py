@@ -1,0 +1,151 @@
+"""All settings of a measurement, one after the other.
+
+On a CPU other processes train parts of the same setting on the other cores meanwhile (`runtime.measuring.neighbours`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import torch
+
+from gcnsim.graph import graph_notes
+from gcnsim.partition import Partitioning, part_of
+from gcnsim.units import format_fraction
+from runtime.data import Dataset, DatasetCache
+from runtime.launch import Place, keep_heap
+from runtime.measuring.memory import free_bytes
+from runtime.measuring.neighbours import Neighbours, cores_apart, on_cores
+from runtime.measuring.request import MeasureRequest
+from runtime.measuring.rounds import Setting, SettingRecord, Tell, widths_of
+from runtime.options import Options
+from runtime.train.quickest import with_kernels
+from runtime.train.setup import DTYPES, device_of, weights_of
+
+ALONE: Final = Place(0, 1, 0, 1, launched=True)
+
+SHORTEST_S: Final = 5.0
+"""Of a shorter measurement nothing is left when other processes have begun."""
+
+NEIGHBOUR_S: Final = 10.0
+"""What a neighbour divides into rounds; it goes on until it is told otherwise."""
+
+QUIET: Final = 0.95
+"""Of the time a part's threads run at least so much where nothing else wants the cores."""
+
+_NOT_QUIET: Final = (
+    "other programs had the cores meanwhile: training ran {} of the time; measure again when the machine is quiet"
+)
+
+
+@dataclass(frozen=True)
+class MeasuredWorkload:
+    """All settings of a request. widths: of the rows before the first and after each layer. beside: processes that
+    trained on other cores meanwhile."""
+
+    dataset: Dataset
+    partitioning: Partitioning
+    widths: tuple[int, ...]
+    threads: int
+    beside: int
+    settings: tuple[SettingRecord, ...]
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a user must know of how the data were read."""
+        partition = (self.partitioning.note,) if self.partitioning.note else ()
+        shared = () if (ran := self.ran_share) is None or ran >= QUIET else (_NOT_QUIET.format(format_fraction(ran)),)
+        return (*graph_notes(self.dataset.graph), *self.dataset.notes, *partition, *shared)
+
+    @property
+    def ran_share(self) -> float | None:
+        """The share of the time that a thread of ours was running, where nothing else can be waited for: on a CPU.
+
+        About 1 or more on a quiet machine. None on a GPU, and where nothing was measured.
+        """
+        parts = [part for setting in self.settings for part in setting.parts if part.skipped is None]
+        if self.settings[0].options.device != "cpu" or not parts:
+            return None
+        return sum(part.processor_s for part in parts) / sum(sum(part.seconds) for part in parts)
+
+
+def measured(asked: MeasureRequest, tell: Tell) -> MeasuredWorkload:
+    """Measure all settings, one after the other, in equal shares of the time that is left.
+
+    Raises GcnsimError for data that cannot be read, or a device that is not here.
+    """
+    shared = asked.shared
+    device = device_of(shared, ALONE)
+    shelf = DatasetCache()
+    tell("reading the graph")
+    dataset = shelf.dataset(shared)
+    tell("partitioning the graph")
+    partitioning = shelf.owners(shared, dataset)
+    if device.type == "cpu":
+        keep_heap()
+    settings = [Setting(_with_kernels(each, dataset, partitioning), device, shelf, tell) for each in asked.settings]
+    groups = _groups(settings) if device.type == "cpu" else [[]]
+    if asked.seconds < SHORTEST_S:
+        groups = groups[:1]
+    for setting in settings:
+        setting.processes = len(groups)
+    neighbours = Neighbours(asked.settings, groups[1:])
+    try:
+        if groups[1:]:
+            tell("waiting for the processes on the other cores")
+            neighbours.wait()
+        with on_cores(groups[0]):
+            found = _all_measured(settings, neighbours, asked.seconds)
+        beside = neighbours.count
+    finally:
+        neighbours.close()
+    return MeasuredWorkload(dataset, partitioning, widths_of(shared, dataset), torch.get_num_threads(), beside, found)
+
+
+def _groups(settings: Sequence[Setting]) -> list[list[int]]:
+    """The cores of each process: as many as have memory for their largest part."""
+    shared = settings[0].options
+    groups = cores_apart(torch.get_num_threads(), shared.workers)
+    free, largest = free_bytes(), max(setting.largest for setting in settings)
+    fitting = len(groups) if free is None else max(1, free // max(largest, 1))
+    return groups[:fitting]
+
+
+def _all_measured(settings: Sequence[Setting], neighbours: Neighbours, seconds: float) -> tuple[SettingRecord, ...]:
+    end = time.perf_counter() + seconds
+    found = []
+    for number, setting in enumerate(settings):
+        neighbours.train(number)
+        left = (end - time.perf_counter()) / (len(settings) - number)
+        found.append(setting.measured(left))
+    return tuple(found)
+
+
+class Neighbour:
+    """What a process on other cores does while parts are measured: it trains parts of the same setting."""
+
+    def __init__(self, settings: Sequence[Options], processes: int) -> None:
+        """Read the graph and cut it. processes: of the measurement, which share the memory."""
+        self._settings, self._processes = settings, processes
+        self._shelf = DatasetCache()
+        self._device = device_of(settings[0], ALONE)
+        self._dataset = self._shelf.dataset(settings[0])
+        self._partitioning = self._shelf.owners(settings[0], self._dataset)
+        keep_heap()
+
+    def train(self, number: int, first: int, until: Callable[[], bool]) -> None:
+        """Train the parts of a setting, from part `first` on, until `until` says so."""
+        options = _with_kernels(self._settings[number], self._dataset, self._partitioning)
+        setting = Setting(options, self._device, self._shelf, lambda _: None)
+        setting.processes = self._processes
+        setting.measured(NEIGHBOUR_S, first=first, until=until)
+
+
+def _with_kernels(options: Options, dataset: Dataset, partitioning: Partitioning) -> Options:
+    if options.aggregator != "auto":
+        return options
+    part = part_of(dataset.graph, partitioning, 0)
+    return with_kernels(options, part, weights_of(options), DTYPES[options.dtype], None)
