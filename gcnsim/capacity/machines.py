@@ -21,7 +21,7 @@ from gcnsim.hardware import (
 )
 from gcnsim.known_names import known_name
 from gcnsim.machine import resolve_machine
-from gcnsim.scenario import CacheSize, ClusterSpec
+from gcnsim.scenario import CacheSize, ClusterSpec, Scenario, setting_text
 from gcnsim.units import format_gbps
 
 SERVERS: Final = (1, 2, 3, 4)
@@ -61,8 +61,8 @@ class Machines:
             found = list(self._of_lists(base))
         else:
             names = self.hosts or priced_hosts(book)
-            found = [each for name in names for each in self._of_instance(base, name)]
-        kept = [each for each in dict.fromkeys(found) if each.gpus <= most_gpus]
+            found = [one for name in names for one in self._of_instance(base, name)]
+        kept = [one for one in dict.fromkeys(found) if one.gpus <= most_gpus]
         if not kept:
             raise ScenarioError(f"--gpus: no machine has them, or the workload is not known for more than {most_gpus}")
         return kept
@@ -71,22 +71,23 @@ class Machines:
         """The machines of the device and the number of workers that were measured. Raises ScenarioError for others."""
         found = resolve_machine(base).measured
         assert found is not None
-        told = f"{base.measured_compute} was measured on {found.parts} x {base.device}"
-        for option, asked, own in (("gpus", self.gpus, found.parts), ("device", self.devices, base.device)):
-            other = next((each for each in asked if each != own), None)
+        source = f"{base.measured_compute} was measured on {found.parts} x {base.device}"
+        for option, values, own in (("gpus", self.gpus, found.parts), ("device", self.devices, base.device)):
+            other = next((value for value in values if value != own), None)
             if other is not None:
-                raise ScenarioError(f"--{option}: {other} is not what was measured, {told}; allowed: {own}")
+                raise ScenarioError(f"--{option}: {other} is not what was measured, {source}; allowed: {own}")
         here = replace(self, gpus=(found.parts,))
         if self.devices or self.bandwidths:
             return list(dict.fromkeys(here._of_lists(base)))
         names = self.hosts or priced_hosts(book)
-        every = dict.fromkeys(each for name in names for each in here._of_instance(base, name))
-        kept = [each for each in every if each.device == base.device]
-        wrong = next((each for each in every if each not in kept), None)
+        every = dict.fromkeys(one for name in names for one in here._of_instance(base, name))
+        kept = [cluster for cluster in every if cluster.device == base.device]
+        wrong = next((cluster for cluster in every if cluster not in kept), None)
         if not kept or (self.hosts and wrong is not None):
             what = "no host that is asked for has it" if wrong is None else f"{wrong.host} has {wrong.device}"
             raise ScenarioError(
-                f"--host: {what}; {told}; allowed: hosts with {base.device}, or --device {base.device} and --bandwidth"
+                f"--host: {what}; {source}; "
+                f"allowed: hosts with {base.device}, or --device {base.device} and --bandwidth"
             )
         return kept
 
@@ -102,9 +103,9 @@ class Machines:
         found = instance_of(known)
         if found is None:
             raise ScenarioError(f"--host: {name} has no GPUs of its own; give --device, --gpus and --bandwidth instead")
-        each = self.gpus_per_server or found.gpus
-        for gpus in self.gpus or usual_gpus(each):
-            inside = min(each, gpus)
+        per_server = self.gpus_per_server or found.gpus
+        for gpus in self.gpus or usual_gpus(per_server):
+            inside = min(per_server, gpus)
             with suppress(ScenarioError):
                 yield replace(
                     base,
@@ -118,25 +119,25 @@ class Machines:
                 )
 
 
-def usual_gpus(each: int) -> list[int]:
-    """Numbers of GPUs that are tried of an instance type that has `each`: two, four, ... of one instance, and those of
+def usual_gpus(per_server: int) -> list[int]:
+    """Numbers of GPUs that are tried of an instance type: two, four, ... of one instance, and those of
     one to four whole ones."""
-    part = [2**power for power in range(1, each.bit_length()) if 2**power < each]
-    return part + ([count * each for count in SERVERS if count * each <= MOST_GPUS] or [each])
+    part = [2**power for power in range(1, per_server.bit_length()) if 2**power < per_server]
+    return part + ([count * per_server for count in SERVERS if count * per_server <= MOST_GPUS] or [per_server])
 
 
 def space_text(clusters: Sequence[ClusterSpec]) -> str:
     """The machines in a few words: families of instance types, or devices and networks, and how many GPUs."""
-    gpus = sorted({each.gpus for each in clusters})
+    gpus = sorted({cluster.gpus for cluster in clusters})
     count = f"{gpus[0]} to {gpus[-1]} GPUs" if len(gpus) > 1 else plural(gpus[0], "GPU")
-    named = {instance_name(each) for each in clusters}
+    named = {instance_name(cluster) for cluster in clusters}
     if None not in named:
         names = dict.fromkeys(str(name).partition(".")[0] for name in sorted(map(str, named)))
         types = plural(len(named), "instance type")
         what = ", ".join(names) if len(named) > 1 else str(next(iter(named)))
         return f"{what} ({types}), {count}" if len(named) > 1 else f"{what}, {count}"
-    devices = dict.fromkeys(each.device for each in clusters)
-    networks = dict.fromkeys(format_gbps(each.bandwidth) for each in clusters)
+    devices = dict.fromkeys(cluster.device for cluster in clusters)
+    networks = dict.fromkeys(format_gbps(cluster.bandwidth) for cluster in clusters)
     return f"{', '.join(devices)} at {', '.join(networks)}, {count}"
 
 
@@ -149,10 +150,23 @@ def instance_name(cluster: ClusterSpec) -> str | None:
 def priced_hosts(book: PriceBook) -> tuple[str, ...]:
     """The hosts of the catalogue that can be rented by the prices of `book`, by name, and files of hosts that it has
     prices of."""
-    listed = {each.instance for each in prices() if each.pricing == book.pricing}
-    listed |= {each.instance for each in book.given}
+    listed = {price.instance for price in prices() if price.pricing == book.pricing}
+    listed |= {price.instance for price in book.given}
     own = sorted(name for name in listed if is_file(name))
     found = (*(name for name in hosts() if name in listed), *own)
     if not found:
         raise ScenarioError(f"--pricing: no host of the catalogue has a {book.pricing} price; give --device and --gpus")
     return found
+
+
+def machine_text(cluster: ClusterSpec) -> str:
+    """A machine in a few words: `2 x g4dn.12xlarge (8 x t4)`, or `6 x t4 at 15Gbps`."""
+    gpus = f"{cluster.gpus} x {cluster.device}"
+    if instance_name(cluster) is None:
+        return f"{gpus} at {format_gbps(cluster.bandwidth)}"
+    return f"{cluster.servers} x {cluster.host} ({gpus})"
+
+
+def name_of(scenario: Scenario) -> str:
+    """Setting and machine in words."""
+    return f"{setting_text(scenario.method)} on {machine_text(scenario.cluster)}"
