@@ -2,8 +2,7 @@
 
 from gcnsim.capacity.answer import Question, Recommended, recommend
 from gcnsim.capacity.goal import CONFIDENCE, COST, GPUS, MINIMISED, TIME, Budget, Goal, read_budget
-from gcnsim.capacity.machines import Machines
-from gcnsim.capacity.settings import LIMIT
+from gcnsim.capacity.settings import LIMIT, Machines
 
 __all__ = [
     "CONFIDENCE",

@@ -13,7 +13,6 @@ from typing import Final, NamedTuple
 from gcnsim.capacity.choice import Decision, Place, confirm, decide, front
 from gcnsim.capacity.effects import decides_text, knob_effects, unmet_goal
 from gcnsim.capacity.goal import Goal, Iterations
-from gcnsim.capacity.machines import Machines, space_text
 from gcnsim.capacity.report import (
     compared_text,
     confirmation_text,
@@ -24,7 +23,7 @@ from gcnsim.capacity.report import (
     summary_sentence,
 )
 from gcnsim.capacity.search import Option, Search, Setting, search, simulate
-from gcnsim.capacity.settings import LIMIT, considered, measured_only, nsga2_sample
+from gcnsim.capacity.settings import LIMIT, Machines, considered, measured_only, nsga2_sample, space_text
 from gcnsim.clock import TimeLeft
 from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph, graph_notes

@@ -16,8 +16,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from gcnsim.capacity.goal import COST, GPUS, Goal
-from gcnsim.capacity.machines import name_of
 from gcnsim.capacity.search import SURE, Option, cost_ratio, dominated, excess_of
+from gcnsim.capacity.settings import name_of
 from gcnsim.engine import by_reference
 from gcnsim.planning import StudyCache
 from gcnsim.planning.candidate import canonical

@@ -10,9 +10,8 @@ from typing import Final
 
 from gcnsim.alternatives import KnobChange
 from gcnsim.capacity.goal import Goal, percent, time_text
-from gcnsim.capacity.machines import name_of
 from gcnsim.capacity.search import Option, Search, Setting, excess_of, simulate
-from gcnsim.capacity.settings import coordinates
+from gcnsim.capacity.settings import coordinates, name_of
 from gcnsim.errors import plural
 from gcnsim.hardware import PriceBook
 from gcnsim.planning import Rule, StudyCache, rent_of

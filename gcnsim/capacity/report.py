@@ -7,8 +7,8 @@ from math import inf
 
 from gcnsim.capacity.choice import Place
 from gcnsim.capacity.goal import COST, GPUS, HOUR, Goal, money, percent, time_text
-from gcnsim.capacity.machines import instance_name, machine_text, name_of
 from gcnsim.capacity.search import Option, Search, cost_ratio
+from gcnsim.capacity.settings import instance_name, machine_text, name_of
 from gcnsim.errors import plural
 from gcnsim.hardware import PriceBook
 from gcnsim.planning import StudyCache, row_of

@@ -24,8 +24,8 @@ from gcnsim.evidence.facts import facts_of_profile, facts_of_run
 from gcnsim.ids import FloatArray, Seconds
 from gcnsim.machine import resolve_machine
 from gcnsim.methods import is_method, method_type
-from gcnsim.planning.assumptions import assumptions_by_name, times_alone
 from gcnsim.planning.candidate import INTERVAL, Candidate
+from gcnsim.planning.certainty import assumptions_by_name, times_alone
 from gcnsim.planning.study_cache import StudyCache
 from gcnsim.results import MEASURE_CORES, NO_RANGE, Differs, Explanation, MeasuredReport, Suspect, TimeAgain
 from gcnsim.runs.recorded_run import RecordedRun, read_recorded_run

@@ -24,14 +24,14 @@ from gcnsim.machine import Machine, resolve_machine
 from gcnsim.machine.odd_rates import rate_warnings
 from gcnsim.methods import HOST, ON_GPU, UVA, Placement
 from gcnsim.methods.roc import Roc
-from gcnsim.planning.assumptions import (
+from gcnsim.planning.candidate import Estimate
+from gcnsim.planning.certainty import (
     basis_words,
     heading_words,
     machine_figures,
     measured_times,
     workload_assumptions,
 )
-from gcnsim.planning.candidate import Estimate
 from gcnsim.planning.study_cache import StudyCache
 from gcnsim.results import MEASURE_CORES, NO_RANGE, Assumed, Bounds, Provenance
 from gcnsim.scenario import (
