@@ -1,7 +1,7 @@
 """What could be otherwise: the host side, the number of GPUs, the partition."""
 
 from gcnsim.alternatives.host_options import (
-    HostStep,
+    KnobChange,
     cores_used,
     gpu_sampler,
     host_steps,
@@ -19,12 +19,11 @@ from gcnsim.alternatives.partition_variants import (
     partition_variants,
     seeds_of,
 )
-from gcnsim.alternatives.path_steps import PathStep, path_steps, staging_decides
+from gcnsim.alternatives.path_steps import path_steps, staging_decides
 
 __all__ = [
-    "HostStep",
+    "KnobChange",
     "PartitionVariant",
-    "PathStep",
     "SeedSpread",
     "cores_used",
     "gpu_sampler",

@@ -13,23 +13,24 @@ from gcnsim.uncertainty.propagation import with_figures
 
 
 @dataclass(frozen=True, slots=True)
-class HostStep:
-    """One change of what draws the graphs. knob: `host cores`, `sampler threads` or `sampler`; scenario: with it."""
+class KnobChange:
+    """One knob changed one step, which gives `scenario`. even: it is the partition that changes, to even parts."""
 
     knob: str
-    start: str | int
-    end: str | int
+    start: int | float | str
+    end: int | float | str
     scenario: Scenario
+    even: bool = False
 
 
-def host_steps(scenario: Scenario) -> list[HostStep]:
+def host_steps(scenario: Scenario) -> list[KnobChange]:
     """Twice the cores; and where a sampler draws on the host, four times its threads, and the GPU in its place."""
     cores = resolve_machine(scenario.cluster).host.cores.value
-    steps = [HostStep("host cores", round(cores), round(2 * cores), more_cores(scenario))]
+    steps = [KnobChange("host cores", round(cores), round(2 * cores), more_cores(scenario))]
     if _draws_on_host(scenario):
         threads = _threads(scenario)
-        steps.append(HostStep("sampler threads", threads, 4 * threads, more_sampler_threads(scenario)))
-        steps.append(HostStep("sampler", "CPU", "GPU", gpu_sampler(scenario)))
+        steps.append(KnobChange("sampler threads", threads, 4 * threads, more_sampler_threads(scenario)))
+        steps.append(KnobChange("sampler", "CPU", "GPU", gpu_sampler(scenario)))
     return steps
 
 

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from gcnsim.alternatives.host_options import KnobChange
 from gcnsim.machine import resolve_machine
 from gcnsim.scenario import DIRECT, STAGED, Scenario
 from gcnsim.simulation.limit import Limit
 
 
-@dataclass(frozen=True, slots=True)
-class PathStep:
-    """One change of what lies between GPUs. knob: `transport` or `NVLink`; scenario: with it."""
-
-    knob: str
-    start: str
-    end: str
-    scenario: Scenario
-
-
-def path_steps(scenario: Scenario) -> list[PathStep]:
+def path_steps(scenario: Scenario) -> list[KnobChange]:
     """Direct copies where rows are staged; else NVLink, where the device is made with it and the servers lack it.
 
     None on a platform, whose figures are fitted to the paths of its runs.
@@ -34,14 +25,14 @@ def path_steps(scenario: Scenario) -> list[PathStep]:
         if cluster.sockets != "free":
             return []
         direct = replace(scenario, cluster=replace(cluster, transport=DIRECT))
-        return [PathStep("transport", STAGED, DIRECT, direct)]
+        return [KnobChange("transport", STAGED, DIRECT, direct)]
     rates = [each.nvlink for each in machine.devices or (machine.device,)]
     alone = min(cluster.gpus, cluster.gpus_per_server) == 1
     if machine.between.nvlink is not None or alone or not all(rates):
         return []
     rate = min(each.value for each in rates if each is not None)
     moved = replace(scenario, cluster=replace(cluster, nvlink=rate))
-    return [PathStep("NVLink", "none", f"{rate / 1e9:g} GB/s", moved)]
+    return [KnobChange("NVLink", "none", f"{rate / 1e9:g} GB/s", moved)]
 
 
 def staging_decides(limit: Limit, scenario: Scenario) -> str | None:

@@ -268,7 +268,7 @@ def _grid(
         epsilons=tuple(knobs.get("epsilon", [stands.epsilon])),
         caches=tuple(knobs.get("cache", [stands.cache])),
         rates=tuple(knobs.get("rate", [base.method.rate if has_knob(base.method.name, "rate") else RATE.default])),
-        own=tuple(own.items()) + ((("cache", tuple(knobs["cache"])),) if "cache" in knobs else ()),
+        extra_knobs=tuple(own.items()) + ((("cache", tuple(knobs["cache"])),) if "cache" in knobs else ()),
         optional=frozenset(names) - set(method) - set(always) if "all" in method else frozenset(),
         servers=servers if len(servers) > 1 else (),
     )

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from contextlib import AbstractContextManager
 from typing import Any, Final
 
 from gcnsim.api.question import settings
-from gcnsim.planning import StudyCache, full_graph, row_of
+from gcnsim.planning import RowEvaluator
 from gcnsim.results import Row
 from gcnsim.scenario import Scenario
 from gcnsim.simulation.templates import Templates, at_standard
 
-MOST_BASELINES: Final = 10_000
 MOST_SOURCES: Final = 8
 """Workloads whose counts are kept."""
 
@@ -28,35 +28,16 @@ class WarmRows:
 
     def __init__(self) -> None:
         self._templates: OrderedDict[Scenario, Templates] = OrderedDict()
-        self._studies: dict[Any, StudyCache] = {}
-        self._baselines: dict[Scenario, float | None] = {}
+        self._evaluator = RowEvaluator(None, MOST_SOURCES, self._written)
 
     def rows(self, **options: Any) -> list[Row]:
         """The rows for options of `what_if`. Raises GcnsimError (one line: path, value, what is allowed)."""
-        return [self._row(each) for each in settings(**options)]
+        return list(map(self._evaluator.row, settings(**options)))
 
-    def _row(self, scenario: Scenario) -> Row:
-        key = (scenario.workload, scenario.partition, scenario.run)
-        if key not in self._studies:
-            if len(self._studies) >= MOST_SOURCES:
-                self._studies.clear()
-            self._studies[key] = StudyCache(scenario)
-        studies = self._studies[key]
-        baseline = full_graph(scenario)
-        if baseline not in self._baselines:
-            if len(self._baselines) >= MOST_BASELINES:
-                self._baselines.clear()
-            with self._written(baseline).used():
-                self._baselines[baseline] = studies.baseline(scenario)
-        with self._written(scenario).used():
-            row = row_of(studies.estimate(scenario), self._baselines[baseline], studies.accesses.name)
-        studies.forget()
-        return row
-
-    def _written(self, scenario: Scenario) -> Templates:
+    def _written(self, scenario: Scenario) -> AbstractContextManager[object]:
         """The schedules of the scenario at any bandwidth: each setting has its own, for a row takes many of them."""
         key = at_standard(scenario)
         self._templates[key] = found = self._templates.pop(key, None) or Templates()
         while len(self._templates) > 1 and sum(each.cluster.gpus**2 for each in self._templates) > MOST_PAIRS:
             self._templates.popitem(last=False)
-        return found
+        return found.used()

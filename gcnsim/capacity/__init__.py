@@ -1,10 +1,8 @@
 """Capacity planning: which machine and setting to take for a target, of hundreds, and with what chance."""
 
 from gcnsim.capacity.answer import Question, Recommended, recommend
-from gcnsim.capacity.goal import CONFIDENCE, COST, GPUS, MINIMISED, TIME, Goal
-from gcnsim.capacity.machines import Machines
-from gcnsim.capacity.sampled import LIMIT
-from gcnsim.capacity.spending import Budget, read_budget
+from gcnsim.capacity.goal import CONFIDENCE, COST, GPUS, MINIMISED, TIME, Budget, Goal, read_budget
+from gcnsim.capacity.settings import LIMIT, Machines
 
 __all__ = [
     "CONFIDENCE",

@@ -7,34 +7,36 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final, NamedTuple
 
-from gcnsim.capacity.choice import Decision, decide
-from gcnsim.capacity.confirm import confirm
-from gcnsim.capacity.effects import decides_text, knob_effects
-from gcnsim.capacity.front import Place, front
-from gcnsim.capacity.goal import Goal
-from gcnsim.capacity.machines import Machines, space_text
-from gcnsim.capacity.missed import missed
-from gcnsim.capacity.points import goal_report, point_of, search_report
-from gcnsim.capacity.sampled import LIMIT, picked
+from gcnsim.capacity.choice import Decision, Place, confirm, decide, front
+from gcnsim.capacity.effects import decides_text, knob_effects, unmet_goal
+from gcnsim.capacity.goal import Goal, Iterations
+from gcnsim.capacity.report import (
+    compared_text,
+    confirmation_text,
+    goal_report,
+    point_of,
+    runner_up,
+    search_report,
+    summary_sentence,
+)
 from gcnsim.capacity.search import Option, Search, Setting, search, simulate
-from gcnsim.capacity.sentences import compared_text, confirmation_text, confirmed_of, runner_up, verdict
-from gcnsim.capacity.settings import Iterations, considered, measured_only
+from gcnsim.capacity.settings import LIMIT, Machines, considered, measured_only, nsga2_sample, space_text
 from gcnsim.clock import TimeLeft
 from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph, graph_notes
 from gcnsim.hardware import PriceBook
 from gcnsim.planning import Rule, StudyCache, Subject, Target, provenance
-from gcnsim.planning.candidate import central
-from gcnsim.planning.certainty import label_of, tornado
-from gcnsim.planning.recommend import mildest, rate_of, shortlist
+from gcnsim.planning.candidate import canonical, central
+from gcnsim.planning.certainty import label_of, sensitivity
+from gcnsim.planning.recommend import mildest, rate_of
 from gcnsim.planning.rows import prices_report
-from gcnsim.planning.study_cache import canonical
+from gcnsim.planning.settings import shortlist
 from gcnsim.results import Advice, OtherRule, SearchReport
 from gcnsim.scenario import Scenario, setting_text, to_mapping
 from gcnsim.simulation import Result
-from gcnsim.sources import resolve_model
 
 Say = Callable[[str], object]
 
@@ -42,7 +44,7 @@ Say = Callable[[str], object]
 @dataclass(frozen=True, slots=True)
 class Question:
     """What is asked. rule: what may be recommended. target: an accuracy to be reached, with what says how many
-    iterations that takes. limit: settings of which bounds are computed; of more, so many are picked. strict: whether
+    iterations that takes. limit: settings of which bounds are computed; of more, so many are sampled. strict: whether
     the rule holds for settings too whose iterations to the accuracy are known."""
 
     goal: Goal
@@ -59,7 +61,6 @@ class Recommended(NamedTuple):
 
     advice: Advice
     chosen: Result
-    studies: StudyCache
 
 
 def recommend(
@@ -97,21 +98,14 @@ def recommend(
         total = done + most
         progress(f"simulating settings: {done:,} of at most {total:,}{left.text(done, total)}")
 
-    found = search(
-        studies, some.settings, goal, book, training,
-        simulated,
-        lambda asked, bounded: picked(asked, question.limit, base.run.seed, bounded),
-        question.limit,
-    )  # fmt: skip
+    sample = partial(nsga2_sample, limit=question.limit, seed=base.run.seed)
+    found = search(studies, some.settings, goal, book, training, simulated, sample, question.limit)
     _refuse_nothing(found)
     progress("the chance of meeting the target")
-    decision = decide(studies, found.options, goal, some.asked)
-    progress("the best three by the reference engine")
-    confirmed = confirm(studies, decision.ranked)
+    decision = decide(studies, found.options, goal, some.shown)
     report = search_report(found, space_text(clusters), some.slower)
     advice = _advice(studies, base, question, found, report, decision, progress)
-    advice = replace(advice, confirmed=confirmed_of(confirmed), confirmation=confirmation_text(confirmed))
-    return Recommended(advice, decision.ranked[0].candidate.result, studies)
+    return Recommended(advice, decision.ranked[0].candidate.result)
 
 
 def _advice(
@@ -123,29 +117,30 @@ def _advice(
     decision: Decision,
     progress: Say,
 ) -> Advice:
+    progress("the best three by the reference engine")
+    confirmed = confirm(studies, decision.ranked)
     goal, book, (ranked, met) = question.goal, question.prices, decision
     chosen = ranked[0]
     places = front(ranked) if met else [Place(chosen, True, 0.0)]
     progress("what each knob and each assumption does")
     knobs = knob_effects(studies, chosen, found)
-    assumptions = tuple(tornado(studies, chosen.candidate))
+    assumptions = tuple(sensitivity(studies, chosen.candidate))
     point = point_of(studies, chosen, goal, book)
     others = other_rules(studies, chosen, question.rule, goal)
-    asked = to_mapping(replace(base, cluster=chosen.scenario.cluster, method=chosen.scenario.method))
     label = label_of(chosen.scenario)
     return Advice(
-        scenario=asked,
+        scenario=to_mapping(replace(base, cluster=chosen.scenario.cluster, method=chosen.scenario.method)),
         provenance=provenance(studies, chosen.scenario, [studies.estimate(chosen.scenario)], {"goal": goal.text}),
         goal=goal_report(goal),
         compared=compared_text(chosen),
-        verdict=verdict(point, goal, report, met=met),
+        verdict=summary_sentence(point, goal, report, met=met),
         choice=point,
         runner_up=runner_up(studies, ranked, goal, book) if met else None,
-        front=tuple(point_of(studies, each.option, goal, book, each) for each in places),
+        front=tuple(point_of(studies, place.option, goal, book, place) for place in places),
         limited_by=point.row.limited_by,
         search=report,
-        confirmed=(),
-        confirmation="",
+        confirmed=confirmed,
+        confirmation=confirmation_text(confirmed),
         knobs=knobs,
         assumptions=assumptions,
         decides=decides_text(chosen, knobs, assumptions),
@@ -153,7 +148,7 @@ def _advice(
         other_rules=others,
         calibrated=label == "CALIBRATED",
         label=label,
-        missed=None if met else missed(studies, chosen, goal, book, question.rule, others, assumptions),
+        missed=None if met else unmet_goal(studies, chosen, goal, book, question.rule, others, assumptions),
         prices=prices_report(book),
     )
 
@@ -162,9 +157,7 @@ def _training(studies: StudyCache, base: Scenario, target: Target | None) -> Ite
     """Iterations until the accuracy asked for, by setting; None where none was asked for."""
     if target is None:
         return None
-    accesses = studies.accesses
-    model = resolve_model(base.workload, accesses.declared)
-    subject = Subject(accesses.graph_hash if target.curves else None, accesses.name, model)
+    subject = Subject.of(studies.accesses, base, target)
     return lambda scenario: target.reached(scenario, subject)[0]
 
 
@@ -192,9 +185,8 @@ def other_rules(studies: StudyCache, chosen: Option, rule: Rule, goal: Goal) -> 
     if chosen.work.training is not None:
         # How many iterations another method needs is not known here.
         rule = replace(rule, methods=(chosen.scenario.method.name,))
-    found = ((option, _candidates(studies, chosen, other)) for option, other in _rules(chosen.scenario, rule))
-    reports = [_report(studies, chosen, option, settings, goal) for option, settings in found if settings]
-    return tuple(each for each in reports if each is not None)
+    reports = [_other_rule(studies, chosen, option, other, goal) for option, other in _rules(chosen.scenario, rule)]
+    return tuple(report for report in reports if report is not None)
 
 
 def _rules(scenario: Scenario, rule: Rule) -> Iterator[tuple[str, Rule]]:
@@ -208,27 +200,24 @@ def _rules(scenario: Scenario, rule: Rule) -> Iterator[tuple[str, Rule]]:
             yield f"--max-staleness {most}", replace(rule, max_staleness=most)
 
 
-def _candidates(studies: StudyCache, chosen: Option, rule: Rule) -> list[Scenario]:
-    """What is worth simulating by a rule on the choice's machine."""
+def _other_rule(studies: StudyCache, chosen: Option, option: str, rule: Rule, goal: Goal) -> OtherRule | None:
+    """What is chosen on the choice's machine by a rule, beside the choice; None where that is the choice itself, or
+    nothing."""
     try:
-        found = shortlist(studies, replace(chosen.scenario, method=chosen.scenario.method.at_tau(0)), rule)
+        settings = [setting for setting in shortlist(studies, chosen.scenario, rule) if studies.fits(setting)]
     except ScenarioError:
-        return []
-    return [each for each in found if studies.holds(each)]
-
-
-def _report(studies: StudyCache, chosen: Option, option: str, settings: list[Scenario], goal: Goal) -> OtherRule | None:
-    """What is chosen of `settings`, beside the choice; None where that is the choice itself."""
+        settings = []
+    if not settings:
+        return None
     work, rate = chosen.work, chosen.setting.rate
-    found = simulate(studies, [Setting(each, work, 0.0, rate) for each in settings])
-    best = mildest(found, (), lambda each: each.scenario, lambda each: each.seconds)
+    found = simulate(studies, [Setting(setting, work, 0.0, rate) for setting in settings])
+    best = mildest(found, (), lambda one: one.scenario, lambda one: one.seconds)
     if canonical(best.scenario) == canonical(chosen.scenario):
         return None
     now = 1.0 - best.seconds / chosen.seconds
-    cost = None if work.per_hour is None else best.seconds * work.per_hour / 3600.0
     name, chance = setting_text(best.scenario.method), best.known_chance(goal)
     ends: tuple[float | None, float | None] = (None, None)
     if best.candidate.ranged:
         low, high = central(1.0 - best.candidate.over(chosen.candidate))
         ends = (min(low, now), max(high, now))
-    return OtherRule(option, name, best.seconds, cost, now, *ends, best.meets(goal), chance)
+    return OtherRule(option, name, best.seconds, best.cost, now, *ends, best.meets(goal), chance)

@@ -1,48 +1,42 @@
-"""What decides: each knob over the values asked for, from the choice, beside each assumption over its range."""
+"""What decides: each knob over the values it may have, from the choice, beside each assumption over its range; and what
+would raise the chance of a goal that nothing meets."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import log
+from dataclasses import replace
+from math import inf, isfinite, log
 from typing import Final
 
-from gcnsim.capacity.goal import time_text
-from gcnsim.capacity.machines import instance_name
-from gcnsim.capacity.search import Option, Search, Setting, simulate
-from gcnsim.planning import StudyCache
-from gcnsim.planning.measure_first import how_to_measure, span_of
+from gcnsim.alternatives import KnobChange
+from gcnsim.capacity.goal import Goal, percent, time_text
+from gcnsim.capacity.search import Option, Search, Setting, excess_of, simulate
+from gcnsim.capacity.settings import coordinates, name_of
+from gcnsim.errors import plural
+from gcnsim.hardware import PriceBook
+from gcnsim.planning import Rule, StudyCache, rent_of
+from gcnsim.planning.certainty import how_to_measure, span_of
 from gcnsim.planning.recommend import rate_of
-from gcnsim.results import MEASURE_CORES, NO_RANGE, AssumptionEffect, KnobEffect
-from gcnsim.scenario import Scenario, setting_text
-from gcnsim.units import format_gbps
+from gcnsim.planning.steps import try_changes
+from gcnsim.results import MEASURE_CORES, NO_RANGE, AssumptionEffect, Change, KnobEffect, Missed, OtherRule
+from gcnsim.scenario import setting_text
 
 METHOD: Final = "method"
 
 
-def coordinates(scenario: Scenario) -> dict[str, str]:
-    """Where a setting stands in each knob, as words."""
-    cluster, method = scenario.cluster, scenario.method
-    instance = instance_name(cluster)
-    found = {"machine": instance or cluster.device, "GPUs": str(cluster.gpus)}
-    if instance is None:
-        found["bandwidth"] = format_gbps(cluster.bandwidth)
-    cache = method.cache.describe()
-    return found | {METHOD: method.name, "tau": str(method.tau), "rate": f"{rate_of(method):g}", "cache": cache}
-
-
 def knob_effects(studies: StudyCache, chosen: Option, found: Search) -> tuple[KnobEffect, ...]:
     """Each knob alone, the one that moves the time most first; those with one value are left out."""
-    known = {each.setting: each for each in found.options}
+    known = {option.setting: option for option in found.options}
     here = coordinates(chosen.scenario)
     moved = {knob: _variants(chosen, found.considered, knob) for knob in here}
-    wanted = [each for settings in moved.values() for each in settings if each not in known]
-    known |= {each.setting: each for each in simulate(studies, list(dict.fromkeys(wanted)))}
+    wanted = [setting for settings in moved.values() for setting in settings if setting not in known]
+    known |= {one.setting: one for one in simulate(studies, list(dict.fromkeys(wanted)))}
     effects = [
-        _effect(knob, here[knob], [chosen, *(known[each] for each in settings)])
+        _effect(knob, here[knob], [chosen, *(known[setting] for setting in settings)])
         for knob, settings in moved.items()
         if settings
     ]
-    return tuple(sorted(effects, key=lambda each: -log(each.seconds_high / each.seconds_low)))
+    return tuple(sorted(effects, key=lambda effect: -log(effect.seconds_high / effect.seconds_low)))
 
 
 def _variants(chosen: Option, considered: Sequence[Setting], knob: str) -> list[Setting]:
@@ -50,14 +44,14 @@ def _variants(chosen: Option, considered: Sequence[Setting], knob: str) -> list[
     of the least time at its bound on the same machine."""
     if knob != METHOD:
         here = coordinates(chosen.scenario)
-        return [each for each in considered if _apart(coordinates(each.scenario), here) == {knob}]
+        return [setting for setting in considered if _apart(coordinates(setting.scenario), here) == {knob}]
     best: dict[str, Setting] = {}
-    for each in considered:
-        method = each.scenario.method
+    for setting in considered:
+        method = setting.scenario.method
         other = method.name != chosen.scenario.method.name and rate_of(method) >= rate_of(chosen.scenario.method)
-        if other and each.scenario.cluster == chosen.scenario.cluster:
-            first = best.setdefault(method.name, each)
-            best[method.name] = min(first, each, key=lambda one: one.least)
+        if other and setting.scenario.cluster == chosen.scenario.cluster:
+            first = best.setdefault(method.name, setting)
+            best[method.name] = min(first, setting, key=lambda one: one.least)
     return list(best.values())
 
 
@@ -66,11 +60,10 @@ def _apart(one: dict[str, str], other: dict[str, str]) -> set[str]:
 
 
 def _effect(knob: str, value: str, options: Sequence[Option]) -> KnobEffect:
-    least, most = (pick(options, key=lambda each: each.seconds) for pick in (min, max))
-    low, high = (_word(each, knob) for each in (least, most))
-    costs = [None if each.work.per_hour is None else each.seconds * each.work.per_hour / 3600.0 for each in options]
-    known = [each for each in costs if each is not None]
-    ends = (min(known), max(known)) if len(known) == len(costs) else (None, None)
+    least, most = (pick(options, key=lambda option: option.seconds) for pick in (min, max))
+    low, high = (_word(one, knob) for one in (least, most))
+    known = [option.cost for option in options if option.cost is not None]
+    ends = (min(known), max(known)) if len(known) == len(options) else (None, None)
     return KnobEffect(knob, value, low, high, least.seconds, most.seconds, *ends)
 
 
@@ -96,6 +89,110 @@ def decides_text(chosen: Option, knobs: Sequence[KnobEffect], assumptions: Seque
         spans.append((log(first.seconds_high / first.seconds_low), f"your choice of {first.knob} ({ends})"))
     if not spans:
         return ""
-    spans.sort(key=lambda each: -each[0])
+    spans.sort(key=lambda span: -span[0])
     more, *less = [text for _, text in spans]
-    return f"the answer depends mostly on {more}{''.join(f'; less on {each}' for each in less)}"
+    return f"the answer depends mostly on {more}{''.join(f'; less on {one}' for one in less)}"
+
+
+def unmet_goal(
+    studies: StudyCache,
+    closest: Option,
+    goal: Goal,
+    book: PriceBook,
+    rule: Rule,
+    others: Sequence[OtherRule],
+    assumptions: Sequence[AssumptionEffect],
+) -> Missed:
+    """How close the setting of the best chance comes, and what would raise it: its single changes, the best chance
+    first, another rule (others), or a measurement of what is assumed."""
+    excess = excess_of(closest, goal)
+    tried, _ = try_changes(studies, closest.scenario, rule)
+    known = [change for change in tried if studies.known(change.scenario, change.even)]
+    changes = [_change(studies, closest, change, goal, book) for change in known]
+    changes.sort(key=lambda change: (-_chance(change), _over(change)))
+    ways = [*_raised(closest, goal, changes), *_ruled(others), *_measured(closest, goal, assumptions)]
+    raised = "; ".join(ways) or "nothing that was tried"
+    return Missed(_text(closest, goal, excess), raised, excess if isfinite(excess) else None, tuple(changes))
+
+
+def _change(studies: StudyCache, closest: Option, step: KnobChange, goal: Goal, book: PriceBook) -> Change:
+    result = studies.result(step.scenario, even=step.even)
+    rent = rent_of(step.scenario.cluster, book)
+    per_hour = None if rent is None else rent.per_hour
+    work = replace(closest.work, per_hour=per_hour, per_epoch=result.per_epoch)
+    seconds = result.metrics.iteration_s
+    excess = float(goal.excess(seconds, work))
+    fits = result.fits is not False
+    known = excess if isfinite(excess) else None
+    if not closest.candidate.ranged:
+        return Change(step.knob, step.start, step.end, seconds, fits and excess <= 1.0, None, known)
+    chance = goal.chance(studies.times(step.scenario, even=step.even), work) if fits else 0.0
+    return Change(step.knob, step.start, step.end, seconds, chance >= goal.confidence, chance, known)
+
+
+def _chance(change: Change) -> float:
+    """The chance of a change; 0 or 1, by the stated values, where draws do not say it."""
+    return float(change.meets) if change.chance is None else change.chance
+
+
+def _named(change: Change) -> str:
+    chance = "" if change.chance is None else f" ({percent(change.chance)})"
+    return f"{change.knob} {change.start} -> {change.end}{chance}"
+
+
+def _over(change: Change) -> float:
+    return inf if change.excess is None else change.excess
+
+
+def _text(closest: Option, goal: Goal, excess: float) -> str:
+    """How far the closest setting is from the goal."""
+    if not closest.fits:
+        return f"{name_of(closest.scenario)} does not fit the GPUs' memory"
+    if excess <= 1.0:
+        return f"at the stated values it meets the target, but in only {percent(closest.chance(goal))} of the draws"
+    return f"at the stated values it is {excess:.3g} times the limit that it misses most ({', '.join(goal.words)})"
+
+
+def _raised(closest: Option, goal: Goal, changes: Sequence[Change]) -> list[str]:
+    """The single changes that would be enough, else the one that helps most."""
+    enough = [change for change in changes if change.meets]
+    if enough:
+        return [" or ".join(map(_named, enough))]
+    best = next((change for change in changes if _chance(change) > closest.chance(goal)), None)
+    if best is None:
+        closer = next((change for change in changes if _over(change) < excess_of(closest, goal)), None)
+        tried = f"none of {plural(len(changes), 'single change')} is enough"
+        if closer is None:
+            return [tried] if changes else []
+        return [
+            f"{tried}, the nearest is {closer.knob} {closer.start} -> {closer.end}, {_over(closer):.3g} times the limit"
+        ]
+    return [f"no single change is enough, the best is {_named(best)}"]
+
+
+def _ruled(others: Sequence[OtherRule]) -> list[str]:
+    """Other rules of what may be recommended that would be enough."""
+    enough = [other.option for other in others if other.meets]
+    return [f"allowing more approximation: {' or '.join(enough)}"] if enough else []
+
+
+def _measured(closest: Option, goal: Goal, assumptions: Sequence[AssumptionEffect]) -> list[str]:
+    """The assumption that decides whether the limits are met, where one alone does."""
+    across = [
+        effect
+        for effect in assumptions
+        if min(_excesses(closest, goal, effect)) <= 1.0 < max(_excesses(closest, goal, effect))
+    ]
+    if not across:
+        return []
+    one = max(across, key=span_of)
+    low, high = sorted((one.iteration_s_low, one.iteration_s_high))
+    work = closest.work.compared
+    ends = f"{time_text(low * work)} to {time_text(high * work)}"
+    how = how_to_measure(closest.scenario, one.name)
+    return [f"measuring {one.name}, which alone decides whether the target is met ({ends}): {how}"]
+
+
+def _excesses(closest: Option, goal: Goal, effect: AssumptionEffect) -> list[float]:
+    ends = (effect.iteration_s_low, effect.iteration_s_high)
+    return [float(goal.excess(seconds, closest.work)) for seconds in ends]

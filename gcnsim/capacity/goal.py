@@ -1,15 +1,20 @@
-"""What is to be met, and what is to be least of all that meets it."""
+"""What is to be met, what is to be least of all that meets it, and a budget of money over time: 500 USD a month."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import floor, inf
 from typing import Final, TypeVar
 
 import numpy as np
 
-from gcnsim.capacity.spending import Budget
+from gcnsim.errors import ScenarioError, nearest
+from gcnsim.fields import shown
+from gcnsim.hardware import Exchange, amount_in
 from gcnsim.ids import FloatArray, Iteration, Seconds
+from gcnsim.scenario import Scenario
 from gcnsim.units import format_seconds
 
 COST, GPUS, TIME = "cost", "gpus", "time"
@@ -19,6 +24,9 @@ CONFIDENCE: Final = 0.9
 """The chance of meeting a target that is asked for unless the question says another."""
 
 Amount = TypeVar("Amount", float, FloatArray)
+
+Iterations = Callable[[Scenario], int | None]
+"""Iterations of a training; None where nobody knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,22 +76,18 @@ class Goal:
 
         Infinite where a limit is of what is not known.
         """
-        shares = [iteration_s * 0.0]
-        if self.iteration_s is not None:
-            shares.append(iteration_s / self.iteration_s)
-        if self.epoch_s is not None:
-            shares.append(iteration_s * work.per_epoch / self.epoch_s)
-        if self.training_s is not None:
-            shares.append(iteration_s * (inf if work.training is None else work.training) / self.training_s)
-        if self.per_hour is not None:
-            shares.append(iteration_s * 0.0 + (inf if work.per_hour is None else work.per_hour) / self.per_hour)
-        if self.most_cost is not None:
-            known = work.training is not None and work.per_hour is not None
-            of_one = work.training * work.per_hour / 3600.0 if known else inf  # type: ignore[operator]
-            shares.append(iteration_s * of_one / self.most_cost)
-        found = shares[0]
-        for each in shares[1:]:
-            found = np.maximum(found, each)
+        training, per_hour = (inf if known is None else known for known in (work.training, work.per_hour))
+        amounts = (
+            (iteration_s, self.iteration_s),
+            (iteration_s * work.per_epoch, self.epoch_s),
+            (iteration_s * training, self.training_s),
+            (iteration_s * 0.0 + per_hour, self.per_hour),
+            (iteration_s * (inf if inf in (training, per_hour) else training * per_hour / 3600.0), self.most_cost),
+        )
+        found = iteration_s * 0.0
+        for amount, limit in amounts:
+            if limit is not None:
+                found = np.maximum(found, amount / limit)
         return found
 
     def chance(self, times: FloatArray, work: Work) -> float:
@@ -96,7 +100,7 @@ class Goal:
     @property
     def uncertain(self) -> bool:
         """Whether a limit is of a time, or of what depends on one: then the draws decide whether it is met."""
-        return any(each is not None for each in (self.iteration_s, self.epoch_s, self.training_s, self.most_cost))
+        return any(one is not None for one in (self.iteration_s, self.epoch_s, self.training_s, self.most_cost))
 
     @property
     def targets(self) -> str:
@@ -123,21 +127,21 @@ class Goal:
 
     @property
     def _times(self) -> list[str]:
-        told = [
+        limits = [
             ("an iteration in", self.iteration_s),
             ("an epoch in", self.epoch_s),
             ("the training in", self.training_s),
         ]
-        return [f"{what} {time_text(value)}" for what, value in told if value is not None]
+        return [f"{what} {time_text(value)}" for what, value in limits if value is not None]
 
     @property
     def text(self) -> str:
         """The question in a clause."""
         what = {COST: "cheapest way", GPUS: "fewest GPUs", TIME: "fastest way"}[self.minimise]
-        runs = [f"run {each} or less" for each in self._times] or ["train"]
-        paid = [f"for {each} or less" for each in self.words[len(self._times) :]]
+        runs = [f"run {one} or less" for one in self._times] or ["train"]
+        paid = [f"for {one} or less" for one in self.words[len(self._times) :]]
         sure = f", with a chance of at least {percent(self.confidence)}" if self.uncertain else ""
-        return f"{what} to {' and '.join(runs)}{''.join(f' {each}' for each in paid)}{sure}"
+        return f"{what} to {' and '.join(runs)}{''.join(f' {one}' for one in paid)}{sure}"
 
 
 def percent(share: float) -> str:
@@ -152,3 +156,93 @@ def percent(share: float) -> str:
 def time_text(value: Seconds) -> str:
     """Seconds for people, hours of what is long."""
     return f"{value / 3600.0:.3g} h" if value >= 3600.0 else format_seconds(value)
+
+
+HOUR: Final = "hour"
+DAYS: Final = {"day": 1.0, "month": 365.0 / 12.0, "year": 365.0}
+"""Days of a period: a month is a twelfth of a year, 730 hours, as clouds count."""
+
+NAMES: Final = {
+    **dict.fromkeys(("h", "hr", HOUR), HOUR),
+    **dict.fromkeys(("d", "day"), "day"),
+    **dict.fromkeys(("mo", "month"), "month"),
+    **dict.fromkeys(("y", "yr", "year"), "year"),
+}
+USUAL_HOURS: Final = 24.0
+
+_PATTERN: Final = re.compile(r"\s*([0-9.]+(?:[eE][+-]?\d{1,3})?\s*[A-Za-z]{3})\s*/\s*([A-Za-z]+)\s*")
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """At most `amount` (in `currency`) each `period` (hour, day, month or year), of `hours_per_day` hours of use a
+    day."""
+
+    amount: float
+    currency: str
+    period: str
+    hours_per_day: float = USUAL_HOURS
+
+    @property
+    def hours(self) -> float:
+        """Hours of use in a period."""
+        return 1.0 if self.period == HOUR else DAYS[self.period] * self.hours_per_day
+
+    @property
+    def per_hour(self) -> float:
+        """What an hour of use may cost at most."""
+        return self.amount / self.hours
+
+    def text_of(self, per_hour: float) -> str:
+        """What a machine of this price costs in a period of the budget."""
+        return f"{money(per_hour * self.hours)} {self.currency} {self._rate}"
+
+    @property
+    def text(self) -> str:
+        """The budget in words."""
+        hour = "" if self.period == HOUR else f" ({money(self.per_hour)} {self.currency} an hour)"
+        return f"{self.amount:,.10g} {self.currency} {self._rate}{hour}"
+
+    @property
+    def _rate(self) -> str:
+        if self.period == HOUR:
+            return "an hour"
+        used = "" if self.hours_per_day == USUAL_HOURS else f" at {self.hours_per_day:g} hours a day"
+        return f"a {self.period}{used}"
+
+
+def read_budget(text: object, hours_per_day: object, exchange: Exchange) -> Budget | None:
+    """The budget that `text` states (500USD/month, 10EUR/hour); None where there is none.
+
+    hours_per_day: of use, None for all 24. The amount is converted to the currency of `exchange`. Raises ScenarioError.
+    """
+    if text is None:
+        if hours_per_day is not None:
+            raise ScenarioError("--hours-per-day: says how far a budget goes; give --budget, e.g. 500USD/month")
+        return None
+    found = _PATTERN.fullmatch(text) if isinstance(text, str) else None
+    if found is None:
+        raise ScenarioError(f"--budget: {shown(text)} is not money over time; write e.g. 500USD/month, 2EUR/hour")
+    unit = found[2].lower()
+    if unit not in NAMES:
+        hint = nearest(unit, sorted(set(NAMES.values())))
+        raise ScenarioError(f"--budget: {shown(text)}: unknown time {found[2]!r}; {hint}")
+    amount = amount_in(found[1], "--budget", exchange, per_hour=False)
+    if amount <= 0:
+        raise ScenarioError(f"--budget: {shown(text)} is not allowed; an amount above 0")
+    return Budget(amount, exchange.currency, NAMES[unit], _hours(hours_per_day, NAMES[unit]))
+
+
+def _hours(value: object, period: str) -> float:
+    if value is None:
+        return USUAL_HOURS
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= USUAL_HOURS:
+        raise ScenarioError(f"--hours-per-day: {value!r} is not allowed; hours above 0 and at most 24")
+    if period == HOUR:
+        raise ScenarioError("--hours-per-day: changes nothing of a budget an hour; give --budget a day, month or year")
+    return float(value)
+
+
+def money(value: float) -> str:
+    """An amount, two digits of small ones."""
+    return f"{value:,.2f}" if value >= 0.0995 else f"{value:.2g}"

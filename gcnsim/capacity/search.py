@@ -12,27 +12,20 @@ joint draw, the other one at its bound, moved in every draw as its estimate move
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain, zip_longest
 from math import inf
 from typing import Final
 
-from gcnsim.capacity.dominance import SURE, dominated, times_as_dear
-from gcnsim.capacity.goal import COST, GPUS, Goal, Work
-from gcnsim.capacity.settings import Iterations
-from gcnsim.errors import ScenarioError
+import numpy as np
+
+from gcnsim.capacity.goal import COST, GPUS, Goal, Iterations, Work
 from gcnsim.hardware import PriceBook, Rent
 from gcnsim.ids import FloatArray, Seconds
 from gcnsim.planning import Candidate, StudyCache, rent_of
-from gcnsim.planning.candidate import central
+from gcnsim.planning.candidate import canonical, central
 from gcnsim.planning.recommend import NEAR
-from gcnsim.planning.study_cache import canonical
-from gcnsim.processes import parallel_map
 from gcnsim.scenario import ClusterSpec, Scenario
-from gcnsim.schedule import bounds
-from gcnsim.simulation import write_schedule
-from gcnsim.uncertainty import estimated_counts
 
 AT_A_TIME: Final = 8
 """Settings that are simulated before others are compared with them: a number of its own, whatever the cores."""
@@ -46,10 +39,6 @@ FAR: Final = 3.0
 
 BEATEN_BY: Final = (1 + NEAR) ** 2
 """What beats another setting is so many times as fast: of either machine another setting within NEAR may be chosen."""
-
-DRAWN_SLACK: Final = 0.95
-"""Of the bound of a sampled method, which is that of the mean of a few drawn graphs: those that a run measures have up
-to 1.5 % less load than the mean."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +60,10 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """A setting that was simulated. closer: seconds per iteration under more joint draws than others have, None where
-    it has no more."""
+    """A setting that was simulated."""
 
     setting: Setting
     candidate: Candidate
-    closer: FloatArray | None = None
 
     @property
     def work(self) -> Work:
@@ -104,7 +91,12 @@ class Option:
         return self.seconds * self.setting.rate
 
     @property
-    def drawn(self) -> FloatArray:
+    def cost(self) -> float | None:
+        """Cost of what is compared, in the currency of costs; None where no price is known."""
+        return None if self.work.per_hour is None else self.seconds * self.work.per_hour / 3600.0
+
+    @property
+    def seconds_by_draw(self) -> FloatArray:
         """Time of what is compared under every joint draw of the assumptions, float64[draws]."""
         return self.candidate.times * self.work.compared
 
@@ -122,7 +114,7 @@ class Option:
         values, where draws do not say how far its time may be off."""
         if not self.candidate.ranged:
             return float(goal.excess(self.candidate.iteration_s, self.work) <= 1.0)
-        return goal.chance(self.candidate.times if self.closer is None else self.closer, self.work)
+        return goal.chance(self.candidate.closest, self.work)
 
     def known_chance(self, goal: Goal) -> float | None:
         """The same; None where draws do not say it."""
@@ -166,35 +158,35 @@ def search(
 ) -> Search:
     """Simulate those of `every` that may be the best, and what tells the reader why the others are not.
 
-    training: iterations of a training, where its time or cost counts. on_batch: told how many were simulated, and how
+    training: iterations of a training, where its time or cost counts. on_batch: hears how many were simulated, and how
     many are left. pick: which settings are looked at, with their bounds, of more than limit that differ.
     """
-    distinct = {canonical(each): each for each in reversed(every)}
-    asked = [each for each in every if distinct[canonical(each)] == each]
-    rents = {each.cluster: rent_of(each.cluster, book) for each in asked}
+    distinct = {canonical(setting): setting for setting in reversed(every)}
+    unique = [setting for setting in every if distinct[canonical(setting)] == setting]
+    rents = {one.cluster: rent_of(one.cluster, book) for one in unique}
     # Where cost decides, a setting without a price is left out, and may not change how the others are compared.
-    by_gpu = not needs_price(goal) and any(each is None for each in rents.values())
+    by_gpu = not needs_price(goal) and any(one is None for one in rents.values())
 
     def bounded(some: Sequence[Scenario]) -> list[Setting]:
         return _with_bounds(studies, some, rents, training, by_gpu=by_gpu)
 
-    some = pick if len(asked) > limit else None
-    known = bounded(asked) if some is None else some(asked, bounded)
-    refused = len(asked) - len(known) if some is None else 0
-    priced = [each for each in known if each.work.per_hour is not None] if needs_price(goal) else known
-    counted = [each for each in priced if training is None or each.work.training is not None]
-    held = [each for each in counted if studies.holds(each.scenario)]
-    possible = [each for each in held if _may_meet(studies, each, goal)]
+    some = pick if len(unique) > limit else None
+    known = bounded(unique) if some is None else some(unique, bounded)
+    refused = len(unique) - len(known) if some is None else 0
+    priced = [setting for setting in known if setting.work.per_hour is not None] if needs_price(goal) else known
+    counted = [setting for setting in priced if training is None or setting.work.training is not None]
+    held = [one for one in counted if studies.fits(one.scenario)]
+    possible = [setting for setting in held if _may_meet(studies, setting, goal)]
     options = _simulated(studies, possible, goal, on_batch)
-    if not any(each.meets(goal) for each in options):
-        options += _closest(studies, [each for each in held if each not in possible], goal, options)
-    within = sum(each.setting in possible for each in options)
+    if not any(option.meets(goal) for option in options):
+        options += _closest(studies, [setting for setting in held if setting not in possible], goal, options)
+    within = sum(option.setting in possible for option in options)
     return Search(
         tuple(options),
         tuple(held),
         settings=len(every) if some is None else len(known),
-        same=len(every) - len(asked) if some is None else 0,
-        grid=None if some is None else len(asked),
+        same=len(every) - len(unique) if some is None else 0,
+        grid=None if some is None else len(unique),
         refused=refused,
         too_large=len(counted) - len(held),
         unpriced=len(known) - len(counted),
@@ -221,7 +213,7 @@ def needs_price(goal: Goal) -> bool:
 
 def _with_bounds(
     studies: StudyCache,
-    asked: Sequence[Scenario],
+    wanted: Sequence[Scenario],
     rents: Mapping[ClusterSpec, Rent | None],
     training: Iterations | None,
     *,
@@ -231,60 +223,47 @@ def _with_bounds(
 
     by_gpu: whether machines are compared by their GPUs, since of some no price is known.
     """
-    for scenario in asked:
-        with suppress(ScenarioError):
-            estimated_counts(scenario, studies.accesses)  # read before processes part ways: shared by all of them
-
-    def least(scenario: Scenario) -> tuple[Seconds, int] | None:
-        try:
-            counts = estimated_counts(scenario, studies.accesses)
-            lower = bounds(write_schedule(scenario, counts, studies.accesses)).lower_s
-        except ScenarioError:
-            return None
-        slack = 1.0 if scenario.method.sampling().whole and counts.batches is None else DRAWN_SLACK
-        return lower * slack, 1 if counts.batches is None else counts.batches.per_epoch
-
     found = []
-    for scenario, told in zip(asked, parallel_map(least, asked, studies.processes), strict=True):
-        if told is not None:
+    for scenario, least in zip(wanted, studies.least_times(wanted), strict=True):
+        if least is not None:
             rent = rents[scenario.cluster]
             per_hour = None if rent is None else rent.per_hour
-            work = Work(told[1], None if training is None else training(scenario), per_hour)
+            work = Work(least[1], None if training is None else training(scenario), per_hour)
             rate = float(scenario.cluster.gpus) if by_gpu or per_hour is None else per_hour
-            found.append(Setting(scenario, work, told[0], rate))
+            found.append(Setting(scenario, work, least[0], rate))
     return found
 
 
 def _simulated(
     studies: StudyCache, possible: Sequence[Setting], goal: Goal, on_batch: Callable[[int, int], object]
 ) -> list[Option]:
-    by_time = sorted(possible, key=lambda each: each.least)
-    by_cost = sorted(possible, key=lambda each: each.least[::-1])
-    left = [each for each in dict.fromkeys(chain.from_iterable(zip_longest(by_cost, by_time))) if each is not None]
+    by_time = sorted(possible, key=lambda setting: setting.least)
+    by_cost = sorted(possible, key=lambda setting: setting.least[::-1])
+    left = [one for one in dict.fromkeys(chain.from_iterable(zip_longest(by_cost, by_time))) if one is not None]
     options: list[Option] = []
     good: list[Option] = []
     while left:
         first, left = left[:AT_A_TIME], left[AT_A_TIME:]
         if good:
-            studies.prepare_factors([each.scenario for each in first])
-            first = [each for each in first if not any(_beats_in_draws(studies, one, each, goal) for one in good)]
+            studies.prepare_factors([setting.scenario for setting in first])
+            first = [one for one in first if not any(_beats_in_draws(studies, option, one, goal) for option in good)]
         options += simulate(studies, first)
-        good = [each for each in options if each.meets(goal)]
-        left = [each for each in left if not any(_beats(one, each, goal) for one in good)]
+        good = [option for option in options if option.meets(goal)]
+        left = [setting for setting in left if not any(_beats(one, setting, goal) for one in good)]
         on_batch(len(options), len(left))
     return options
 
 
 def simulate(studies: StudyCache, settings: Sequence[Setting]) -> list[Option]:
     """The settings simulated side by side."""
-    studies.prepare([each.scenario for each in settings])
-    return [Option(each, studies.candidate(each.scenario)) for each in settings]
+    studies.prepare([setting.scenario for setting in settings])
+    return [Option(setting, studies.candidate(setting.scenario)) for setting in settings]
 
 
 def _beats(option: Option, setting: Setting, goal: Goal) -> bool:
     """Whether an option is surely better in every way: near its worst end it is no slower and no dearer than the other
     at its least time."""
-    worst = max(option.seconds * BEATEN_BY, central(option.drawn)[1])
+    worst = max(option.seconds * BEATEN_BY, central(option.seconds_by_draw)[1])
     seconds, cost = setting.least
     return _on_as_few(option, setting, goal) and worst <= seconds and worst * option.setting.rate <= cost
 
@@ -297,8 +276,10 @@ def _beats_in_draws(studies: StudyCache, option: Option, setting: Setting, goal:
     if not _on_as_few(option, setting, goal) or now > seconds or now * option.setting.rate > cost:
         return False
     left_open = studies.factors(setting.scenario)
-    drawn = left_open.scaled(setting.least_s, left_open.joint) * setting.work.compared
-    return float(dominated(option.drawn / drawn, times_as_dear(option.setting.rate, setting.rate)).mean()) >= SURE
+    least = left_open.scaled(setting.least_s, left_open.joint) * setting.work.compared
+    return (
+        float(dominated(option.seconds_by_draw / least, cost_ratio(option.setting.rate, setting.rate)).mean()) >= SURE
+    )
 
 
 def _on_as_few(option: Option, setting: Setting, goal: Goal) -> bool:
@@ -308,12 +289,12 @@ def _on_as_few(option: Option, setting: Setting, goal: Goal) -> bool:
 
 def _closest(studies: StudyCache, missed: Sequence[Setting], goal: Goal, options: Sequence[Option]) -> list[Option]:
     """Of settings that miss a limit at their bounds, those that may come closest to meeting it."""
-    left = sorted(missed, key=lambda each: goal.excess(each.least_s, each.work))
+    left = sorted(missed, key=lambda setting: goal.excess(setting.least_s, setting.work))
     found: list[Option] = []
-    best = min((excess_of(each, goal) for each in options), default=inf)
+    best = min((excess_of(option, goal) for option in options), default=inf)
     while left and (not found or goal.excess(left[0].least_s, left[0].work) < best):
         found += simulate(studies, left[:AT_A_TIME])
-        best = min(best, *(excess_of(each, goal) for each in found))
+        best = min(best, *(excess_of(one, goal) for one in found))
         left = left[AT_A_TIME:]
     return found
 
@@ -321,3 +302,22 @@ def _closest(studies: StudyCache, missed: Sequence[Setting], goal: Goal, options
 def excess_of(option: Option, goal: Goal) -> float:
     """The largest limited amount over its limit; infinite where the GPUs do not hold it."""
     return float(goal.excess(option.candidate.iteration_s, option.work)) if option.fits else inf
+
+
+SURE: Final = 0.95
+"""Of the joint draws: an option that another one beats in so many is dominated; in fewer, they cannot be told apart."""
+
+
+def cost_ratio(price: float, other: float) -> float:
+    """`price` over `other`, either of which may be 0 (a machine of one's own): two that cost nothing cost the same."""
+    if other == 0.0:
+        return 1.0 if price == 0.0 else inf
+    return price / other
+
+
+def dominated(times: FloatArray, rates: float) -> FloatArray:
+    """Draw by draw, whether an option of `times` the time of another, at `rates` its price of an hour, beats it: it is
+    no slower and no dearer, and not the same in both, bool[draws]."""
+    cost = times * rates
+    no_worse = (times <= 1.0) & (cost <= 1.0)
+    return np.asarray(no_worse & ((times < 1.0) | (cost < 1.0)))

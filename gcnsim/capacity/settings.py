@@ -1,21 +1,191 @@
-"""The settings that are considered on every machine: the candidates of the rule, as a what-if has them, or a grid."""
+"""What a recommendation chooses from: machines (instances of the catalogue that have a price, or those of lists), and
+on each the candidates of the rule, as a what-if has them, or a grid.
+
+Of a grid that is too large a genetic search over bounds picks some (Optuna): least time and least cost are minimised
+together (NSGA-II), its seed drawn from a named stream, so the same question looks at the same settings.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import importlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Final
+from itertools import product
+from typing import Any, Final
 
-from gcnsim.capacity.machines import Machines
-from gcnsim.errors import ScenarioError
+from gcnsim.capacity.goal import Iterations
+from gcnsim.capacity.search import Setting
+from gcnsim.errors import ScenarioError, nearest, plural
+from gcnsim.hardware import (
+    DESCRIBED_HOST,
+    GENERIC_LINK,
+    PriceBook,
+    hosts,
+    instance_of,
+    is_file,
+    is_host,
+    prices,
+)
+from gcnsim.known_names import known_name
+from gcnsim.machine import resolve_machine
 from gcnsim.methods import OVERLAP
 from gcnsim.planning import Grid, Rule, StudyCache, scenarios
-from gcnsim.planning.recommend import RATES, candidates, shortlist, usual_rows
+from gcnsim.planning.recommend import rate_of
+from gcnsim.planning.settings import RATES, candidates, shortlist, usual_rows
 from gcnsim.processes import parallel_map
-from gcnsim.scenario import CacheSize, ClusterSpec, Scenario
+from gcnsim.scenario import CacheSize, ClusterSpec, Scenario, knob_text, setting_text
 from gcnsim.simulation import answering
-from gcnsim.uncertainty import estimated_counts
+from gcnsim.streams import stream
+from gcnsim.units import format_gbps
+
+SERVERS: Final = (1, 2, 3, 4)
+"""Instances of a kind that are tried where nobody says how many GPUs."""
+
+MOST_GPUS: Final = 32
+"""Most GPUs of these: the shipped profiles of partitions go as far."""
+
+
+@dataclass(frozen=True, slots=True)
+class Machines:
+    """What to choose from; an empty list is what is usual: instances of the catalogue that have a price.
+
+    hosts: instance types by name. devices, bandwidths (bytes/s): of machines that are no instance. taus, rates, caches:
+    knobs; where none is given, the candidates of the rule.
+    """
+
+    hosts: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()
+    bandwidths: tuple[float, ...] = ()
+    gpus: tuple[int, ...] = ()
+    gpus_per_server: int | None = None
+    taus: tuple[int, ...] = ()
+    rates: tuple[float, ...] = ()
+    caches: tuple[CacheSize, ...] = ()
+
+    @property
+    def knobs_named(self) -> bool:
+        """Whether the question says which knobs to choose from."""
+        return bool(self.taus or self.rates or self.caches)
+
+    def clusters(self, base: ClusterSpec, book: PriceBook, most_gpus: int) -> list[ClusterSpec]:
+        """The machines, each once. Raises ScenarioError where a name is none of the catalogue's."""
+        if base.measured_compute is not None:
+            return self._measured(base, book)
+        if self.devices or self.bandwidths:
+            found = list(self._of_lists(base))
+        else:
+            names = self.hosts or priced_hosts(book)
+            found = [one for name in names for one in self._of_instance(base, name)]
+        kept = [one for one in dict.fromkeys(found) if one.gpus <= most_gpus]
+        if not kept:
+            raise ScenarioError(f"--gpus: no machine has them, or the workload is not known for more than {most_gpus}")
+        return kept
+
+    def _measured(self, base: ClusterSpec, book: PriceBook) -> list[ClusterSpec]:
+        """The machines of the device and the number of workers that were measured. Raises ScenarioError for others."""
+        found = resolve_machine(base).measured
+        assert found is not None
+        source = f"{base.measured_compute} was measured on {found.parts} x {base.device}"
+        for option, values, own in (("gpus", self.gpus, found.parts), ("device", self.devices, base.device)):
+            other = next((value for value in values if value != own), None)
+            if other is not None:
+                raise ScenarioError(f"--{option}: {other} is not what was measured, {source}; allowed: {own}")
+        here = replace(self, gpus=(found.parts,))
+        if self.devices or self.bandwidths:
+            return list(dict.fromkeys(here._of_lists(base)))
+        names = self.hosts or priced_hosts(book)
+        every = dict.fromkeys(one for name in names for one in here._of_instance(base, name))
+        kept = [cluster for cluster in every if cluster.device == base.device]
+        wrong = next((cluster for cluster in every if cluster not in kept), None)
+        if not kept or (self.hosts and wrong is not None):
+            what = "no host that is asked for has it" if wrong is None else f"{wrong.host} has {wrong.device}"
+            raise ScenarioError(
+                f"--host: {what}; {source}; "
+                f"allowed: hosts with {base.device}, or --device {base.device} and --bandwidth"
+            )
+        return kept
+
+    def _of_lists(self, base: ClusterSpec) -> Iterator[ClusterSpec]:
+        devices, bandwidths = self.devices or (base.device,), self.bandwidths or (base.bandwidth,)
+        for device, bandwidth, gpus in product(devices, bandwidths, self.gpus or (2, 4, 8, 16)):
+            yield replace(base, device=device, bandwidth=bandwidth, gpus=gpus)
+
+    def _of_instance(self, base: ClusterSpec, name: str) -> Iterator[ClusterSpec]:
+        known = name if is_file(name) else known_name(name, hosts())
+        if known is None:
+            raise ScenarioError(f"--host: unknown host {name!r}; {nearest(name, hosts())}; {DESCRIBED_HOST}")
+        found = instance_of(known)
+        if found is None:
+            raise ScenarioError(f"--host: {name} has no GPUs of its own; give --device, --gpus and --bandwidth instead")
+        per_server = self.gpus_per_server or found.gpus
+        for gpus in self.gpus or usual_gpus(per_server):
+            inside = min(per_server, gpus)
+            with suppress(ScenarioError):
+                yield replace(
+                    base,
+                    device=found.device,
+                    host=known,
+                    bandwidth=min(found.bandwidth, 1.25e12),
+                    # A link that was asked for stands.
+                    link=found.network if base.link == GENERIC_LINK else base.link,
+                    gpus=gpus,
+                    gpus_per_server=inside,
+                )
+
+
+def usual_gpus(per_server: int) -> list[int]:
+    """Numbers of GPUs that are tried of an instance type: two, four, ... of one instance, and those of
+    one to four whole ones."""
+    part = [2**power for power in range(1, per_server.bit_length()) if 2**power < per_server]
+    return part + ([count * per_server for count in SERVERS if count * per_server <= MOST_GPUS] or [per_server])
+
+
+def space_text(clusters: Sequence[ClusterSpec]) -> str:
+    """The machines in a few words: families of instance types, or devices and networks, and how many GPUs."""
+    gpus = sorted({cluster.gpus for cluster in clusters})
+    count = f"{gpus[0]} to {gpus[-1]} GPUs" if len(gpus) > 1 else plural(gpus[0], "GPU")
+    named = {instance_name(cluster) for cluster in clusters}
+    if None not in named:
+        names = dict.fromkeys(str(name).partition(".")[0] for name in sorted(map(str, named)))
+        types = plural(len(named), "instance type")
+        what = ", ".join(names) if len(named) > 1 else str(next(iter(named)))
+        return f"{what} ({types}), {count}" if len(named) > 1 else f"{what}, {count}"
+    devices = dict.fromkeys(cluster.device for cluster in clusters)
+    networks = dict.fromkeys(format_gbps(cluster.bandwidth) for cluster in clusters)
+    return f"{', '.join(devices)} at {', '.join(networks)}, {count}"
+
+
+def instance_name(cluster: ClusterSpec) -> str | None:
+    """The instance type that a machine's servers are; None of servers that are none."""
+    found = instance_of(cluster.host) if is_host(cluster.host) else None
+    return cluster.host if found is not None and found.device == cluster.device else None
+
+
+def priced_hosts(book: PriceBook) -> tuple[str, ...]:
+    """The hosts of the catalogue that can be rented by the prices of `book`, by name, and files of hosts that it has
+    prices of."""
+    listed = {price.instance for price in prices() if price.pricing == book.pricing}
+    listed |= {price.instance for price in book.given}
+    own = sorted(name for name in listed if is_file(name))
+    found = (*(name for name in hosts() if name in listed), *own)
+    if not found:
+        raise ScenarioError(f"--pricing: no host of the catalogue has a {book.pricing} price; give --device and --gpus")
+    return found
+
+
+def machine_text(cluster: ClusterSpec) -> str:
+    """A machine in a few words: `2 x g4dn.12xlarge (8 x t4)`, or `6 x t4 at 15Gbps`."""
+    gpus = f"{cluster.gpus} x {cluster.device}"
+    if instance_name(cluster) is None:
+        return f"{gpus} at {format_gbps(cluster.bandwidth)}"
+    return f"{cluster.servers} x {cluster.host} ({gpus})"
+
+
+def name_of(scenario: Scenario) -> str:
+    """Setting and machine in words."""
+    return f"{setting_text(scenario.method)} on {machine_text(scenario.cluster)}"
+
 
 TAUS: Final = (0, 1, 2)
 CACHES: Final = (0.0, 0.1, 0.3)
@@ -23,18 +193,15 @@ CACHES: Final = (0.0, 0.1, 0.3)
 MANY: Final = 16
 """Settings of a machine whose iterations to the accuracy are known: of more, the most promising are looked at."""
 
-Iterations = Callable[[Scenario], int | None]
-"""Iterations of a training; None where nobody knows."""
-
 
 @dataclass(frozen=True, slots=True)
 class Considered:
-    """settings: those that are looked at, of all machines. asked: of them, those that a what-if would show by
+    """settings: those that are looked at, of all machines. shown: of them, those that a what-if would show by
     themselves, than which nothing slower is recommended. slower: how many more were left out, since another one of
     their machine is faster by its analytic estimate."""
 
     settings: tuple[Scenario, ...]
-    asked: frozenset[Scenario]
+    shown: frozenset[Scenario]
     slower: int = 0
 
 
@@ -56,24 +223,24 @@ def considered(
         return rule.too_approximate(scenario) is None or known
 
     if machines.knobs_named:
-        every = [each for cluster in clusters for each in _grid(replace(base, cluster=cluster), machines, rule)]
+        every = [one for cluster in clusters for one in _grid(replace(base, cluster=cluster), machines, rule)]
         kept = tuple(filter(allowed, dict.fromkeys(every)))
         return Considered(kept, frozenset(kept))
-    kept_of: dict[str, list[Scenario]] = {"asked": [], "all": []}
+    shown: list[Scenario] = []
+    kept_all: list[Scenario] = []
     total = 0
     homes = [replace(base, cluster=cluster) for cluster in clusters]
-    _read(studies, homes, rule)
-
-    def promising(home: Scenario) -> list[Scenario]:
-        return _promising(studies, home, rule, training)
-
-    for home, found in zip(homes, parallel_map(promising, homes, studies.processes), strict=True):
-        usual = [each for each in usual_rows(home, rule.methods) if allowed(each)]
+    # What candidates read is counted once for every number of GPUs, before processes part ways.
+    for home in {home.cluster.gpus: home for home in homes}.values():
+        studies.read_counts(candidates(home, rule))
+    shortlists = parallel_map(lambda home: _shortlist(studies, home, rule, training), homes, studies.processes)
+    for home, found in zip(homes, shortlists, strict=True):
+        usual = [one for one in usual_rows(home, rule.methods) if allowed(one)]
         pool = dict.fromkeys([*usual, *found])
-        kept_of["asked"] += usual
-        kept_of["all"] += pool
+        shown += usual
+        kept_all += pool
         total += len(dict.fromkeys([*usual, *candidates(home, rule)]))
-    return Considered(tuple(kept_of["all"]), frozenset(kept_of["asked"]), max(0, total - len(kept_of["all"])))
+    return Considered(tuple(kept_all), frozenset(shown), max(0, total - len(kept_all)))
 
 
 def measured_only(found: Considered) -> Considered:
@@ -82,51 +249,119 @@ def measured_only(found: Considered) -> Considered:
     Raises ScenarioError, with the command that measures it, where none was.
     """
     kept, why = [], None
-    for each in found.settings:
+    for setting in found.settings:
         try:
-            answering(each)
-            kept.append(each)
+            answering(setting)
+            kept.append(setting)
         except ScenarioError as error:
             why = why or error
     if why is not None and not kept:
         raise why
-    return replace(found, settings=tuple(kept), asked=found.asked & set(kept))
+    return replace(found, settings=tuple(kept), shown=found.shown & set(kept))
 
 
-def _read(studies: StudyCache, homes: Sequence[Scenario], rule: Rule) -> None:
-    """Count what the candidates read, once for every number of GPUs, before processes part ways."""
-    firsts = {home.cluster.gpus: home for home in homes}
-    for home in firsts.values():
-        for each in candidates(home, rule):
-            with suppress(ScenarioError):
-                estimated_counts(each, studies.accesses)
-
-
-def _promising(studies: StudyCache, home: Scenario, rule: Rule, training: Iterations | None) -> list[Scenario]:
+def _shortlist(studies: StudyCache, home: Scenario, rule: Rule, training: Iterations | None) -> list[Scenario]:
     """The candidates of a machine that are worth simulating. Where trainings differ in their iterations, those of every
     method."""
-    start = replace(home, method=home.method.at_tau(0))
     if training is None:
-        return shortlist(studies, start, rule)
-    known = [each for each in candidates(start, rule) if training(each) is not None]
+        return shortlist(studies, home, rule)
+    known = [candidate for candidate in candidates(home, rule) if training(candidate) is not None]
     if len(known) <= MANY:
         return known
-    of_each = [shortlist(studies, start, replace(rule, methods=(name,), named=True)) for name in rule.methods]
-    return [each for found in of_each for each in found if training(each) is not None]
+    of_each = [shortlist(studies, home, replace(rule, methods=(name,), named=True)) for name in rule.methods]
+    return [one for found in of_each for one in found if training(one) is not None]
 
 
 def _grid(home: Scenario, machines: Machines, rule: Rule) -> list[Scenario]:
     """The methods with the knobs asked for on one machine; knobs that nobody named have the values of candidates."""
-    rates = machines.rates or tuple(each for each in RATES if each >= rule.min_sampling_rate)
+    rates = machines.rates or tuple(one for one in RATES if one >= rule.min_sampling_rate)
     grid = Grid(
         methods=rule.methods,
         gpus=(home.cluster.gpus,),
         bandwidths=(home.cluster.bandwidth,),
-        taus=machines.taus or tuple(each for each in TAUS if each <= rule.max_staleness),
+        taus=machines.taus or tuple(one for one in TAUS if one <= rule.max_staleness),
         epsilons=rates,
-        caches=machines.caches or tuple(CacheSize(fraction=each) for each in CACHES),
+        caches=machines.caches or tuple(CacheSize(fraction=one) for one in CACHES),
         rates=rates,
         devices=(home.cluster.device,),
-        own=((OVERLAP, (home.method.overlap,)),),
+        extra_knobs=((OVERLAP, (home.method.overlap,)),),
     )
     return scenarios(home, grid)
+
+
+LIMIT: Final = 2000
+"""Settings of which bounds are computed, unless the question says otherwise."""
+
+POPULATION: Final = 48
+"""Settings of a generation, whose bounds are computed side by side."""
+
+PATIENCE: Final = 8
+"""Generations without a new setting after which the search ends."""
+
+Bounded = Callable[[Sequence[Scenario]], list[Setting]]
+"""The settings that are allowed, of some, with their bounds."""
+
+
+def coordinates(scenario: Scenario) -> dict[str, str]:
+    """Where a setting stands in each knob, as words."""
+    cluster, method = scenario.cluster, scenario.method
+    instance = instance_name(cluster)
+    found = {"machine": instance or cluster.device, "GPUs": str(cluster.gpus)}
+    if instance is None:
+        found["bandwidth"] = format_gbps(cluster.bandwidth)
+    cache = method.cache.describe()
+    return found | {"method": method.name, "tau": str(method.tau), "rate": f"{rate_of(method):g}", "cache": cache}
+
+
+def nsga2_sample(every: Sequence[Scenario], bounded: Bounded, limit: int, seed: int) -> list[Setting]:
+    """At most `limit` of `every`, with their bounds. Raises ScenarioError without Optuna."""
+    optuna = _optuna(len(every), limit)
+    seed = int(stream(seed, "recommend").integers(2**31))
+    sampler = optuna.samplers.NSGAIISampler(population_size=POPULATION, seed=seed)
+    search = optuna.create_study(directions=("minimize", "minimize"), sampler=sampler)
+    places: dict[tuple[str, ...], list[Scenario]] = {}
+    for scenario in every:
+        places.setdefault(_place(scenario), []).append(scenario)
+    axes = [sorted(set(values)) for values in zip(*places, strict=True)]
+    known: dict[tuple[str, ...], list[Setting]] = {}
+    idle = 0
+    while idle < PATIENCE and sum(map(len, known.values())) < limit:
+        trials = [search.ask() for _ in range(POPULATION)]
+        suggested = [
+            tuple(trial.suggest_categorical(str(number), list(values)) for number, values in enumerate(axes))
+            for trial in trials
+        ]
+        new = [place for place in dict.fromkeys(suggested) if place in places and place not in known]
+        idle = 0 if new else idle + 1
+        found = {setting.scenario: setting for setting in bounded([one for place in new for one in places[place]])}
+        known |= {place: [found[one] for one in places[place] if one in found] for place in new}
+        for trial, place in zip(trials, suggested, strict=True):
+            _tell(search, trial, known.get(place))
+    return [setting for settings in known.values() for setting in settings][:limit]
+
+
+def _tell(search: Any, trial: Any, settings: Sequence[Setting] | None) -> None:
+    """The least of what stands at a place; a failure where nothing does, or nothing that is allowed."""
+    if settings:
+        search.tell(trial, min(setting.least for setting in settings))
+    else:
+        search.tell(trial, state=importlib.import_module("optuna.trial").TrialState.FAIL)
+
+
+def _place(scenario: Scenario) -> tuple[str, ...]:
+    """Where a setting stands in each knob, the same knobs for all."""
+    found: Mapping[str, str] = coordinates(scenario)
+    names = ("machine", "GPUs", "bandwidth", "method", "tau", "rate", "cache")
+    return (*(found.get(name, "") for name in names), knob_text(scenario.method))
+
+
+def _optuna(settings: int, limit: int) -> Any:
+    try:
+        optuna = importlib.import_module("optuna")
+    except ImportError:
+        raise ScenarioError(
+            f"--limit: {settings:,} settings are more than {limit:,}; ask for fewer, give a larger --limit, or install "
+            "Optuna, which picks some of them (pip install 'gcnsim[recommend]')"
+        ) from None
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    return optuna

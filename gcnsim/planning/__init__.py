@@ -1,14 +1,14 @@
 """Planning: many studies answer one question."""
 
 from gcnsim.machine.odd_rates import rate_warnings
-from gcnsim.planning.candidate import Candidate, Estimate
-from gcnsim.planning.max_wait import read_max_wait
+from gcnsim.planning.candidate import Candidate, Estimate, full_graph
 from gcnsim.planning.measured import read_measurement
 from gcnsim.planning.provenance import provenance
 from gcnsim.planning.recommend import MAX_STALENESS, MIN_SAMPLING_RATE, Rule
-from gcnsim.planning.rows import links_of, memory_report, rent_of, row_of, run_length
+from gcnsim.planning.rows import RowEvaluator, links_of, memory_report, rent_of, row_of, run_length
+from gcnsim.planning.simulated_draws import read_max_wait
 from gcnsim.planning.steps import next_steps
-from gcnsim.planning.study_cache import StudyCache, counted, full_graph
+from gcnsim.planning.study_cache import StudyCache, counted
 from gcnsim.planning.time_to_accuracy import Subject, Target, to_target
 from gcnsim.planning.what_if import Answer, Extras, Grid, Progress, scenarios, sweep_bandwidth, what_if
 
@@ -21,6 +21,7 @@ __all__ = [
     "Extras",
     "Grid",
     "Progress",
+    "RowEvaluator",
     "Rule",
     "StudyCache",
     "Subject",

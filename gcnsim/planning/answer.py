@@ -1,109 +1,108 @@
-"""What a what-if found: its rows, and the recommendation."""
+"""What a what-if found: its rows, the recommendation, and in sentences what to use and how sure that is."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from itertools import pairwise
+from math import inf
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from gcnsim.alternatives import sampler_decides, staging_decides
+from gcnsim.errors import plural
 from gcnsim.hardware import PriceBook
-from gcnsim.planning.candidate import Candidate, Estimate
+from gcnsim.ids import BoolArray
+from gcnsim.planning.candidate import Candidate, Estimate, baseline_of
 from gcnsim.planning.certainty import Difference
-from gcnsim.planning.recommend import Choice, Rule
-from gcnsim.planning.rows import device_of, row_of
-from gcnsim.planning.verdict import confidence_text, network_text, verdict
-from gcnsim.results import (
-    Alternative,
-    Confidence,
-    Excluded,
-    Recommendation,
-    Row,
-)
-from gcnsim.scenario import Scenario, setting_text
-from gcnsim.units import format_gbps
+from gcnsim.planning.recommend import NEAR, SAME, Choice, Rule
+from gcnsim.planning.rows import cost_of, device_of, rent_of, row_of
+from gcnsim.planning.settings import Grid, overlap_of
+from gcnsim.planning.study_cache import StudyCache
+from gcnsim.results import MEASURE_CORES, NO_RANGE, Alternative, Confidence, Excluded, Recommendation, Row
+from gcnsim.scenario import ClusterSpec, Scenario, setting_text
+from gcnsim.units import format_gbps, format_seconds, range_text
 
-Told: TypeAlias = tuple[Estimate, float | None]
-"""A row with the full-graph iteration time of the same machine, None where it cannot be known."""
+
+class RowEstimate(NamedTuple):
+    """A row with the full-graph iteration time of the same machine, None where it cannot be known."""
+
+    estimate: Estimate
+    baseline_s: float | None
+
+    @classmethod
+    def of(cls, studies: StudyCache, scenario: Scenario, grid: Grid) -> RowEstimate:
+        """The row of a setting; full-graph training with the overlap that the question wants."""
+        compared = baseline_of(scenario, overlap_of(grid))
+        baseline_s = None if compared is None else studies.result(compared).metrics.iteration_s
+        return cls(studies.estimate(scenario), baseline_s)
+
+    @property
+    def scenario(self) -> Scenario:
+        """Its setting."""
+        return self.estimate.scenario
 
 
 @dataclass(frozen=True, slots=True)
-class OtherMachine:
-    """The choice on another machine that some would rather take. role: `fewest GPUs` or `cheapest`."""
-
-    role: str
-    row: Told
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
-class Findings:
+class WhatIfResult:
     """What was simulated of a what-if, and what of it is recommended.
 
-    rows: with the full-graph iteration time of the same machine beside each. choice: the recommended setting, of the
-    machine on which it is the fastest; chosen: it as a row. rivals: the best settings of the other machines asked for.
-    book: the prices. by_machine: of several machines the recommended setting and the best one on each other machine,
-    where nobody asked for them.
+    choices: by machine, the setting chosen on it; best: that of the machine on which it is the fastest; chosen: it as a
+    row. alternatives: role, why and row of choices on other machines that some would rather take. by_machine: of
+    several machines the recommended setting and the best one on each other machine, where nobody wanted them. book: the
+    prices.
     """
 
     dataset: str
     rule: Rule
-    rows: tuple[Told, ...]
-    choice: Choice
-    chosen: Told
-    rivals: tuple[Candidate, ...]
-    alternatives: tuple[OtherMachine, ...]
     book: PriceBook
-    by_machine: tuple[Told, ...] = ()
+    rows: tuple[RowEstimate, ...]
+    choices: Mapping[ClusterSpec, Choice]
+    best: Choice
+    chosen: RowEstimate
+    alternatives: tuple[tuple[str, str, RowEstimate], ...]
+    by_machine: tuple[RowEstimate, ...]
 
     def results(self) -> tuple[Row, ...]:
         """The rows, each beside the recommended one."""
         return tuple(map(self._row, self.rows))
 
-    @property
-    def place(self) -> int | None:
-        """The recommended setting's place among the rows; None where nobody asked for it."""
-        same = (each.scenario for each, _ in self.rows)
-        return next((place for place, each in enumerate(same) if each == self.chosen[0].scenario), None)
-
-    def _row(self, told: Told) -> Row:
-        estimate, baseline = told
+    def _row(self, found: RowEstimate) -> Row:
+        estimate = found.estimate
         excluded = self._reason(estimate)
         row = replace(
-            row_of(estimate, baseline, self.dataset, self.book),
+            row_of(estimate, found.baseline_s, self.dataset, self.book),
             may_be_recommended=excluded is None,
             excluded_because=excluded,
         )
-        if self._several_servers:
+        # Where machines differ in host or GPUs per server, their rows say so.
+        clusters = [row.scenario.cluster for row in self.rows]
+        if len({(cluster.host, cluster.gpus_per_server) for cluster in clusters}) > 1:
             cluster = estimate.scenario.cluster
             row = replace(row, host=cluster.host, gpus_per_server=cluster.gpus_per_server)
-        if estimate.scenario == self.chosen[0].scenario:
+        if estimate.scenario == self.chosen.scenario:
             return replace(row, recommended=True)
-        beside = Difference.of(estimate, self.chosen[0])
-        if beside is None:
+        difference = Difference.of(estimate, self.chosen.estimate)
+        if difference is None:
             return row
         return replace(
             row,
-            vs_recommended_low=beside.low,
-            vs_recommended_high=beside.high,
-            distinguishable=beside.distinguishable,
+            vs_recommended_low=difference.low,
+            vs_recommended_high=difference.high,
+            distinguishable=difference.distinguishable,
         )
 
-    @property
-    def _several_servers(self) -> bool:
-        """Whether machines differ in host or GPUs per server, which their rows say then."""
-        clusters = [each.scenario.cluster for each, _ in self.rows]
-        return len({(each.host, each.gpus_per_server) for each in clusters}) > 1
-
     def _networks(self) -> str:
-        """What a faster network brings to the recommended machine, where several were asked for."""
-        best = self.chosen[0]
-        cluster = best.scenario.cluster
+        """What a faster network brings to the recommended machine, where several were wanted."""
+        cluster = self.chosen.scenario.cluster
         same = [
-            each
-            for each in self.rivals
-            if replace(each.scenario.cluster, bandwidth=cluster.bandwidth, link=cluster.link) == cluster
+            rival
+            for rival in rivals_of(self.best, self.choices.values())
+            if replace(rival.scenario.cluster, bandwidth=cluster.bandwidth, link=cluster.link) == cluster
         ]
-        return network_text(sorted([best, *same], key=lambda each: each.scenario.cluster.bandwidth)) if same else ""
+        by_bandwidth = sorted([self.chosen.estimate, *same], key=lambda one: one.scenario.cluster.bandwidth)
+        return network_text(by_bandwidth) if same else ""
 
     def _reason(self, estimate: Estimate) -> str | None:
         """Why a row may not be recommended; None where it may."""
@@ -112,19 +111,20 @@ class Findings:
 
     def recommendation(self) -> Recommendation:
         """The recommended setting, why, and what else may be taken or may not."""
-        estimate = self.chosen[0]
-        limit = estimate.result.limit
-        share = self.choice.share if estimate.ranged else None
+        estimate = self.chosen.estimate
+        scenario, limit = estimate.scenario, estimate.result.limit
+        places = (place for place, row in enumerate(self.rows) if row.scenario == scenario)
+        rivals = rivals_of(self.best, self.choices.values())
         return Recommendation(
-            why=self.choice.why,
-            verdict=verdict(self.chosen, several=bool(self.alternatives)),
-            confidence=Confidence(share, confidence_text(self.choice, self.rivals)),
-            note=sampler_decides(limit, estimate.scenario) or staging_decides(limit, estimate.scenario),
+            why=self.best.why,
+            verdict=summary_sentence(self.chosen, several=bool(self.alternatives)),
+            confidence=Confidence(self.best.share if estimate.ranged else None, confidence_text(self.best, rivals)),
+            note=sampler_decides(limit, scenario) or staging_decides(limit, scenario),
             rule=self.rule.report(),
             excluded=tuple(Excluded(what, why) for what, why in self._excluded().items()),
             row=self._row(self.chosen),
-            in_results=self.place,
-            alternatives=tuple(Alternative(each.role, each.why, self._row(each.row)) for each in self.alternatives),
+            in_results=next(places, None),
+            alternatives=tuple(Alternative(role, why, self._row(row)) for role, why, row in self.alternatives),
             by_machine=tuple(map(self._row, self.by_machine)),
             networks=self._networks(),
         )
@@ -132,7 +132,7 @@ class Findings:
     def _excluded(self) -> dict[str, str]:
         """The rows that may not be recommended, each setting once, and why."""
         found = {}
-        several = len({each.scenario.cluster for each, _ in self.rows}) > 1
+        several = len({row.scenario.cluster for row in self.rows}) > 1
         for estimate, _ in self.rows:
             reason, cluster = self._reason(estimate), estimate.scenario.cluster
             if reason is not None:
@@ -143,7 +143,145 @@ class Findings:
         return found
 
 
-def place_of(scenario: Scenario) -> dict[str, Any]:
+def machine_key(scenario: Scenario) -> dict[str, Any]:
     """The machine of a row: what a grid varies besides the method."""
     cluster = scenario.cluster
     return {"gpus": cluster.gpus, "bandwidth": format_gbps(cluster.bandwidth), "device": device_of(cluster)}
+
+
+def rivals_of(best: Choice, choices: Iterable[Choice]) -> list[Candidate]:
+    """The choices of the other machines, of those that fit where any does."""
+    others = [choice.estimate for choice in choices if choice is not best]
+    return [rival for rival in others if rival.result.fits is not False or best.estimate.result.fits is False]
+
+
+def by_machine(
+    studies: StudyCache, best: Choice, choices: Mapping[ClusterSpec, Choice], rows: Sequence[RowEstimate], grid: Grid
+) -> list[RowEstimate]:
+    """Of several machines the recommended setting on each other one, and what is best there, that are no rows."""
+    chosen = best.estimate.scenario
+    shown = {chosen, *(row.scenario for row in rows)}
+    others = [choice.estimate.scenario for cluster, choice in choices.items() if cluster != chosen.cluster]
+    same = [replace(chosen, cluster=other.cluster) for other in others]
+    more = dict.fromkeys([*filter(studies.supports, same), *others])
+    return [RowEstimate.of(studies, scenario, grid) for scenario in more if scenario not in shown]
+
+
+def alternatives(
+    studies: StudyCache, best: Choice, choices: Mapping[ClusterSpec, Choice], grid: Grid, book: PriceBook
+) -> list[tuple[str, str, RowEstimate]]:
+    """Where several machines were asked for: the fewest GPUs within the interval of the fastest, and the cheapest."""
+    if len(choices) < 2:
+        return []
+    fits = [choice for choice in choices.values() if choice.estimate.result.fits is not False] or [best]
+    fastest = best.estimate
+    high_s = studies.estimate(fastest.scenario).high_s
+    within = "3 %" if high_s is None else "the interval"
+    limit = fastest.epoch_s * (1 + NEAR) if high_s is None else high_s * fastest.result.per_epoch
+    near = [choice for choice in fits if choice.estimate.epoch_s <= limit]
+    gpus = min(choice.estimate.scenario.cluster.gpus for choice in near)
+    few = [choice for choice in near if choice.estimate.scenario.cluster.gpus == gpus]
+    quick = min(choice.estimate.epoch_s for choice in few) * (1 + SAME)
+    fewest = min(
+        (choice for choice in few if choice.estimate.epoch_s <= quick), key=lambda choice: _price(choice, book)
+    )
+    why = f"{plural(gpus, 'GPU')}, the fewest within {within} of the fastest"
+    found = [("fewest GPUs", why, RowEstimate.of(studies, fewest.estimate.scenario, grid))]
+    priced = [choice for choice in fits if _price(choice, book)[0] < inf]
+    if priced:
+        cheapest = min(priced, key=lambda choice: _price(choice, book))
+        unit = "iterations" if cheapest.estimate.result.per_epoch == 1 else "epochs"
+        cost = f"{_price(cheapest, book)[0]:.2g} {book.exchange.currency} per 1,000 {unit}"
+        why = f"{cost}, the least of {plural(len(priced), 'machine')}"
+        if len(grid.bandwidths) > 1:
+            why += "; a faster network is not priced"
+        found.append(("cheapest", why, RowEstimate.of(studies, cheapest.estimate.scenario, grid)))
+    return found
+
+
+def _price(choice: Choice, book: PriceBook) -> tuple[float, float]:
+    """The cost of a thousand epochs, infinite where no price is known, and seconds of an epoch."""
+    known = cost_of(rent_of(choice.estimate.scenario.cluster, book), 1000.0 * choice.estimate.epoch_s)
+    return inf if known is None else known, choice.estimate.epoch_s
+
+
+def network_text(found: Sequence[Candidate]) -> str:
+    """What each faster network brings over the next slower one. found: the best setting on each, slowest network first.
+
+    Times are of an epoch where an iteration trains not all nodes.
+    """
+    parts = []
+    for slow, fast in pairwise(found):
+        low, high = format_gbps(slow.scenario.cluster.bandwidth), format_gbps(fast.scenario.cluster.bandwidth)
+        gain = 1.0 - fast.epoch_s / slow.epoch_s
+        times = f"{format_seconds(slow.iteration_s)} to {format_seconds(fast.iteration_s)} per iteration"
+        apart = Difference.of(fast, slow)
+        if (apart is None or apart.distinguishable) and abs(gain) >= NEAR / 3:
+            way = "less" if gain > 0 else "more"
+            parts.append(f"{high} instead of {low} takes {100 * abs(gain):.0f} % {way} time ({times})")
+        else:
+            less = "changes less than 1 %" if apart is None else "makes no clear difference"
+            parts.append(f"{high} instead of {low} {less} ({times})")
+    settings = {setting_text(one.scenario.method) for one in found}
+    own = next(iter(settings)) if len(settings) == 1 else "the best setting of each"
+    return f"{'; '.join(parts)}, for {own}." if parts else ""
+
+
+def summary_sentence(chosen: RowEstimate, *, several: bool) -> str:
+    """One sentence: the recommended setting, its time with the interval, how much faster than full-graph training."""
+    estimate, baseline = chosen
+    scenario = estimate.scenario
+    cluster = scenario.cluster
+    where = f" on {cluster.gpus} x {cluster.device} at {format_gbps(cluster.bandwidth)}" if several else ""
+    time = f"{format_seconds(estimate.iteration_s)} per iteration{range_text(estimate.low_s, estimate.high_s)}"
+    text = f"Use {setting_text(scenario.method)}{where}: {time}"
+    if baseline is not None and not scenario.method.baseline:
+        epochs = "" if estimate.result.per_epoch == 1 else " per epoch"
+        there = " on the same machine" if several else ""
+        text += f", {times_as_fast(baseline / estimate.epoch_s)} full-graph training{epochs}{there}"
+    if estimate.result.fits is False:
+        text += "; it does not fit the GPUs' memory"
+    return f"{text}."
+
+
+def times_as_fast(ratio: float) -> str:
+    """`3.3 times as fast as`, `1.4 times as slow as`, or `as fast as` where both differ by less than 3 %."""
+    if abs(ratio - 1.0) < NEAR:
+        return "as fast as"
+    if ratio < 1.0:
+        return f"{_times(1 / ratio)} times as slow as"
+    return f"{_times(ratio)} times as fast as"
+
+
+def _times(ratio: float) -> str:
+    """A ratio above 1: `1.04`, `3.3`, `202`."""
+    return f"{ratio:.2f}" if ratio < 2.0 else f"{ratio:.2g}" if ratio < 99.5 else f"{ratio:.0f}"
+
+
+def confidence_text(choice: Choice, rivals: Sequence[Candidate] = ()) -> str:
+    """How often the recommended setting wins among those of its machine that were simulated and may be recommended, and
+    against rivals, the best settings of other machines.
+    """
+    if not choice.estimate.ranged:
+        return f"not known: {NO_RANGE}; {MEASURE_CORES}"
+    text = (
+        f"{_in_draws(choice.wins)} of the assumptions, the fastest of {len(choice.pool)} settings or within 3 % of it"
+        if len(choice.pool) > 1
+        else "no other allowed setting was simulated"
+    )
+    unknown = "" if all(rival.ranged for rival in rivals) else f"; against {NO_RANGE} it is not known"
+    rivals = [rival for rival in rivals if rival.ranged]
+    if not rivals:
+        return text + unknown
+    faster = np.all([choice.estimate.epochs_over(rival) <= 1 + NEAR for rival in rivals], axis=0)
+    others = "the other machine's best" if len(rivals) == 1 else "the best of every other machine"
+    return f"{text}; {_in_draws(faster)} as fast as {others} or within 3 % of it{unknown}"
+
+
+def _in_draws(wins: BoolArray) -> str:
+    """How often it holds.
+
+    >>> _in_draws(np.array([True, True, True, False]))
+    '75 %: in 3 of 4 draws'
+    """
+    return f"{100 * float(wins.mean()):.0f} %: in {int(wins.sum())} of {wins.size} draws"

@@ -1,24 +1,48 @@
-"""A setting that was simulated, and its time under every joint draw of what is assumed."""
+"""A setting that was simulated, and its time under every joint draw of what is assumed.
+
+A joint draw is one of the figures, of the order of the parts, of the paths between GPUs (`gcnsim.uncertainty`), and of
+what other drawn graphs would change.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Final
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from gcnsim.ids import FloatArray
+from gcnsim.errors import ScenarioError
+from gcnsim.ids import FloatArray, Seconds
+from gcnsim.methods import BASELINE, create_method
 from gcnsim.scenario import Scenario
-from gcnsim.simulation import Result
+from gcnsim.simulation import Result, answering
+from gcnsim.uncertainty import (
+    DRAWS,
+    Factors,
+    OtherPath,
+    Placement,
+    normal_position,
+    other_paths,
+    path_by_draw,
+    placements,
+    position,
+)
+
+if TYPE_CHECKING:
+    from gcnsim.planning.study_cache import StudyCache
+
+Key: TypeAlias = tuple[Scenario, Placement, bool]
+"""One simulation: the scenario, the order of its parts, and whether these are even (`EvenPartition`)."""
 
 INTERVAL: Final = (0.05, 0.95)
 """Quantiles of the draws between which the 90 % interval lies."""
 
 
-def central(drawn: FloatArray) -> tuple[float, float]:
+def central(values: FloatArray) -> tuple[float, float]:
     """The ends of the 90 % interval of a value of every joint draw, float64[draws]: each draw stands for the middle of
     its share of them (Hazen's quantiles), as its positions are the middles of their strata."""
-    low, high = (float(end) for end in np.quantile(drawn, INTERVAL, method="hazen"))
+    low, high = (float(end) for end in np.quantile(values, INTERVAL, method="hazen"))
     return low, high
 
 
@@ -27,10 +51,9 @@ class Candidate:
     """A simulated result, and its time under every joint draw of the assumptions.
 
     scenario: the question as it was asked; the result's own may be its simpler equal (`canonical`). estimated, and
-    simulated where draws were (after a longest wait the first of them): seconds per iteration, float64[draws]: of the
-    assumed figures, of what the workload leaves open, of other drawn graphs, and where GPUs are unequal of the order of
-    the parts among them. ranged: whether
-    the draws say how far its time may be off (`gcnsim.machine.Machine.error_known`).
+    simulated where draws were (after a longest wait the first of them): seconds per iteration, float64[draws]; closer:
+    under more draws than others have, if any. ranged: whether the draws say how far its time may be off
+    (`gcnsim.machine.Machine.error_known`).
     """
 
     scenario: Scenario
@@ -38,6 +61,12 @@ class Candidate:
     estimated: FloatArray
     simulated: FloatArray | None
     ranged: bool = field(default=True, kw_only=True)
+    closer: FloatArray | None = field(default=None, kw_only=True)
+
+    @property
+    def closest(self) -> FloatArray:
+        """Seconds per iteration under as many joint draws as are known, float64[draws]."""
+        return self.times if self.closer is None else self.closer
 
     @property
     def times(self) -> FloatArray:
@@ -78,3 +107,152 @@ class Estimate(Candidate):
     high_s: float | None
     lower_s: float
     upper_s: float
+
+    @classmethod
+    def without_interval(cls, scenario: Scenario, result: Result) -> Estimate:
+        """A result of which nobody asks how far it may be off."""
+        seconds = result.metrics.iteration_s
+        return cls(scenario, result, np.array([seconds]), None, None, None, seconds, seconds)
+
+
+PRECISION: Final = 0.01
+"""Changes of less than 1 % are below what a simulation of a few iterations can tell."""
+
+
+class Study(NamedTuple):
+    """What a study gave. lower: the least seconds of an iteration where these were wanted. paths: the same setting's
+    studies with other paths between its GPUs."""
+
+    result: Result | None = None
+    left_open: Factors | None = None
+    lower: Seconds | None = None
+    refused: bool = False
+    paths: tuple[tuple[Key, Result], ...] = ()
+
+
+def estimated_alike(one: Factors, other: Factors) -> bool:
+    """Whether two settings are estimated alike at the stated values and in nearly every draw of the assumptions."""
+    ratio = one.nominal_s * one.joint / (other.nominal_s * other.joint)
+    apart = np.quantile(np.abs(ratio - 1.0), INTERVAL[1], method="hazen")
+    return bool(max(apart, abs(one.nominal_s / other.nominal_s - 1.0)) < PRECISION)
+
+
+def effort_of(scenario: Scenario) -> int:
+    """How long a study takes, in no unit: ops grow with pairs of workers, iterations with sampling and staleness."""
+    method = scenario.method
+    return scenario.cluster.gpus**2 * (1 if method.sampling().whole else 4 + method.tau)
+
+
+def on_other_paths(key: Key) -> dict[OtherPath, Key]:
+    """The simulations of the same setting with other paths between its GPUs; none of stale settings, whose estimates
+    are as exact as a simulation: nothing waits for a transfer there."""
+    scenario, order, even = key
+    if scenario.method.tau:
+        return {}
+    return {path: (path.scenario, order, even) for path in other_paths(scenario)}
+
+
+def estimated_times(studies: StudyCache, key: Key, left_open: Factors, seconds: Seconds) -> FloatArray:
+    """Seconds per iteration under every joint draw, as estimated from the simulated time `seconds`, float64[draws].
+
+    Estimates of synchronous schedules are up to 2.6 times the simulated time, and on one path more than on another: so
+    a draw of another path is estimated from the simulation of that path.
+    """
+    times, others = left_open.scaled(seconds, left_open.joint), on_other_paths(key)
+    if not others:
+        return times
+    chosen = path_by_draw(list(others), studies.seed, left_open.joint.size)
+    for place, (other, moved) in enumerate(zip(others.values(), left_open.others, strict=True)):
+        scenario, order, even = other
+        there = moved.scaled(studies.result(scenario, order, even=even).metrics.iteration_s, moved.joint)
+        times = np.where(chosen == place, there, times)
+    return times
+
+
+def seconds_on(studies: StudyCache, scenario: Scenario, path: OtherPath) -> Seconds:
+    """Seconds per iteration of the canonical `scenario` at the stated values, with another path between its GPUs."""
+    if path in on_other_paths((scenario, Placement.NUMBERED, False)):
+        return studies.result(path.scenario).metrics.iteration_s
+    left_open = studies.factors(scenario)
+    return float(left_open.scaled(studies.result(scenario).metrics.iteration_s, left_open.alone[path.name][0]))
+
+
+def times_by_draw(
+    studies: StudyCache,
+    scenario: Scenario,
+    even: bool,
+    factors: Callable[[Key], Factors],
+    simulated: Callable[[Key], FloatArray | None],
+    draws: int = DRAWS,
+) -> FloatArray:
+    """Seconds per iteration of `scenario`, as `canonical` has it, under joint draws: float64[draws].
+
+    factors: what the assumptions leave open, under so many draws. simulated: the simulated factors of the draws, or of
+    the first of them; None where all are estimated.
+    """
+
+    def placed(key: Key) -> tuple[float, FloatArray]:
+        seconds = studies.result(scenario, key[1], even=even).metrics.iteration_s
+        left_open, found = factors(key), simulated(key)
+        if found is None:
+            return seconds, estimated_times(studies, key, left_open, seconds)
+        times = found * left_open.scaled(seconds, left_open.apart)[: found.size]
+        if found.size < draws:
+            times = np.append(times, estimated_times(studies, key, left_open, seconds)[found.size :])
+        return seconds, times
+
+    result = studies.result(scenario, even=even)
+    seconds = result.metrics.iteration_s
+    in_order = sorted((placed(key) for key in placements_of(scenario, even)), key=lambda one: one[0])
+    # Nobody chose the order as numbered: it is no likelier than another.
+    share = (1.0 + position("placement", studies.seed, draws)) / 2.0
+    times = in_order[0][1] ** (1.0 - share) * in_order[-1][1] ** share if len(in_order) > 1 else in_order[0][1]
+    # What other drawn graphs would change is each setting's own: nobody knows how settings share it. What laws leave
+    # out is the method's: they are wrong alike at another bandwidth.
+    graphs = normal_position(_graphs_of(scenario, even), studies.seed, draws)
+    laws = normal_position(f"laws of {scenario.method.name}", studies.seed, draws)
+    spread = np.sqrt(1.0 - result.law_share**2) * graphs + result.law_share * laws
+    reach = np.where(spread < 0, seconds / max(result.low_s, 1e-300), result.high_s / seconds)
+    return np.asarray(times * reach**spread)
+
+
+def placements_of(scenario: Scenario, even: bool = False) -> list[Key]:
+    """The simulations that the times of a setting under joint draws are made of: one for each order of its parts. The
+    scenario is as `canonical` has it."""
+    orders = () if even else placements(scenario)
+    return [(scenario, order, even) for order in (orders if len(orders) > 1 else (Placement.NUMBERED,))]
+
+
+def _graphs_of(scenario: Scenario, even: bool) -> str:
+    """The name of the random stream that says what other drawn graphs would change of a setting: of what it draws from
+    and of how it uses it, not of how files are called."""
+    method, cluster, cut = scenario.method, scenario.cluster, scenario.partition
+    parts = "even" if even else f"{cut.method} {cut.objective} {cut.algorithm} {cut.balance} {cut.imbalance} {cut.seed}"
+    return (
+        f"graphs of {method.name} {method.tau} {method.epsilon} {method.rate} {method.cache.describe()}, "
+        f"{cluster.gpus} x {cluster.gpus_per_server} at {cluster.bandwidth}, {parts}"
+    )
+
+
+def canonical(scenario: Scenario) -> Scenario:
+    """The scenario under the simplest method that runs the same schedule, so that equal questions are asked once."""
+    simplest = scenario.method.canonical()
+    return scenario if simplest is scenario.method else replace(scenario, method=simplest)
+
+
+def full_graph(scenario: Scenario, overlap: str | None = None) -> Scenario:
+    """Full-graph training on the scenario's machine; overlap: None is the scenario's own."""
+    overlap = scenario.method.overlap if overlap is None else overlap
+    # Where mini-batches read their rows is nothing to it.
+    machine = replace(scenario.cluster, features=None)
+    return replace(scenario, cluster=machine, method=create_method(BASELINE, overlap=overlap))
+
+
+def baseline_of(scenario: Scenario, overlap: str | None = None) -> Scenario | None:
+    """As `full_graph`; None where compute is measured, and full-graph training was not."""
+    found = full_graph(scenario, overlap)
+    try:
+        answering(found)
+    except ScenarioError:
+        return None
+    return found

@@ -1,22 +1,35 @@
-"""How sure an answer is: calibrated or not, what each assumption does to it, which settings can be told apart."""
+"""How sure an answer is: what it assumes or measured, what each assumption does to it, what to measure first, and which
+settings can be told apart."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import log
+from typing import Final
 
 import numpy as np
 
-from gcnsim.machine import resolve_machine
-from gcnsim.planning.assumptions import figure_words
-from gcnsim.planning.candidate import Candidate, central
-from gcnsim.planning.measure_first import measure_first
-from gcnsim.planning.measured_times import LABEL
-from gcnsim.planning.other_paths import seconds_on
-from gcnsim.planning.study_cache import StudyCache, canonical
-from gcnsim.results import NO_RANGE, AssumptionEffect, Certainty
+from gcnsim.errors import plural
+from gcnsim.hardware import QUANTITIES, Figure
+from gcnsim.ids import FloatArray
+from gcnsim.machine import NVLINK_THERE, TRANSPORT, BetweenGpus, resolve_machine
+from gcnsim.planning.candidate import Candidate, canonical, central, seconds_on
+from gcnsim.planning.study_cache import StudyCache
+from gcnsim.results import MEASURE_CORES, NO_RANGE, Assumed, AssumptionEffect, Certainty, MeasuredTimes
 from gcnsim.scenario import Scenario, setting_text
-from gcnsim.uncertainty import DRAWS, PARTITION, assumptions_of, other_paths
-from gcnsim.units import format_gbps
+from gcnsim.simulation import answering
+from gcnsim.uncertainty import (
+    DRAWS,
+    PARTITION,
+    WORKLOAD,
+    Assumption,
+    assumptions_of,
+    other_paths,
+    placements,
+    used_figures,
+)
+from gcnsim.units import format_gbps, format_seconds
 
 LABELS = ("UNCALIBRATED", "FITTED TO PUBLISHED RUNS", "CALIBRATED")
 
@@ -73,37 +86,33 @@ def certainty(studies: StudyCache, chosen: Candidate) -> Certainty:
     those that matter most first.
     """
     label = label_of(chosen.scenario)
-    drawn = studies.drawn
-    several = len({each.cluster for each in drawn}) > 1
-    simulated = tuple(setting_text(each.method) + (f" on {_machine(each)}" if several else "") for each in drawn)
+    several = len({scenario.cluster for scenario in studies.with_draws}) > 1
+
+    def name_of(scenario: Scenario) -> str:
+        cluster = scenario.cluster
+        machine = f" on {cluster.gpus} x {cluster.device} at {format_gbps(cluster.bandwidth)}" if several else ""
+        return setting_text(scenario.method) + machine
+
+    simulated = tuple(map(name_of, studies.with_draws))
     limit = studies.max_wait
-    told = SIMULATED if limit is None or limit.complete else SOME_SIMULATED.replace("{draws}", str(limit.draws))
-    method = METHOD + (told.format(settings=" and of ".join(simulated)) if simulated else "") + ESTIMATED
-    if not chosen.ranged:
-        method = ALONE
-    effects = tuple(tornado(studies, chosen))
+    which = SIMULATED if limit is None or limit.complete else SOME_SIMULATED.replace("{draws}", str(limit.draws))
+    joint = METHOD + (which.format(settings=" and of ".join(simulated)) if simulated else "") + ESTIMATED
+    method = joint if chosen.ranged else ALONE
+    effects = tuple(sensitivity(studies, chosen))
     first = measure_first(chosen.scenario, effects) if chosen.ranged else ""
     return Certainty(label == LABELS[2], label, DRAWS, simulated, method, effects, first or None)
 
 
-def _machine(scenario: Scenario) -> str:
-    cluster = scenario.cluster
-    return f"{cluster.gpus} x {cluster.device} at {format_gbps(cluster.bandwidth)}"
-
-
-def tornado(studies: StudyCache, chosen: Candidate) -> list[AssumptionEffect]:
+def sensitivity(studies: StudyCache, chosen: Candidate) -> list[AssumptionEffect]:
     """Per assumption: its range, the time at its two ends alone, its share of what they all leave open."""
     scenario = chosen.scenario
-    left_open = studies.factors(scenario)
-    alone = {name: left_open.scaled(chosen.iteration_s, np.array(ends)) for name, ends in left_open.alone.items()}
-    asked = canonical(scenario)
+    alone, simplest = times_alone(studies, chosen), canonical(scenario)
     alone |= {
-        path.name: np.array([seconds_on(studies, asked, path), chosen.iteration_s])
-        for path in other_paths(asked)
+        path.name: np.array([seconds_on(studies, simplest, path), chosen.iteration_s])
+        for path in other_paths(simplest)
         if path.name in alone
     }
-    machine = resolve_machine(scenario.cluster)
-    known = {each.name: each for each in assumptions_of(machine, batches=scenario.method.mini_batches)}
+    known = assumptions_by_name(scenario)
     spread = {name: float(np.log(ends[1] / ends[0]) ** 2) for name, ends in alone.items()}
     whole = sum(spread.values()) or 1.0
     rows = []
@@ -116,10 +125,196 @@ def tornado(studies: StudyCache, chosen: Candidate) -> list[AssumptionEffect]:
 
 def _of_workload(studies: StudyCache, scenario: Scenario, name: str) -> tuple[str, str, str, str]:
     """Value, low and high end, and basis of what the workload leaves open."""
-    value, basis = "as stated", "what is assumed of the graph's partitions, all together (--provenance)"
-    path = next((each for each in other_paths(scenario) if each.name == name), None)
+    path = next((one for one in other_paths(scenario) if one.name == name), None)
     if path is not None:
         return path.value, path.otherwise, path.value, path.basis
     if name == PARTITION:
-        value, basis = "of one seed", studies.accesses.partition_note(scenario) or "of one partition"
-    return value, "low end", "high end", basis
+        return "of one seed", "low end", "high end", studies.accesses.partition_note(scenario) or "of one partition"
+    basis = "what is assumed of the graph's partitions, all together (--provenance)"
+    return "as stated", "low end", "high end", basis
+
+
+LEAST_SHARE: Final = 0.2
+"""Share of all squared spreads from which on one figure is worth measuring first."""
+
+LEAST_SPAN: Final = 1.05
+"""Time at one end of its range over that at the other, from which on a figure is worth measuring."""
+
+MEASURE: Final = "python -m runtime.measure --device cuda"
+"""What measures one's own workload on one GPU."""
+
+SURVEY: Final = "python -m runtime.survey --device cuda"
+"""What measures a GPU, its host and the copies between them."""
+
+OF_GRAPH: Final = frozenset({WORKLOAD, PARTITION})
+"""What a real graph says."""
+
+
+def measure_first(scenario: Scenario, effects: Sequence[AssumptionEffect]) -> str:
+    """The figure that moves the time most, by how much, and how it is measured; empty where none stands out.
+
+    effects: what each assumption alone does to the time of `scenario`.
+    """
+    most = max(effects, key=span_of, default=None)
+    if most is None or most.share < LEAST_SHARE or span_of(most) < log(LEAST_SPAN):
+        return ""
+    low, high = sorted((most.iteration_s_low, most.iteration_s_high))
+    ends = f"{format_seconds(low)} to {format_seconds(high)}"
+    return f"{most.name} ({ends}, {100 * most.share:.0f} % of the uncertainty): {how_to_measure(scenario, most.name)}"
+
+
+def how_to_measure(scenario: Scenario, name: str) -> str:
+    """How an assumption of a question is put to the test."""
+    cluster = scenario.cluster
+    if name == TRANSPORT:
+        return "say what your software does, --transport direct or --transport staged"
+    if name in OF_GRAPH:
+        return "partition your own graph (--graph)" if scenario.workload.graph is None else "try --partition-seeds 5"
+    machine = resolve_machine(cluster)
+    if machine.kind == "cpu":
+        return MEASURE_CORES
+    profile = name.rpartition(".")[0]
+    if profile in {device.name for device in machine.devices or (machine.device,)}:
+        return f"{MEASURE} on one {profile}, then --measured-compute"
+    if profile == machine.network.name and cluster.servers > 1:
+        return f"{SURVEY} on two servers (torchrun --nnodes 2), then gcnsim calibrate"
+    return f"{SURVEY} on one server, then gcnsim calibrate"
+
+
+def span_of(effect: AssumptionEffect) -> float:
+    """How far an assumption moves the time, in logarithms."""
+    return abs(log(effect.iteration_s_high / effect.iteration_s_low))
+
+
+PLACEMENT = "placement of parts"
+
+
+def workload_assumptions(studies: StudyCache, scenario: Scenario, scenarios: Sequence[Scenario]) -> Iterator[Assumed]:
+    """What stands in for what publications do not say of the workload of `scenarios`, with its range."""
+    if any(scenario.method.mini_batches for scenario in scenarios):
+        yield from studies.accesses.batch_assumptions(scenarios)
+    if any(len(placements(scenario)) > 1 for scenario in scenarios):
+        basis = "which part of the graph each of the unequal GPUs gets; a partition.file of workload.graph would say"
+        yield Assumed(PLACEMENT, "as numbered", "most work on the fastest", "most work on the slowest", basis, True)
+    if not all(scenario.method.mini_batches for scenario in scenarios):
+        yield from studies.accesses.assumptions(scenario, scenarios)
+    paths = {path.name: path for scenario in scenarios for path in other_paths(scenario)}
+    for path in paths.values():
+        yield Assumed(path.name, path.value, path.otherwise, path.value, path.basis, True)
+
+
+def machine_figures(scenario: Scenario, source: str, *, batches: bool = False) -> Iterator[Assumed]:
+    """The figures of the scenario's machine that come from `source` and that a cost law reads.
+
+    batches: whether mini-batches are trained, which need figures of their own.
+    """
+    for name, figure in used_figures(resolve_machine(scenario.cluster), batches=batches).items():
+        if figure.source == source:
+            yield Assumed(name, *_written(name.rpartition(".")[2], figure), figure.reference, source == "assumed")
+
+
+def assumptions_by_name(scenario: Scenario) -> dict[str, Assumption]:
+    """The assumed figures that the scenario's time depends on."""
+    machine = resolve_machine(scenario.cluster)
+    return {assumed.name: assumed for assumed in assumptions_of(machine, batches=scenario.method.mini_batches)}
+
+
+def times_alone(studies: StudyCache, candidate: Candidate) -> dict[str, FloatArray]:
+    """By assumption, seconds per iteration with it alone at the low and the high end of its range, float64[2]."""
+    left_open = studies.factors(candidate.scenario)
+    return {name: left_open.scaled(candidate.iteration_s, np.array(ends)) for name, ends in left_open.alone.items()}
+
+
+def figure_words(assumed: Assumption) -> tuple[str, str, str, str]:
+    """Value, low and high end of an assumed figure with their unit, and its basis."""
+    return *_written(assumed.name.rpartition(".")[2], assumed.figure), assumed.figure.reference
+
+
+def _written(field: str, figure: Figure) -> tuple[str, str, str]:
+    """Value, low and high of a figure with their unit."""
+    quantity = QUANTITIES[field]
+    low, high = (figure.value if end is None else end for end in (figure.low, figure.high))
+    texts = [f"{one:g}" if quantity is None else quantity.exact(one) for one in (figure.value, low, high)]
+    return texts[0], texts[1], texts[2]
+
+
+ASSUMED = " (assumed)"
+
+
+def heading_words(scenarios: Sequence[Scenario]) -> str | None:
+    """NVLink and transport, as far as all scenarios share them: `NVLink 300 GB/s, transport direct (assumed)`; None
+    where nothing passes between GPUs."""
+    found = _distinct(scenarios)
+    if not found:
+        return None
+    parts = []
+    if len({one.nvlink and one.nvlink.value for one in found}) == 1 and found[0].nvlink is not None:
+        assumed = NVLINK_THERE in found[0].open
+        sizes = {scenario.cluster.nvlink_gpus for scenario in scenarios}
+        joined = f" within {sizes.pop()} GPUs" if len(sizes) == 1 and None not in sizes else ""
+        parts.append(f"NVLink {found[0].nvlink.value / 1e9:g} GB/s{joined}{ASSUMED if assumed else ''}")
+    transports = {(one.transport, TRANSPORT in one.open) for one in found}
+    if len(transports) == 1:
+        (name, assumed), *_ = transports
+        parts.append(f"transport {name}{ASSUMED if assumed else ''}")
+    return ", ".join(parts) or None
+
+
+def basis_words(scenario: Scenario) -> str | None:
+    """Where the paths between GPUs of the scenario's machine come from; None where nothing passes between GPUs."""
+    found = _distinct([scenario])
+    if not found:
+        return None
+    between, machine = found[0], resolve_machine(scenario.cluster)
+    how = f"transport {between.transport}: {between.why}"
+    if TRANSPORT in between.open:
+        how += " (assumed: --transport chooses)"
+    if min(scenario.cluster.gpus, scenario.cluster.gpus_per_server) == 1:
+        return how
+    if between.nvlink is None:
+        used = between.direct and not between.peer_to_peer
+        inside = "PCIe, through host memory: its driver has no peer to peer" if used else "PCIe"
+        return f"{how}; within a server {inside}"
+    rate = f"{between.nvlink.value / 1e9:g} GB/s per direction of one GPU"
+    if between.nvlink.source == "given":
+        size = scenario.cluster.nvlink_gpus
+        joined = "" if size is None else f", within {size} GPUs each, PCIe between others"
+        return f"{how}; NVLink, {rate}, as asked{joined}"
+    name = "NVLink" if between.generation is None else f"NVLink {between.generation}"
+    whose = machine.host.name if machine.host.device is not None else f"{machine.device.name} as a module (assumed)"
+    return f"{how}; {name} of {whose}, {rate} ({between.nvlink.reference}, {between.nvlink.date})"
+
+
+def _distinct(scenarios: Sequence[Scenario]) -> list[BetweenGpus]:
+    """The paths of those scenarios whose GPUs send anything over them."""
+    sending = [scenario for scenario in scenarios if scenario.cluster.gpus > 1 and "transport" in scenario.method.uses]
+    machines = [resolve_machine(cluster) for cluster in dict.fromkeys(one.cluster for one in sending)]
+    return [machine.between for machine in machines if machine.kind == "gpu"]
+
+
+LINKS: Final = "links and messages are still assumed; a calibration gives them (gcnsim calibrate, --calibration)"
+LINKS_FITTED: Final = "links and messages are those of the calibration"
+LABEL: Final = "MEASURED on {device}"
+"""The heading's word for such an answer."""
+
+
+def measured_times(scenarios: Sequence[Scenario]) -> MeasuredTimes | None:
+    """What stands in the place of the cost laws of these settings; None where nothing does."""
+    machine = resolve_machine(scenarios[0].cluster)
+    found = machine.measured
+    if found is None:
+        return None
+    answers = {scenario: answer for scenario in scenarios if (answer := answering(scenario)) is not None}
+    between = tuple(
+        dict.fromkeys(setting_text(scenario.method) for scenario, own in answers.items() if own.far is not None)
+    )
+    interpolated = f", between two measured rates for {', '.join(between)}" if between else ""
+    error = max(answer.error for answer in answers.values())
+    counts = [len(part.seconds) for answer in answers.values() for part in answer.near.parts.values()]
+    times = f"{min(counts)}" + (f" to {max(counts)}" if max(counts) > min(counts) else "")
+    text = (
+        f"measured on {found.device['name']}: {plural(found.parts, 'part')}, each alone, {times} iterations, known "
+        f"to {100 * error:.1f} %{interpolated}; {found.path} (SHA-256 {found.sha256[:12]})"
+    )
+    links = LINKS if machine.calibration is None else LINKS_FITTED
+    return MeasuredTimes(found.path, found.sha256, str(found.device["name"]), error, between, links, text)

@@ -12,7 +12,7 @@ are given again under these weights. So one measured setting calibrates the othe
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
@@ -20,17 +20,18 @@ import numpy as np
 
 from gcnsim.diagnosis import impossible
 from gcnsim.errors import ScenarioError, UnitError
+from gcnsim.evidence.facts import facts_of_profile, facts_of_run
 from gcnsim.ids import FloatArray, Seconds
 from gcnsim.machine import resolve_machine
 from gcnsim.methods import is_method, method_type
 from gcnsim.planning.candidate import INTERVAL, Candidate
+from gcnsim.planning.certainty import assumptions_by_name, times_alone
 from gcnsim.planning.study_cache import StudyCache
-from gcnsim.planning.suspects import suspects
-from gcnsim.results import MEASURE_CORES, NO_RANGE, Differs, Explanation, MeasuredReport, TimeAgain
+from gcnsim.results import MEASURE_CORES, NO_RANGE, Differs, Explanation, MeasuredReport, Suspect, TimeAgain
+from gcnsim.runs.recorded_run import RecordedRun, read_recorded_run
 from gcnsim.scenario import figure_text, setting_text
-from gcnsim.sources import RangeEnd, resolve_model
-from gcnsim.uncertainty import Assumption, assumptions_of
-from gcnsim.units import SECONDS, format_seconds
+from gcnsim.sources import RangeEnd
+from gcnsim.units import BANDWIDTH, SECONDS, format_seconds
 
 if TYPE_CHECKING:
     from gcnsim.runs.measured import Measured
@@ -86,11 +87,11 @@ def beside_measured(
     studies: StudyCache, measured: Sequence[Measurement], rows: Sequence[Candidate]
 ) -> list[MeasuredReport]:
     """Each measurement beside its row. Raises ScenarioError where its row cannot be found."""
-    return [_beside(studies, each, _row_of(each, rows), rows) for each in measured]
+    return [_beside(studies, measurement, _row_of(measurement, rows), rows) for measurement in measured]
 
 
 def _row_of(measured: Measurement, rows: Sequence[Candidate]) -> int:
-    places = [place for place, each in enumerate(rows) if measured.method in (None, each.scenario.method.name)]
+    places = [place for place, row in enumerate(rows) if measured.method in (None, row.scenario.method.name)]
     if len(places) == 1:
         return places[0]
     whose = "any row" if measured.method is None else measured.method
@@ -102,64 +103,38 @@ def _row_of(measured: Measurement, rows: Sequence[Candidate]) -> int:
 
 def _beside(studies: StudyCache, measured: Measurement, place: int, rows: Sequence[Candidate]) -> MeasuredReport:
     row = rows[place]
-    differs = _differs(studies, measured, row)
+    setting, ratio = setting_text(row.scenario.method), measured.seconds / row.iteration_s
+    report = MeasuredReport(place, setting, measured.seconds, row.iteration_s, ratio, False, (), None, text="")
+    differs = () if measured.run is None else differences(measured.run, studies, row)
     if differs:
-        return _incomparable(measured, place, row, differs)
-    ratio = measured.seconds / row.iteration_s
-    weights = _weights(row.times, measured)
-    enough = float(weights.sum()) > 0 and float(weights.sum() ** 2 / (weights**2).sum()) >= FEW
-    agree = enough if row.ranged else None
-    least, most = float(row.times.min()), float(row.times.max())
+        text = (
+            f"{setting}: {measured.text} ran in {format_seconds(measured.seconds)}, but it is another question: "
+            f"{'; '.join(map(str, differs))}. Ask for what was measured, or compare it by gcnsim validate"
+        )
+        return replace(report, text=text, differs=differs)
     wrong = impossible(row.result, measured.seconds, _least_rows(studies, row))
     if wrong is not None:
-        text = f"{setting_text(row.scenario.method)}: {measured.text} is {wrong}; check bandwidth, servers and method"
-        return MeasuredReport(
-            place, setting_text(row.scenario.method), measured.seconds, row.iteration_s, ratio, False, (), None, text
-        )
-    told = MeasuredReport(
-        row=place,
-        setting=setting_text(row.scenario.method),
-        measured_s=measured.seconds,
-        predicted_s=row.iteration_s,
-        ratio=ratio,
-        consistent=agree,
-        explanations=() if agree is None else _explanations(studies, row, ratio),
-        suspects=() if agree is not False else suspects(studies, row, measured.seconds, measured.run),
-        rows=tuple(_again(each, weights) for each in rows) if agree else None,
-        text="",
+        return replace(report, text=f"{setting}: {measured.text} is {wrong}; check bandwidth, servers and method")
+    weights = _weights(row.times, measured)
+    enough = float(weights.sum()) > 0 and float(weights.sum() ** 2 / (weights**2).sum()) >= FEW
+    consistent = enough if row.ranged else None
+    report = replace(
+        report,
+        consistent=consistent,
+        explanations=() if consistent is None else _explanations(studies, row, ratio),
+        suspects=() if consistent is not False else suspects(studies, row, measured.seconds, measured.run),
+        rows=tuple(_again(other, weights) for other in rows) if consistent else None,
     )
-    return replace(told, text=_text(told, least, most))
+    return replace(report, text=_text(report, float(row.times.min()), float(row.times.max())))
 
 
 def _least_rows(studies: StudyCache, row: Candidate) -> float:
     """Rows that travel where the workload leaves fewest, over the likely ones; 1 where it leaves nothing open."""
     if RangeEnd.LOW not in studies.accesses.corners:
         return 1.0
-    features = resolve_model(row.scenario.workload, studies.accesses.declared).features
-    counts = (studies.accesses.counts(row.scenario, features, end) for end in (RangeEnd.LOW, RangeEnd.LIKELY))
-    least, likely = (float(each.rows.mean(axis=0).sum()) for each in counts)
+    counts = (studies.counts(row.scenario, end) for end in (RangeEnd.LOW, RangeEnd.LIKELY))
+    least, likely = (float(count.rows.mean(axis=0).sum()) for count in counts)
     return min(1.0, least / likely) if likely else 1.0
-
-
-def _differs(studies: StudyCache, measured: Measurement, row: Candidate) -> tuple[Differs, ...]:
-    if measured.run is None:
-        return ()
-    from gcnsim.planning.measured_setting import differences
-
-    return differences(measured.run, studies, row)
-
-
-def _incomparable(measured: Measurement, place: int, row: Candidate, differs: tuple[Differs, ...]) -> MeasuredReport:
-    """The report of a run of another question than its row's."""
-    setting = setting_text(row.scenario.method)
-    text = (
-        f"{setting}: {measured.text} ran in {format_seconds(measured.seconds)}, but it is another question: "
-        f"{'; '.join(map(str, differs))}. Ask for what was measured, or compare it by gcnsim validate"
-    )
-    ratio = measured.seconds / row.iteration_s
-    return MeasuredReport(
-        place, setting, measured.seconds, row.iteration_s, ratio, False, (), None, text, differs=differs
-    )
 
 
 def _weights(times: FloatArray, measured: Measurement) -> FloatArray:
@@ -180,17 +155,17 @@ def _again(row: Candidate, weights: FloatArray) -> TimeAgain:
 
 def _explanations(studies: StudyCache, row: Candidate, ratio: float) -> tuple[Explanation, ...]:
     """What each assumption alone would have to be for the measured time, those least far from their values first."""
-    scenario = row.scenario
-    machine = resolve_machine(scenario.cluster)
-    known = {each.name: each for each in assumptions_of(machine, batches=scenario.method.mini_batches)}
-    found = []
-    left_open = studies.factors(scenario)
-    for name, ends in left_open.alone.items():
-        low, high = left_open.scaled(row.iteration_s, np.array(ends)) / row.iteration_s
+    known, found = assumptions_by_name(row.scenario), []
+    for name, times in times_alone(studies, row).items():
+        low, high = times / row.iteration_s
         position = _position((float(low), float(high)), ratio)
-        if position is not None:
-            found.append((abs(position), name, _would_be(name, known, position)))
-    return tuple(each for _, _, each in sorted(found, key=lambda item: item[:2]))
+        if position is None:
+            continue
+        words = f"{100 * abs(position):.0f} % of the way to its {'low' if position < 0 else 'high'} end"
+        if name in known:
+            words = figure_text(name, float(f"{float(known[name].at(np.array(position))):.3g}"))
+        found.append((abs(position), name, Explanation(name, words)))
+    return tuple(explanation for _, _, explanation in sorted(found, key=lambda item: item[:2]))
 
 
 def _position(ends: tuple[float, float], ratio: float) -> float | None:
@@ -203,37 +178,166 @@ def _position(ends: tuple[float, float], ratio: float) -> float | None:
     return None
 
 
-def _would_be(name: str, known: Mapping[str, Assumption], position: float) -> Explanation:
-    if name not in known:
-        side = "low" if position < 0 else "high"
-        return Explanation(name, f"{100 * abs(position):.0f} % of the way to its {side} end")
-    each = known[name]
-    value = float(f"{float(each.at(np.array(position))):.3g}")
-    return Explanation(name, figure_text(name, value))
-
-
-def _text(told: MeasuredReport, least: Seconds, most: Seconds) -> str:
-    measured, predicted = format_seconds(told.measured_s), format_seconds(told.predicted_s)
-    head = f"{told.setting}: measured {measured}, predicted {predicted}"
+def _text(report: MeasuredReport, least: Seconds, most: Seconds) -> str:
+    measured, predicted = format_seconds(report.measured_s), format_seconds(report.predicted_s)
+    head = f"{report.setting}: measured {measured}, predicted {predicted}"
     reach = f"{format_seconds(least)} to {format_seconds(most)}"
-    if told.consistent is None:
+    if report.consistent is None:
         return f"{head}; how far {NO_RANGE} may be off is not known; {MEASURE_CORES}"
-    if not told.consistent and least <= told.measured_s <= most:
-        return f"{head}; hardly any draw of the assumptions gives that (they reach from {reach}){_next(told)}"
-    if not told.consistent:
-        return (
-            f"{head}; the assumptions allow {reach}: the time depends on something that is not modelled, or the "
-            f"cluster is not as described{_next(told)}"
+    if not report.consistent:
+        why = (
+            f"hardly any draw of the assumptions gives that (they reach from {reach})"
+            if least <= report.measured_s <= most
+            else f"the assumptions allow {reach}: the time depends on something that is not modelled, or the "
+            "cluster is not as described"
         )
-    if not told.explanations:
+        # What to measure next, most promising first; nothing where nothing is suspected.
+        named = (f"{place}. {one.name} ({one.measure})" for place, one in enumerate(report.suspects, 1))
+        return f"{head}; {why}" + (f". Measure next: {'; '.join(named)}" if report.suspects else "")
+    if not report.explanations:
         return f"{head}; several assumptions together explain it, none alone"
-    ways = " or ".join(f"{each.name} {each.value}" for each in told.explanations[:2])
+    ways = " or ".join(f"{one.name} {one.value}" for one in report.explanations[:2])
     return f"{head}; one assumption alone would explain it: {ways}"
 
 
-def _next(told: MeasuredReport) -> str:
-    """What to measure next, most promising first; nothing where nothing is suspected."""
-    if not told.suspects:
-        return ""
-    found = (f"{place}. {each.name} ({each.measure})" for place, each in enumerate(told.suspects, 1))
-    return f". Measure next: {'; '.join(found)}"
+MOST: Final = 3
+"""Suspects that are named: whoever measured three things asks again."""
+
+LEAST: Final = 0.02
+"""A suspect changes the time by at least 2 %."""
+
+PARTS: Final[Mapping[str, tuple[str, str]]] = {
+    "compute": ("compute", "python -m runtime.profile --device cuda, then gcnsim calibrate"),
+    "exposed_comm": ("exposed communication", "iperf3 between two servers, nvbandwidth within one"),
+    "exposed_other": ("sampling, optimizer and the rest", "trace it by the PyTorch profiler, then gcnsim compare"),
+}
+
+FIGURES: Final[Mapping[str, str]] = {
+    "device": "python -m runtime.profile --device cuda, then gcnsim calibrate",
+    "host": "python -m runtime.profile on one server, then gcnsim calibrate",
+    "copies": "nvbandwidth on one server, then --set cluster.pcie",
+    "network": "iperf3 with one connection between two servers, then --bandwidth",
+    "nvlink": "nvbandwidth on one server, then --set cluster.nvlink",
+    "host-memory": "copies of all GPUs of a server at once, by nvbandwidth",
+    "partition": "partition the graph as the run did: --graph with partition.file",
+    "workload": "record the run's accesses, then --trace",
+}
+"""What measures an assumption, by what it is a figure of."""
+
+ELSE: Final = "measure it, then give it by cluster.figures"
+
+
+def suspects(studies: StudyCache, row: Candidate, measured_s: Seconds, run: Measured | None) -> tuple[Suspect, ...]:
+    """At most MOST suspects for a time of `measured_s`, the likeliest first.
+
+    run: the recorded run or trace of that time, None for a time as typed.
+    """
+    ratio = measured_s / row.iteration_s
+    parts = [] if run is None else sorted(_parts(row, run), key=lambda part: -abs(part.reaches - 1.0))
+    figures = sorted(_figures(studies, row, ratio), key=lambda figure: -abs(np.log(figure.reaches)))
+    towards = [part for part in parts if (part.reaches > 1.0) == (ratio > 1.0) and abs(part.reaches - 1.0) > LEAST]
+    return tuple([*towards, *figures][:MOST])
+
+
+def _parts(row: Candidate, run: Measured) -> Iterator[Suspect]:
+    """The iteration with one part as measured, over the predicted one."""
+    for name, (words, measure) in PARTS.items():
+        predicted = float(getattr(row.result.metrics, f"{name}_s"))
+        reaches = 1.0 + (run.phases[name] - predicted) / row.iteration_s
+        if reaches > 0:
+            yield Suspect(words, reaches, measure)
+
+
+def _figures(studies: StudyCache, row: Candidate, ratio: float) -> Iterator[Suspect]:
+    """The assumptions that alone move the time towards the measured one, each by its better end."""
+    known = assumptions_by_name(row.scenario)
+    for name, times in times_alone(studies, row).items():
+        reaches = float(times.max() if ratio > 1.0 else times.min()) / row.iteration_s
+        if abs(reaches - 1.0) > LEAST and (reaches > 1.0) == (ratio > 1.0):
+            family = (known[name].shared if name in known else name).partition(".")[0]
+            yield Suspect(name, reaches, FIGURES.get(family, ELSE))
+
+
+WORDS: Final[Mapping[str, str]] = {
+    "workload.model": "model",
+    "workload.layers": "layers",
+    "workload.features": "features",
+    "workload.hidden": "hidden width",
+    "workload.classes": "classes",
+    "cluster.device": "device",
+    "cluster.gpus": "workers",
+    "method.name": "method",
+    "method.tau": "tau",
+    "method.epsilon": "epsilon",
+    "method.rate": "rate",
+    "method.cache": "cache",
+    "cluster.gpus_per_server": "workers per server",
+    "cluster.bandwidth": "bandwidth",
+}
+"""What is compared, in this order, after the graph; with the word that a reader knows it by."""
+
+KNOBS: Final = ("tau", "epsilon", "rate", "cache")
+
+OTHER_PARTS: Final = 0.05
+"""Boundaries that differ by more than this are those of another partition: METIS of another seed stays within it."""
+
+
+def differences(measured: Measured, studies: StudyCache, row: Candidate) -> tuple[Differs, ...]:
+    """In what the measured run is another than `row`; of what either does not say nothing is compared.
+
+    Raises FileError for a run that cannot be read, ScenarioError for one on devices that the catalogue does not know.
+    """
+    run = None if measured.kind == "trace" else read_recorded_run(measured.path)
+    facts = facts_of_profile(measured.workers, measured.devices, measured.path) if run is None else facts_of_run(run)
+    wanted = _setting_of(studies, row)
+    found = [*_graph(run, studies)] if run is not None else []
+    same_graph = run is not None and not found
+    found += [
+        Differs(word, facts[name], wanted[name])
+        for name, word in WORDS.items()
+        if name in facts and name in wanted and facts[name] != wanted[name]
+    ]
+    if run is not None and same_graph and not found:
+        found += _boundaries(run, studies, row)
+    return tuple(found)
+
+
+def _setting_of(studies: StudyCache, row: Candidate) -> dict[str, str]:
+    """The row's setting, by the names of `facts_of_run`."""
+    scenario, method = row.scenario, row.scenario.method
+    cluster, machine = scenario.cluster, resolve_machine(scenario.cluster)
+    model = studies.model(scenario)
+    shapes = model.shapes
+    found = {
+        "workload.model": model.name,
+        "workload.layers": str(len(shapes)),
+        "workload.features": str(model.features),
+        "workload.hidden": str(shapes[0].d_out),
+        "workload.classes": str(shapes[-1].d_out),
+        "cluster.device": machine.device.name,
+        "cluster.gpus": str(cluster.gpus),
+        "cluster.gpus_per_server": str(cluster.gpus_per_server),
+        "cluster.bandwidth": BANDWIDTH.exact(cluster.bandwidth),
+        "method.name": method.name,
+    }
+    knobs = (name for name in KNOBS if method.has(name))
+    return found | {f"method.{name}": f"{getattr(method, name):.12g}" for name in knobs}
+
+
+def _graph(run: RecordedRun, studies: StudyCache) -> Iterator[Differs]:
+    """By content where that is known of both, else by name."""
+    source = studies.accesses
+    name, content = run.graph["name"], run.graph["hash"]
+    if source.graph_hash is None:
+        if name.casefold() != source.name.casefold():
+            yield Differs("graph", name, source.name)
+    elif content != source.graph_hash:
+        hashes = (f" ({content[:8]})", f" ({source.graph_hash[:8]})") if name == source.name else ("", "")
+        yield Differs("graph", name + hashes[0], source.name + hashes[1])
+
+
+def _boundaries(run: RecordedRun, studies: StudyCache, row: Candidate) -> Iterator[Differs]:
+    """The boundary of all workers together, where it is that of another partition."""
+    predicted, measured = int(studies.counts(row.scenario).boundary_nodes.sum()), sum(run.boundary)
+    if abs(measured - predicted) > OTHER_PARTS * max(predicted, 1):
+        yield Differs("boundary nodes of all parts", f"{measured:,}", f"{predicted:,}")

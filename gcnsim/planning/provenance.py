@@ -24,10 +24,14 @@ from gcnsim.machine import Machine, resolve_machine
 from gcnsim.machine.odd_rates import rate_warnings
 from gcnsim.methods import HOST, ON_GPU, UVA, Placement
 from gcnsim.methods.roc import Roc
-from gcnsim.planning.assumptions import machine_figures, workload_assumptions
-from gcnsim.planning.between_gpus import basis_words, heading_words
 from gcnsim.planning.candidate import Estimate
-from gcnsim.planning.measured_times import measured_times
+from gcnsim.planning.certainty import (
+    basis_words,
+    heading_words,
+    machine_figures,
+    measured_times,
+    workload_assumptions,
+)
 from gcnsim.planning.study_cache import StudyCache
 from gcnsim.results import MEASURE_CORES, NO_RANGE, Assumed, Bounds, Provenance
 from gcnsim.scenario import (
@@ -42,12 +46,10 @@ from gcnsim.scenario import (
     figure_text,
     scenario_hash,
 )
-from gcnsim.simulation import GRAIN, Result, tightest, wrong_by
+from gcnsim.simulation import GRAIN, tightest, wrong_by
 from gcnsim.sources import (
     Model,
-    RangeEnd,
     Source,
-    resolve_model,
 )
 from gcnsim.sources.placement import placement_of, sampler_of
 from gcnsim.uncertainty import statistics_warning
@@ -65,22 +67,21 @@ def provenance(
     studies: StudyCache,
     scenario: Scenario,
     estimates: Sequence[Estimate],
-    asked: Mapping[str, Any] | None = None,
+    values: Mapping[str, Any] | None = None,
     chosen: Scenario | None = None,
 ) -> Provenance:
-    """The provenance of rows that share `scenario`'s workload. asked: the grid of values, if any. chosen: the setting
+    """The provenance of rows that share `scenario`'s workload. values: those of the grid, if any. chosen: the setting
     that is recommended; without one, `scenario`."""
-    batches = any(each.scenario.method.mini_batches for each in estimates)
-    figures = machine_figures(scenario, "assumed", batches=batches)
-    assumptions = (*workload_assumptions(studies, scenario, estimates), *figures)
+    settings = [estimate.scenario for estimate in estimates]
+    figures = machine_figures(scenario, "assumed", batches=any(setting.method.mini_batches for setting in settings))
+    assumptions = (*workload_assumptions(studies, scenario, settings), *figures)
     measured = machine_figures(scenario, "measured")
-    machine = resolve_machine(scenario.cluster)
-    model = resolve_model(scenario.workload, studies.accesses.declared)
-    if not any(each.ranged for each in estimates):
-        assumptions = tuple(replace(each, in_interval=False) for each in assumptions)
+    machine, model = resolve_machine(scenario.cluster), studies.model(scenario)
+    if not any(estimate.ranged for estimate in estimates):
+        assumptions = tuple(replace(assumed, in_interval=False) for assumed in assumptions)
     digest, question = scenario_hash(scenario), None
-    if asked is not None:
-        question = hashlib.sha256(json.dumps([digest, asked], sort_keys=True).encode()).hexdigest()
+    if values is not None:
+        question = hashlib.sha256(json.dumps([digest, values], sort_keys=True).encode()).hexdigest()
     given = (f"{name} {figure_text(name, value)}" for name, value in scenario.cluster.figures)
     return Provenance(
         graph=studies.accesses.describe(scenario),
@@ -94,15 +95,15 @@ def provenance(
         version=__version__,
         seed=scenario.run.seed,
         scenario_hash=digest,
-        bounds=tuple(Bounds(each.lower_s, each.upper_s) for each in estimates),
+        bounds=tuple(Bounds(estimate.lower_s, estimate.upper_s) for estimate in estimates),
         warnings=tuple(dict.fromkeys(_warnings(studies, scenario, estimates))),
         given_figures=", ".join(given) or None,
-        between_gpus=heading_words([each.scenario for each in estimates]),
+        between_gpus=heading_words(settings),
         between_gpus_basis=basis_words(scenario),
-        mini_batches=batch_words(studies, [each.scenario for each in estimates]),
+        mini_batches="; ".join(dict.fromkeys(batch_words(studies, settings))) or None,
         faults="; ".join(map(fault_words, scenario.faults)) or None,
         like_questions=like_questions(chosen or scenario),
-        measured_compute=measured_times([each.scenario for each in estimates]),
+        measured_compute=measured_times(settings),
         question_hash=question,
         max_wait=studies.max_wait,
     )
@@ -120,12 +121,12 @@ def _calibration(path: str, record: Calibration) -> str:
 def _fitted(machine: Machine) -> str:
     """What figures were fitted to, in a sentence."""
     record, published = machine.calibration, machine.platform
-    told = NOT_CALIBRATED if machine.measured is None else LINKS_ASSUMED
-    told = told if record is None else _calibration(machine.spec.calibration or "", record)
+    fitted_to = NOT_CALIBRATED if machine.measured is None else LINKS_ASSUMED
+    fitted_to = fitted_to if record is None else _calibration(machine.spec.calibration or "", record)
     if published is None:
-        return told
+        return fitted_to
     fitted = f"{machine.spec.platform}: fitted to published runs with implementation {RELEASED}, {published.title}"
-    return fitted if record is None else f"{told}; {fitted}"
+    return fitted if record is None else f"{fitted_to}; {fitted}"
 
 
 def _interval(
@@ -141,7 +142,6 @@ def _interval(
     record, published = machine.calibration, machine.platform
     covered = ", of the assumptions marked so" if any(item.in_interval for item in assumptions) else ""
     measured = machine.measured is not None
-    measured = machine.measured is not None
     open_of = "the schedule leaves out, and for the times measured" if measured else "laws leave out"
     left = f"and about {100 * machine.law_error(attends=attends):.0f} % either way, for what {open_of}"
     if published is not None:
@@ -153,8 +153,8 @@ def _interval(
         left = f"and {100 * record.error:.1f} % either way, the error to expect of a run that was not fitted to"
     elif record is not None:
         left = "fewer than three calibration runs tell no error, so that of fitted figures is not covered"
-    drawn = "drawn graphs, drawn jitter" if any(isinstance(each, Jitter) for each in faults) else "drawn graphs"
-    return f"90 % of joint draws{covered}, of the mean over {drawn} and of the precision of the simulation; {left}"
+    averaged = "drawn graphs, drawn jitter" if any(isinstance(fault, Jitter) for fault in faults) else "drawn graphs"
+    return f"90 % of joint draws{covered}, of the mean over {averaged} and of the precision of the simulation; {left}"
 
 
 def _device(machine: Machine) -> str:
@@ -169,74 +169,63 @@ def _device(machine: Machine) -> str:
 
 
 def _warnings(studies: StudyCache, scenario: Scenario, estimates: Sequence[Estimate]) -> Iterator[str]:
-    model = resolve_model(scenario.workload, studies.accesses.declared)
+    accesses, model = studies.accesses, studies.model(scenario)
+    settings = [estimate.scenario for estimate in estimates]
     for name in model.assumed:
         width = model.features if name == "features" else model.shapes[-1].d_out
         yield f"the workload declares no {name}: {width} assumed (--set workload.{name}=N)"
-    accesses = studies.accesses
-    yield from accesses.warnings([each.scenario for each in estimates])
-    yield from rate_warnings([each.scenario for each in estimates])
+    yield from accesses.warnings(settings)
+    yield from rate_warnings(settings)
     record = resolve_machine(scenario.cluster).calibration
     if record is not None:
-        for each in estimates:
-            yield from _uncalibrated(each.scenario, record, model, accesses)
-    for each in estimates:
-        cluster = each.scenario.cluster
+        for setting in settings:
+            yield from _uncalibrated(setting, record, model, accesses)
+    for cluster in (setting.cluster for setting in settings):
         if cluster.gpus > cluster.gpus_per_server and cluster.gpus % cluster.gpus_per_server:
             last = cluster.gpus % cluster.gpus_per_server
             yield f"{plural(cluster.gpus, 'GPU')}, {cluster.gpus_per_server} per server: the last server holds {last}"
-    chosen = (each.scenario for each in estimates if each.scenario.partition.statistics == "published")
-    yield from filter(None, (statistics_warning(scenario) for scenario in chosen))
-    yield from filter(None, (_swapping(studies, each) for each in estimates))
-    yield from filter(None, (too_large(studies, each) for each in estimates))
-    yield from _limited(studies)
-    exchanging = any(not each.scenario.method.mini_batches for each in estimates)
-    if scenario.cluster.implementation == RELEASED and exchanging:
-        yield (
-            f"implementation {RELEASED}: with what the published systems' own code costs in addition: calls of "
-            f"the host, graphs made anew, rounds over peers (cluster.implementation: {LEAN} goes without)"
-        )
-    yield from _coarse([each.result for each in estimates])
-    for result in studies.unsettled():
-        method = result.scenario.method
-        knob = f"rate {method.rate:g}" if method.rate < 1.0 else f"tau {method.tau}"
-        yield f"{method.name} ({knob}): still drifting after {result.run.iterations} iterations"
-
-
-def _limited(studies: StudyCache) -> Iterator[str]:
-    """How many draws a longest wait left time for, where it was not all."""
+    published = (setting for setting in settings if setting.partition.statistics == "published")
+    yield from filter(None, map(statistics_warning, published))
+    yield from filter(None, (_swapping(studies, setting) for setting in settings))
+    yield from filter(None, (too_large(studies, estimate) for estimate in estimates))
     limit = studies.max_wait
     if limit is not None and not limit.complete:
         yield (
             f"{limit.draws} of {limit.wanted} draws of the assumptions simulated within "
             f"{format_seconds(limit.max_wait_s)}, the others estimated; how many depends on the machine"
         )
-
-
-def _coarse(results: Sequence[Result]) -> Iterator[str]:
-    """That rows were simulated coarsely, and what that costs their intervals."""
-    wrong = [wrong_by(result.run.schedule) for result in results if result.fidelity == COARSE]
-    if wrong:
-        which = "" if len(wrong) == len(results) else f"{plural(len(wrong), 'row')} "
+    exchanging = any(not setting.method.mini_batches for setting in settings)
+    if scenario.cluster.implementation == RELEASED and exchanging:
+        yield (
+            f"implementation {RELEASED}: with what the published systems' own code costs in addition: calls of "
+            f"the host, graphs made anew, rounds over peers (cluster.implementation: {LEAN} goes without)"
+        )
+    coarse = [wrong_by(estimate.result.run.schedule) for estimate in estimates if estimate.result.fidelity == COARSE]
+    if coarse:
+        which = "" if len(coarse) == len(estimates) else f"{plural(len(coarse), 'row')} "
         yield (
             f"{which}simulated coarsely: busy links are shared {1 / GRAIN:,.0f} times in an iteration, not at every "
-            f"instant; intervals are {100 * max(wrong):g} % wider either way (run.fidelity: {EXACT} takes longer)"
+            f"instant; intervals are {100 * max(coarse):g} % wider either way (run.fidelity: {EXACT} takes longer)"
         )
+    for result in studies.unsettled():
+        method = result.scenario.method
+        knob = f"rate {method.rate:g}" if method.rate < 1.0 else f"tau {method.tau}"
+        yield f"{method.name} ({knob}): still drifting after {result.run.iterations} iterations"
 
 
-def too_large(studies: StudyCache, each: Estimate) -> str | None:
+def too_large(studies: StudyCache, estimate: Estimate) -> str | None:
     """A row one of whose workers needs more memory than its GPU has, with the number of GPUs that would do; None where
     it fits, or nothing is known.
     """
-    result = each.result
+    result = estimate.result
     memory, room = result.memory, result.machine.capacities
     if memory is None or room is None or result.fits:
         return None
-    rank, gpus = tightest(memory, room), each.scenario.cluster.gpus
+    rank, gpus = tightest(memory, room), estimate.scenario.cluster.gpus
     of = format_bytes(room[rank]) + ("" if len(set(room)) == 1 else f" (worker {rank})")
     needs = f"{format_bytes(memory[rank].total)} and {format_bytes(RESERVED)} reserved, of {of}"
-    asked = f"{each.scenario.method.name} on {plural(gpus, 'GPU')}"
-    return f"{asked} does not fit: {needs}; {_would_hold(studies, each.scenario)}"
+    setting = f"{estimate.scenario.method.name} on {plural(gpus, 'GPU')}"
+    return f"{setting} does not fit: {needs}; {_would_hold(studies, estimate.scenario)}"
 
 
 def _would_hold(studies: StudyCache, scenario: Scenario) -> str:
@@ -249,14 +238,12 @@ def _would_hold(studies: StudyCache, scenario: Scenario) -> str:
     return f"{held} would hold it"
 
 
-def _swapping(studies: StudyCache, each: Estimate) -> str | None:
+def _swapping(studies: StudyCache, scenario: Scenario) -> str | None:
     """Of a system that swaps its graph: what its iteration leaves out, and what the servers hold; None of others."""
-    accesses, scenario = studies.accesses, each.scenario
     method = scenario.method
     if not isinstance(method, Roc):
         return None
-    model = resolve_model(scenario.workload, accesses.declared)
-    counts = accesses.counts(scenario, model.features, RangeEnd.LIKELY)
+    model, counts = studies.model(scenario), studies.counts(scenario)
     held = method.host_bytes(counts, model.shapes, scenario.cluster.gpus_per_server)
     return (
         f"{method.name} on {plural(scenario.cluster.gpus, 'GPU')}: no all-reduce, of which its publications print no "
@@ -275,7 +262,7 @@ def _uncalibrated(scenario: Scenario, record: Calibration, model: Model, accesse
         "latency_s": cluster.latency or 0.0,
     }
     values = {"tau": method.tau, "epsilon": method.epsilon, "rate": method.rate, "cache": method.cache.describe()}
-    asked = settings(
+    given = settings(
         {
             "method": method.name,
             "model": model_name(model.name, pools=bool(model.shapes[0].pooled)),
@@ -285,10 +272,10 @@ def _uncalibrated(scenario: Scenario, record: Calibration, model: Model, accesse
         (model.features, *(shape.d_out for shape in model.shapes)),
         {name: value for name, value in values.items() if method.has(name)},
     )
-    for words in beyond(asked, record.ranges, accesses.name):
+    for words in beyond(given, record.ranges, accesses.name):
         yield f"outside the calibrated range: {words}"
     # Kernels that are not the record's are refused.
-    for name in (each for each in cluster.besides if each not in ("aggregator", "threads", "measured_compute")):
+    for name in (field for field in cluster.besides if field not in ("aggregator", "threads", "measured_compute")):
         yield f"outside the calibrated range: cluster.{name} (never calibrated)"
 
 
@@ -299,18 +286,12 @@ LIES = {
 }
 
 
-def batch_words(studies: StudyCache, asked: Sequence[Scenario]) -> str | None:
-    """`dgl: drawn by the GPU, graph and rows on the GPU`, of each method of `asked`; None where none has any."""
-    return "; ".join(dict.fromkeys(_words(studies, asked))) or None
-
-
-def _words(studies: StudyCache, asked: Sequence[Scenario]) -> Iterator[str]:
-    for scenario in asked:
+def batch_words(studies: StudyCache, scenarios: Sequence[Scenario]) -> Iterator[str]:
+    """`dgl: drawn by the GPU, graph and rows on the GPU`, of each scenario whose GPUs train mini-batches."""
+    for scenario in scenarios:
         if not scenario.method.mini_batches or resolve_machine(scenario.cluster).kind != "gpu":
             continue
-        accesses = studies.accesses
-        model = resolve_model(scenario.workload, accesses.declared)
-        counts = accesses.counts(scenario, model.features, RangeEnd.LIKELY)
+        model, counts = studies.model(scenario), studies.counts(scenario)
         placement = placement_of(scenario, counts, model.shapes)
         lies = "graph and rows on the GPU" if placement.graph_on_gpu else LIES[placement.features or ON_GPU]
         because = ""

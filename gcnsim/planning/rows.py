@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from math import inf
+from typing import Any, Final
+
 from gcnsim.cost import RESERVED, Memory
 from gcnsim.hardware import PriceBook, Rent
-from gcnsim.planning.candidate import Estimate
+from gcnsim.planning.candidate import Estimate, full_graph
 from gcnsim.planning.study_cache import StudyCache
 from gcnsim.results import LinkTraffic, MemoryReport, PricesReport, Row, RunLength
 from gcnsim.scenario import ClusterSpec, Scenario, knob_text
@@ -83,6 +88,55 @@ def row_of(estimate: Estimate, baseline_s: float | None, dataset: str, book: Pri
         cost_per_epoch=cost_of(rent, epoch_s),
         price=None if rent is None else rent.text,
     )
+
+
+MOST_BASELINES: Final = 100_000
+"""Full-graph times that a `RowEvaluator` keeps."""
+
+
+class RowEvaluator:
+    """Rows of settings asked for one by one: each workload is read once, each baseline simulated once, and no other
+    result is kept.
+
+    book: prices, None: the catalogue's. most_workloads: of more, all are read again. templates: within what a setting
+    is simulated, to reuse schedules.
+    """
+
+    def __init__(
+        self,
+        book: PriceBook | None = None,
+        most_workloads: float = inf,
+        templates: Callable[[Scenario], AbstractContextManager[object]] = lambda _: nullcontext(),
+    ) -> None:
+        self._book, self._most_workloads, self._templates = book, most_workloads, templates
+        self._studies: dict[Any, StudyCache] = {}
+        self._baselines: dict[Scenario, float | None] = {}
+
+    def studies(self, scenario: Scenario) -> StudyCache:
+        """The studies of the scenario's workload, without results."""
+        key = (scenario.workload, scenario.partition, scenario.run)
+        if key not in self._studies:
+            if len(self._studies) >= self._most_workloads:
+                self._studies.clear()
+            self._studies[key] = StudyCache(scenario)
+        return self._studies[key]
+
+    def row(self, scenario: Scenario, *, interval: bool = True) -> Row:
+        """The row of a setting. interval: whether the assumptions' effect on it is estimated. Raises GcnsimError."""
+        studies, compared = self.studies(scenario), full_graph(scenario)
+        if compared not in self._baselines:
+            if len(self._baselines) >= MOST_BASELINES:
+                self._baselines.clear()
+            with self._templates(compared):
+                self._baselines[compared] = studies.baseline(scenario)
+        with self._templates(scenario):
+            if interval:
+                estimate = studies.estimate(scenario)
+            else:
+                estimate = Estimate.without_interval(scenario, studies.result(scenario))
+            row = row_of(estimate, self._baselines[compared], studies.accesses.name, self._book)
+        studies.forget()
+        return row
 
 
 def most(result: Result) -> Memory:

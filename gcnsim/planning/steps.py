@@ -9,14 +9,14 @@ The step to parts with about equally many training nodes, where each worker trai
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
 from gcnsim.alternatives import (
-    PartitionVariant,
+    KnobChange,
     host_steps,
     partition_seconds,
     partition_setting,
@@ -30,10 +30,9 @@ from gcnsim.ids import FloatArray
 from gcnsim.machine import resolve_machine
 from gcnsim.methods import Method, method_type
 from gcnsim.partition import TRAINING_NODES
-from gcnsim.planning.candidate import central
+from gcnsim.planning.candidate import PRECISION, canonical, central
 from gcnsim.planning.recommend import Rule
-from gcnsim.planning.studied import PRECISION
-from gcnsim.planning.study_cache import OnProgress, StudyCache, canonical
+from gcnsim.planning.study_cache import OnProgress, StudyCache
 from gcnsim.results import NoEffect, Step
 from gcnsim.scenario import ClusterSpec, Scenario
 from gcnsim.simulation import Result, answering
@@ -44,6 +43,7 @@ FASTER: Final = 1.2
 """Memory bandwidth of the next device over that of this one, at least."""
 
 EVEN: Final = "perfectly even"
+TRAINING: Final = "training nodes"
 
 SLIGHT: Final = 0.05
 """What can be told apart neither at the stated values nor by so much in the draws has no effect."""
@@ -63,132 +63,114 @@ TOUCHES: Final[Mapping[str, frozenset[str]]] = {
 """By knob of the machine, the kinds of resources (`gcnsim.simulation.limit.WORDS`) that a step of it makes faster."""
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
-    """One knob moved one step. even: it is the partition, the scenario stays."""
-
-    knob: str
-    start: int | float | str
-    end: int | float | str
-    scenario: Scenario
-    even: bool = False
-
-
 def next_steps(
     studies: StudyCache, scenario: Scenario, rule: Rule, on_progress: OnProgress = lambda done, total: None
 ) -> tuple[list[Step], list[NoEffect]]:
     """A step of each knob from `scenario`, the most useful first, those that do not fit last, and the knobs without
     effect; a step that nothing allows is left out, and one to parts that are known from another source.
     """
-    idle = list(pointless(scenario))
-    moves = possible_moves(studies, scenario, rule, {each.knob for each in idle})
-    # The estimate does not see what another iteration of slack brings, nor how many iterations an epoch has.
-    unseen = ("tau", KNOB, "gpus") if scenario.method.mini_batches else ("tau",)
-    studies.prepare([scenario, *(move.scenario for move in moves if move.knob in unseen and _allowed(studies, move))])
-    even = any(move.even for move in moves)
-    none = useless(studies, scenario, moves)
-    studies.explore(scenario, [move.scenario for move in moves if not move.even], even, on_progress, none)
+    changes, idle = try_changes(studies, scenario, rule, on_progress)
     now = studies.result(scenario)
     steps = []
-    for move in moves:
-        if studies.refused(move.scenario):
+    for change in changes:
+        if not studies.known(change.scenario, change.even):
+            idle.append(_nothing(change, now))
             continue
-        if not studies.matters(move.scenario, move.even):
-            idle.append(_nothing(move, now))
-            continue
-        result = studies.result(move.scenario, even=move.even)
+        result = studies.result(change.scenario, even=change.even)
         seconds = result.metrics.iteration_s
         epochs = result.per_epoch / now.per_epoch
-        saved = 1.0 - epochs * _times_over(studies, move, scenario)
+        saved = 1.0 - epochs * _times_over(studies, change, scenario)
         gain = 1.0 - epochs * seconds / now.metrics.iteration_s
         ranged = resolve_machine(scenario.cluster).error_known
         low, high = central(saved) if ranged else (gain, gain)
         if max(abs(gain), abs(low), abs(high)) < PRECISION:
-            idle.append(_nothing(move, now))
+            idle.append(_nothing(change, now))
             continue
         low, high = min(low, gain), max(high, gain)
         if abs(gain) < PRECISION and max(-low, high) < SLIGHT:
             ends = f"{_saved(low)} to {_saved(high)}"
             clear = "makes no clear difference" if low < 0.0 < high else "changes little"
-            idle.append(NoEffect(move.knob, f"{move.start} -> {move.end} {clear} ({ends})"))
+            idle.append(NoEffect(change.knob, f"{change.start} -> {change.end} {clear} ({ends})"))
             continue
-        if move.even and gain < 0.0:
-            idle.append(NoEffect(move.knob, f"{move.start} -> {move.end} does not shorten it"))
+        if change.even and gain < 0.0:
+            idle.append(NoEffect(change.knob, f"{change.start} -> {change.end} does not shorten it"))
             continue
-        below = rule.too_approximate(move.scenario) is not None
+        below = rule.too_approximate(change.scenario) is not None
         epoch_s = None if epochs == 1 else seconds * result.per_epoch
-        step = Step(move.knob, move.start, move.end, seconds, gain, low, high, result.fits, below, epoch_s)
+        step = Step(change.knob, change.start, change.end, seconds, gain, low, high, result.fits, below, epoch_s)
         steps.append(step if ranged else replace(step, gain_low=None, gain_high=None))
     return sorted(steps, key=lambda step: (step.fits is False, -step.gain)), idle
-
-
-def _allowed(studies: StudyCache, move: Move) -> bool:
-    """Whether method and machine allow the move."""
-    try:
-        studies.check(move.scenario)
-    except ScenarioError:
-        return False
-    return True
 
 
 def _saved(share: float) -> str:
     return f"{100 * abs(share):.1f} % {'longer' if share < 0 else 'shorter'}"
 
 
-def _nothing(move: Move, now: Result) -> NoEffect:
-    """That a move changes nothing, and why."""
+def _nothing(change: KnobChange, now: Result) -> NoEffect:
+    """That a change changes nothing, and why."""
     limit = now.limit
-    why = why_cores_do_not_matter(now.scenario) if move.knob == "host cores" else None
-    if move.knob == "PCIe" and resolve_machine(now.scenario.cluster).copies_limited:
+    why = why_cores_do_not_matter(now.scenario) if change.knob == "host cores" else None
+    if change.knob == "PCIe" and resolve_machine(now.scenario.cluster).copies_limited:
         why = "copies to and from GPUs are limited by the host's memory copies"
-    if move.knob == "device" and limit.kind == "compute" and limit.share > SLIGHT:
+    if change.knob == "device" and limit.kind == "compute" and limit.share > SLIGHT:
         why = "the GPU waits for calls from the host, which take as long on a faster GPU"
-    if why is None and limit.kind not in TOUCHES.get(move.knob, ()):
+    if why is None and limit.kind not in TOUCHES.get(change.knob, ()):
         why = limit.text if limit.share <= PRECISION else f"the limit is {limit.text}"
-    return NoEffect(move.knob, f"{move.start} -> {move.end} changes less than 1 %" + (f": {why}" if why else ""))
+    return NoEffect(change.knob, f"{change.start} -> {change.end} changes less than 1 %" + (f": {why}" if why else ""))
 
 
-def useless(studies: StudyCache, scenario: Scenario, moves: Iterable[Move]) -> list[Scenario]:
-    """Where those of `moves` lead that are proven to shorten the iteration by less than PRECISION."""
+def try_changes(
+    studies: StudyCache, scenario: Scenario, rule: Rule, on_progress: OnProgress = lambda done, total: None
+) -> tuple[list[KnobChange], list[NoEffect]]:
+    """The changes that are worth a look and that method and machine allow, each studied where it may matter
+    (`StudyCache.known`); and the knobs that cannot matter."""
+    idle = list(no_effect(scenario))
+    changes = possible_changes(studies, scenario, rule, {knob.knob for knob in idle})
+    even = any(change.even for change in changes)
     result = studies.result(scenario)
-    if result.scenario.faults:
-        return []
-    return [
-        move.scenario for move in moves if move.knob in TOUCHES and result.gain_at_most(TOUCHES[move.knob]) < PRECISION
+    # Proven to shorten the iteration by less than PRECISION.
+    useless = [
+        change.scenario
+        for change in changes
+        if not result.scenario.faults
+        and change.knob in TOUCHES
+        and result.gain_at_most(TOUCHES[change.knob]) < PRECISION
     ]
+    studies.explore(scenario, [change.scenario for change in changes if not change.even], even, on_progress, useless)
+    return [change for change in changes if not studies.refused(change.scenario)], idle
 
 
-def _times_over(studies: StudyCache, move: Move, scenario: Scenario) -> FloatArray:
-    """The time after the move over that before, draw by draw, float64[draws]."""
-    if move.even:
-        return studies.times(scenario, even=True) / studies.times(scenario)
-    return studies.candidate(move.scenario).over(studies.candidate(scenario))
-
-
-def possible_moves(studies: StudyCache, scenario: Scenario, rule: Rule, idle: Collection[str]) -> list[Move]:
-    """The moves worth a look: those of knobs that are not `idle`, which the workload allows, to parts that are known
+def possible_changes(studies: StudyCache, scenario: Scenario, rule: Rule, idle: Collection[str]) -> list[KnobChange]:
+    """The changes worth a look: those of knobs that are not `idle`, which the workload allows, to parts that are known
     from the same source. Times of profiled and of published parts differ by more than a GPU brings.
     """
     return [
-        move
-        for move in (*_moves(scenario, rule), *_best_cut(studies, scenario), *_even_training(studies, scenario))
-        if move.knob not in idle
-        and _measured(move)
-        and studies.allows(move.scenario)
-        and studies.accesses.evidence(scenario) == studies.accesses.evidence(move.scenario)
+        change
+        for change in (*_changes(scenario, rule), *_best_cut(studies, scenario), *_even_training(studies, scenario))
+        if change.knob not in idle
+        and _measured(change)
+        and studies.allows(change.scenario)
+        and studies.accesses.evidence(scenario) == studies.accesses.evidence(change.scenario)
     ]
 
 
-def _measured(move: Move) -> bool:
-    """Whether the move leads to what was measured, where compute is."""
-    if resolve_machine(move.scenario.cluster).measured is None:
+def _times_over(studies: StudyCache, change: KnobChange, scenario: Scenario) -> FloatArray:
+    """The time after the change over that before, draw by draw, float64[draws]."""
+    if change.even:
+        return studies.times(scenario, even=True) / studies.times(scenario)
+    return studies.candidate(change.scenario).over(studies.candidate(scenario))
+
+
+def _measured(change: KnobChange) -> bool:
+    """Whether the change leads to what was measured, where compute is."""
+    if resolve_machine(change.scenario.cluster).measured is None:
         return True
     with suppress(ScenarioError):
-        return not move.even and answering(move.scenario) is not None
+        return not change.even and answering(change.scenario) is not None
     return False
 
 
-def pointless(scenario: Scenario) -> Iterator[NoEffect]:
+def no_effect(scenario: Scenario) -> Iterator[NoEffect]:
     """Knobs that cannot matter, whatever their value."""
     cluster = scenario.cluster
     if cluster.servers == 1:
@@ -197,20 +179,20 @@ def pointless(scenario: Scenario) -> Iterator[NoEffect]:
         yield NoEffect("partition", "one GPU: nothing is exchanged")
         yield NoEffect("tau", "one GPU: nothing is exchanged")
         yield NoEffect("cache", "one GPU: nothing is exchanged")
-    drawn = not scenario.method.sampling().whole or scenario.method.mini_batches
-    if not drawn and resolve_machine(cluster).kind == "gpu" and cluster.sockets == "free":
+    samples = not scenario.method.sampling().whole or scenario.method.mini_batches
+    if not samples and resolve_machine(cluster).kind == "gpu" and cluster.sockets == "free":
         yield NoEffect("host cores", "nothing is sampled, so the GPUs wait for no CPU")
 
 
-def _moves(scenario: Scenario, rule: Rule) -> Iterator[Move]:
+def _changes(scenario: Scenario, rule: Rule) -> Iterator[KnobChange]:
     for general in _as_asked(scenario.method, rule):
         for step in general.steps():
-            moved = replace(scenario, method=step.method)
-            yield Move(step.knob, step.start, step.end, canonical(moved))
+            changed = replace(scenario, method=step.method)
+            yield KnobChange(step.knob, step.start, step.end, canonical(changed))
     yield from _of_network(scenario, scenario.cluster)
     yield from _of_servers(scenario, scenario.cluster)
     if scenario.cluster.gpus > 1 and scenario.workload.trace is None:
-        yield Move("partition", "as it is", EVEN, scenario, even=True)
+        yield KnobChange("partition", "as it is", EVEN, scenario, even=True)
 
 
 def _as_asked(method: Method, rule: Rule) -> list[Method]:
@@ -219,25 +201,34 @@ def _as_asked(method: Method, rule: Rule) -> list[Method]:
     return [found for kind in dict.fromkeys(kinds) if (found := kind.general(method)) is not None]
 
 
-def _best_cut(studies: StudyCache, scenario: Scenario) -> Iterator[Move]:
+def _best_cut(studies: StudyCache, scenario: Scenario) -> Iterator[KnobChange]:
     """The setting of METIS with the best analytic estimate, where all of them are cut in a moment."""
     # Parts that were measured are those that there are.
     variants = () if scenario.cluster.measured_compute else partition_variants(scenario)
     graph = studies.accesses.graph
     if not variants or graph is None:
         return
-    if sum(partition_seconds(graph.entries, each.scenario.partition) for each in variants) > PATIENCE_S:
+    if sum(partition_seconds(graph.entries, variant.scenario.partition) for variant in variants) > PATIENCE_S:
         return
-    guesses = studies.guesses([each.scenario for each in variants])
-    best = variants[guesses.index(min(guesses))]
-    yield Move("METIS", partition_setting(scenario.partition), best.setting, best.scenario)
+    estimates = studies.estimates([variant.scenario for variant in variants])
+    best = variants[estimates.index(min(estimates))]
+    yield KnobChange("METIS", partition_setting(scenario.partition), best.setting, best.scenario)
 
 
-def _even_training(studies: StudyCache, scenario: Scenario) -> Iterator[Move]:
-    """Parts with equally many training nodes, where these decide an epoch."""
-    found = None if scenario.cluster.measured_compute else even_training(studies, scenario, PATIENCE_S)
-    if found is not None:
-        yield Move(KNOB, partition_setting(scenario.partition), found.setting, found.scenario)
+def _even_training(studies: StudyCache, scenario: Scenario) -> Iterator[KnobChange]:
+    """METIS balancing training nodes too, where even ones would shorten an epoch; not where somebody else cut the graph
+    or measured its parts, and where METIS would take long."""
+    graph, spec = studies.accesses.graph, scenario.partition
+    fixed = scenario.cluster.measured_compute or spec.file is not None or spec.balance == TRAINING_NODES
+    if graph is None or fixed:
+        return
+    shares = studies.accesses.training_shares(scenario)
+    balanced = replace(spec, method="metis", balance=TRAINING_NODES)
+    if shares is None or not shares.uneven or partition_seconds(graph.entries, balanced) > PATIENCE_S:
+        return
+    yield KnobChange(
+        TRAINING, partition_setting(spec), partition_setting(balanced), replace(scenario, partition=balanced)
+    )
 
 
 def one_server_more(scenario: Scenario) -> Scenario | None:
@@ -252,18 +243,18 @@ def one_server_more(scenario: Scenario) -> Scenario | None:
         return None
 
 
-def _of_network(scenario: Scenario, cluster: ClusterSpec) -> Iterator[Move]:
+def _of_network(scenario: Scenario, cluster: ClusterSpec) -> Iterator[KnobChange]:
     """Twice the bandwidth, one server more: where the cluster's own ranges allow it."""
     with suppress(ScenarioError):
         faster = replace(cluster, bandwidth=2 * cluster.bandwidth)
         ends = format_gbps(cluster.bandwidth), format_gbps(faster.bandwidth)
-        yield Move("bandwidth", *ends, replace(scenario, cluster=faster))
+        yield KnobChange("bandwidth", *ends, replace(scenario, cluster=faster))
     more = one_server_more(scenario)
     if more is not None:
-        yield Move("gpus", cluster.gpus, more.cluster.gpus, more)
+        yield KnobChange("gpus", cluster.gpus, more.cluster.gpus, more)
 
 
-def _of_servers(scenario: Scenario, cluster: ClusterSpec) -> Iterator[Move]:
+def _of_servers(scenario: Scenario, cluster: ClusterSpec) -> Iterator[KnobChange]:
     """The next GPU, the next PCIe, and what draws the graphs on the host."""
     machine = resolve_machine(cluster)
     fixed = cluster.calibration or cluster.platform or cluster.devices or cluster.measured_compute
@@ -271,15 +262,15 @@ def _of_servers(scenario: Scenario, cluster: ClusterSpec) -> Iterator[Move]:
         after = _next_device(cluster.device)
         if after is not None:
             with suppress(ScenarioError):
-                yield Move("device", cluster.device, after, replace(scenario, cluster=replace(cluster, device=after)))
+                yield KnobChange(
+                    "device", cluster.device, after, replace(scenario, cluster=replace(cluster, device=after))
+                )
         now = machine.copies.name
         faster = dict(pairwise(COPY_LINKS)).get(now)
         if faster is not None:
-            yield Move("PCIe", now, faster, replace(scenario, cluster=replace(cluster, pcie=faster)))
-    for path in path_steps(scenario):
-        yield Move(path.knob, path.start, path.end, path.scenario)
-    for step in host_steps(scenario):
-        yield Move(step.knob, step.start, step.end, step.scenario)
+            yield KnobChange("PCIe", now, faster, replace(scenario, cluster=replace(cluster, pcie=faster)))
+    yield from path_steps(scenario)
+    yield from host_steps(scenario)
 
 
 def _next_device(name: str) -> str | None:
@@ -287,25 +278,8 @@ def _next_device(name: str) -> str | None:
     rented = name in devices() and bool(prices(name))
     now = device(name).memory_bandwidth.value
     faster = [
-        each
-        for each in map(device, devices())
-        if each.kind == "gpu" and each.memory_bandwidth.value >= FASTER * now and (not rented or prices(each.name))
+        one
+        for one in map(device, devices())
+        if one.kind == "gpu" and one.memory_bandwidth.value >= FASTER * now and (not rented or prices(one.name))
     ]
-    return min(faster, key=lambda each: each.memory_bandwidth.value).name if faster else None
-
-
-KNOB = "training nodes"
-
-
-def even_training(studies: StudyCache, scenario: Scenario, patience_s: float) -> PartitionVariant | None:
-    """The scenario with METIS balancing training nodes too; None where even ones would not shorten an epoch, where
-    somebody else cut the graph, and where METIS would take more than `patience_s` seconds.
-    """
-    graph, spec = studies.accesses.graph, scenario.partition
-    if graph is None or spec.file is not None or spec.balance == TRAINING_NODES:
-        return None
-    shares = studies.accesses.training_shares(scenario)
-    balanced = replace(spec, method="metis", balance=TRAINING_NODES)
-    if shares is None or not shares.uneven or partition_seconds(graph.entries, balanced) > patience_s:
-        return None
-    return PartitionVariant(partition_setting(balanced), replace(scenario, partition=balanced))
+    return min(faster, key=lambda one: one.memory_bandwidth.value).name if faster else None

@@ -1,4 +1,7 @@
-"""Many studies of one question: each asked once, slow inputs shared, what the assumptions leave open of each."""
+"""The evaluator of a question's settings: analytic bounds, estimates, simulations, joint draws of the assumptions.
+
+What-if, recommend and sweep ask it alone. Each setting is simulated once; slow inputs are shared.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from math import inf
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 from gcnsim.alternatives import holds, least_gpus
+from gcnsim.boundary import AccessCounts
 from gcnsim.clock import TimeLeft
 from gcnsim.diagnosis import EvenPartition
 from gcnsim.engine import engine
@@ -16,16 +20,25 @@ from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph
 from gcnsim.ids import FloatArray, Seconds
 from gcnsim.machine import resolve_machine
-from gcnsim.methods import BASELINE, create_method
-from gcnsim.planning.candidate import Candidate, Estimate, central
-from gcnsim.planning.drawn_times import Key, drawn_times
-from gcnsim.planning.other_paths import on_other_paths
-from gcnsim.planning.studied import Studied, effort_of, estimated_alike
+from gcnsim.planning.candidate import (
+    Candidate,
+    Estimate,
+    Key,
+    Study,
+    baseline_of,
+    canonical,
+    central,
+    effort_of,
+    estimated_alike,
+    on_other_paths,
+    times_by_draw,
+)
 from gcnsim.processes import parallel_map, parallel_map_counted
 from gcnsim.results import MaxWait
 from gcnsim.scenario import Scenario
-from gcnsim.simulation import Result, answering, study, write_schedule
-from gcnsim.sources import RangeEnd, Source, open_source, resolve_model
+from gcnsim.schedule import bounds
+from gcnsim.simulation import Result, study, write_schedule
+from gcnsim.sources import Model, RangeEnd, Source, open_source, resolve_model
 from gcnsim.uncertainty import (
     Factors,
     Placed,
@@ -37,12 +50,17 @@ from gcnsim.uncertainty import (
     placements,
 )
 
-OnProgress: TypeAlias = Callable[[int, int], object]
-"""Told how many simulations are done, and of how many."""
+T = TypeVar("T")
 
+OnProgress: TypeAlias = Callable[[int, int], object]
+"""Hears how many simulations are done, and of how many."""
 
 FEW_WORKERS: Final = 12
 """Up to so many workers, estimates of a few milliseconds each are made in one process."""
+
+SAMPLED_SLACK: Final = 0.95
+"""Of the bound of a sampled method, which is that of the mean of a few drawn graphs: those that a run measures have up
+to 1.5 % less load than the mean."""
 
 
 class StudyCache:
@@ -61,12 +79,92 @@ class StudyCache:
         """Of the joint draws of the assumptions: one set for all settings, so that they are compared like with like."""
         self._results: dict[Key, Result] = {}
         self._factors: dict[Key, Factors] = {}
-        self._drawn: dict[Key, FloatArray] = {}
+        self._draws: dict[Key, FloatArray] = {}
         self._times: dict[tuple[Scenario, bool], FloatArray] = {}
         self._closer: dict[Scenario, FloatArray] = {}
         self._lower: dict[Scenario, Seconds] = {}
         self._least: dict[Scenario, int | None] = {}
         self._refused: set[Scenario] = set()
+
+    def model(self, scenario: Scenario) -> Model:
+        """The scenario's model, with the widths that the workload declares."""
+        return resolve_model(scenario.workload, self.accesses.declared)
+
+    def counts(self, scenario: Scenario, end: RangeEnd = RangeEnd.LIKELY) -> AccessCounts:
+        """What an iteration reads, at an end of what the workload leaves open."""
+        return self.accesses.counts(scenario, self.model(scenario).features, end)
+
+    def allows(self, scenario: Scenario) -> bool:
+        """Whether the workload can be cut for the scenario's workers."""
+        return scenario.cluster.gpus <= self.accesses.most_gpus
+
+    def check(self, scenario: Scenario) -> None:
+        """Raises ScenarioError for a setting that the workload or the cluster does not allow."""
+        self._read([scenario])
+
+    def supports(self, scenario: Scenario) -> bool:
+        """Whether the workload and the cluster allow the setting."""
+        try:
+            self.check(scenario)
+        except ScenarioError:
+            return False
+        return True
+
+    def fits(self, scenario: Scenario) -> bool:
+        """Whether the GPUs hold the scenario, or may, for all that is known without simulating it."""
+        return holds(scenario, self.accesses) is not False
+
+    def least_gpus(self, scenario: Scenario) -> int | None:
+        """The fewest GPUs that hold the scenario; None where that is not known."""
+        key = canonical(scenario)
+        if key not in self._least:
+            self._least[key] = least_gpus(key, self.accesses)
+        return self._least[key]
+
+    def least_times(self, scenarios: Sequence[Scenario]) -> list[tuple[Seconds, int] | None]:
+        """Of each scenario the least seconds of an iteration, by its analytic lower bound at the stated values, and its
+        iterations in an epoch; None of those that the method or the machine does not allow."""
+
+        def least(scenario: Scenario) -> tuple[Seconds, int]:
+            counts = estimated_counts(scenario, self.accesses)
+            lower = bounds(write_schedule(scenario, counts, self.accesses)).lower_s
+            slack = 1.0 if scenario.method.sampling().whole and counts.batches is None else SAMPLED_SLACK
+            return lower * slack, 1 if counts.batches is None else counts.batches.per_epoch
+
+        return self._analytic(least, scenarios, None, self.processes)
+
+    def estimates(self, scenarios: Sequence[Scenario]) -> list[Seconds]:
+        """Analytic estimates of `scenarios` from the mean of a few drawn graphs each, without simulating; infinite for
+        those that the method or the machine does not allow.
+        """
+        with suppress(ScenarioError):
+            for last in scenarios[-1:]:
+                write_schedule(replace(last, faults=()), estimated_counts(last, self.accesses), self.accesses)
+        # Of few workers an estimate takes less than a process; what is found out for it is there for all that follow.
+        few = all(scenario.cluster.gpus <= FEW_WORKERS for scenario in scenarios)
+        processes = 1 if few else self.processes
+        return self._analytic(lambda scenario: estimated_s(scenario, self.accesses), scenarios, inf, processes)
+
+    def _analytic(
+        self, function: Callable[[Scenario], T], scenarios: Sequence[Scenario], refused: T, processes: int
+    ) -> list[T]:
+        """`function` of all scenarios, side by side; `refused` of those that the method or the machine does not
+        allow."""
+
+        def one(scenario: Scenario) -> T:
+            try:
+                return function(scenario)
+            except ScenarioError:
+                return refused
+
+        self.read_counts(scenarios)
+        return parallel_map(one, scenarios, processes)
+
+    def read_counts(self, scenarios: Sequence[Scenario]) -> None:
+        """Count what the scenarios read, before processes part ways: all of them then share it."""
+        for scenario in scenarios:
+            with suppress(ScenarioError):
+                estimated_counts(scenario, self.accesses)
 
     def prepare(
         self,
@@ -74,37 +172,31 @@ class StudyCache:
         whole: Sequence[Scenario] = (),
         on_progress: OnProgress = lambda done, total: None,
     ) -> None:
-        """Study `likely`, and `whole` with all orders of the parts, side by side; asking later is then free.
-
-        on_progress: is told of every few simulations that are done.
-        """
-        ends = [(asked, Placement.NUMBERED) for asked in likely]
-        ends += [(asked, end) for asked in whole for end in placements(asked)]
-        bounded = frozenset(map(canonical, whole))
-        self._simulate([(asked, placement, False) for asked, placement in ends], on_progress, bounded)
+        """Study `likely`, and `whole` with all orders of the parts, side by side; asking later is then free."""
+        keys = [(scenario, Placement.NUMBERED, False) for scenario in likely]
+        keys += [(scenario, order, False) for scenario in whole for order in placements(scenario)]
+        self._simulate(keys, on_progress, frozenset(map(canonical, whole)))
 
     def explore(
         self,
         base: Scenario,
-        moved: Sequence[Scenario],
+        changed: Sequence[Scenario],
         even: bool = False,
         on_progress: OnProgress = lambda done, total: None,
         useless: Sequence[Scenario] = (),
     ) -> None:
-        """Study those of `moved` that may change the time of `base`.
+        """Study those of `changed` that may change the time of `base`.
 
-        even: study `base` in even parts too. useless: those of `moved` that are proven to bring less than PRECISION;
+        even: study `base` in even parts too. useless: those of `changed` that are proven to bring less than PRECISION;
         one of them is studied only where its estimate is not within PRECISION of that of `base` in nearly every draw,
-        since it may still be slower. `matters` says which were studied, `refused` which the method or the machine does
-        not allow.
+        since it may still be slower. `known` says which were studied.
         """
-        keys = [(each, Placement.NUMBERED, False) for each in moved]
+        keys = [(scenario, Placement.NUMBERED, False) for scenario in changed]
         keys += [(base, Placement.NUMBERED, True)] if even else []
-        self._simulate(
-            keys, on_progress, lenient=True, alike=self.factors(base), useless=frozenset(map(canonical, useless))
-        )
+        similar = (self.factors(base), frozenset(map(canonical, useless)))
+        self._simulate(keys, on_progress, lenient=True, similar=similar)
 
-    def matters(self, scenario: Scenario, even: bool = False) -> bool:
+    def known(self, scenario: Scenario, even: bool = False) -> bool:
         """Whether `scenario` has been studied."""
         return (canonical(scenario), Placement.NUMBERED, even) in self._results
 
@@ -119,45 +211,36 @@ class StudyCache:
         rows: frozenset[Scenario] = frozenset(),
         *,
         lenient: bool = False,
-        alike: Factors | None = None,
-        useless: frozenset[Scenario] = frozenset(),
+        similar: tuple[Factors, frozenset[Scenario]] | None = None,
     ) -> None:
         """Study what is `wanted` and was not yet.
 
-        rows: settings whose bound and limit will be asked for. lenient: what is refused is noted. alike, useless: those
-        of `useless` that are estimated like `alike` are not studied.
+        rows: settings whose bound and limit will be shown. lenient: what is refused is noted. similar: of these
+        settings, those that are estimated like that are not studied.
         """
-        keys = dict.fromkeys((canonical(asked), placement, even) for asked, placement, even in wanted)
+        keys = dict.fromkeys((canonical(scenario), order, even) for scenario, order, even in wanted)
         missing = [key for key in keys if key not in self._results]
-        self._read(list(dict.fromkeys(asked for asked, _, _ in missing)), lenient=lenient)
+        self._read(list(dict.fromkeys(scenario for scenario, _, _ in missing)), lenient=lenient)
         # The longest first, so that no process is left with one at the end.
         missing.sort(key=lambda key: -effort_of(key[0]))
-        done = 0
 
-        def count(more: int) -> None:
-            nonlocal done
-            done += more
-            if more:
-                on_progress(done, len(missing))
-
-        def one(key: Key, add: Callable[[int], object]) -> Studied:
+        def one(key: Key, add: Callable[[int], object]) -> Study:
             try:
-                found = self._study_where(key, alike if key[0] in useless else None)
+                found = self._study(key, similar[0] if similar is not None and key[0] in similar[1] else None)
             except ScenarioError:
                 if not lenient:
                     raise
-                found = Studied(refused=True)
-            if found.result is not None:
-                found = found._replace(paths=tuple((each, self._study(each)) for each in on_other_paths(key).values()))
+                found = Study(refused=True)
             if key[0] in rows and key[1] is Placement.NUMBERED and found.result and found.left_open:
                 # Found here, on as many cores as there are, and kept with the result.
                 _ = found.result.limit
-                found = found._replace(lower=self._best_lower(key[0], found.left_open))
+                found = found._replace(lower=self.lower(key[0]))
             add(1)
             return found
 
         if missing:
             engine()  # found before processes are forked, so once for all of them
+        count = running_total(on_progress, len(missing))
         for key, found in zip(missing, parallel_map_counted(one, missing, self.processes, count), strict=True):
             self._results |= dict(found.paths)
             if found.lower is not None:
@@ -169,77 +252,74 @@ class StudyCache:
             if found.refused:
                 self._refused.add(key[0])
 
-    def _study_where(self, key: Key, alike: Factors | None) -> Studied:
-        """The study of `key`, and what the assumptions leave open of it; no study where it is estimated as `alike`."""
-        left_open = self._factors.get(key) or factors(key[0], self.accesses_of(key), self.seed)
-        if alike is not None and estimated_alike(left_open, alike):
-            return Studied(left_open=left_open)
-        return Studied(self._study(key), left_open)
+    def _study(self, key: Key, similar: Factors | None) -> Study:
+        """The study of `key`, and what the assumptions leave open; no result where it is estimated as `similar`."""
+        left_open = self._factors_of(key)
+        if similar is not None and estimated_alike(left_open, similar):
+            return Study(left_open=left_open)
+        paths = tuple((other, study(other[0], self.accesses_of(other))) for other in on_other_paths(key).values())
+        return Study(study(key[0], self.accesses_of(key)), left_open, paths=paths)
 
     def accesses_of(self, key: Key) -> Source:
         """What the study of `key` reads."""
-        _, placement, even = key
+        _, order, even = key
         accesses: Source = EvenPartition(self.accesses) if even else self.accesses
-        return accesses if placement is Placement.NUMBERED else Placed(accesses, placement)
+        return accesses if order is Placement.NUMBERED else Placed(accesses, order)
 
-    def result(self, scenario: Scenario, placement: Placement = Placement.NUMBERED, *, even: bool = False) -> Result:
-        """The study of `scenario`, its parts in the order `placement`, or as even parts would have it."""
-        key = (canonical(scenario), placement, even)
+    def result(self, scenario: Scenario, order: Placement = Placement.NUMBERED, *, even: bool = False) -> Result:
+        """The study of `scenario`, its parts in the order `order`, or as even parts would have it."""
+        key = (canonical(scenario), order, even)
         if key not in self._results:
-            self._results[key] = self._study(key)
+            self._results[key] = study(key[0], self.accesses_of(key))
         return self._results[key]
 
-    def factors(self, scenario: Scenario, placement: Placement = Placement.NUMBERED, *, even: bool = False) -> Factors:
-        """What the assumptions leave open of the time of `scenario`, its parts in the order `placement`."""
-        key = (canonical(scenario), placement, even)
+    def factors(self, scenario: Scenario, order: Placement = Placement.NUMBERED, *, even: bool = False) -> Factors:
+        """What the assumptions leave open of the time of `scenario`, its parts in the order `order`."""
+        key = (canonical(scenario), order, even)
         if key not in self._factors:
             self._factors[key] = factors(key[0], self.accesses_of(key), self.seed)
         return self._factors[key]
 
     def prepare_factors(self, scenarios: Sequence[Scenario]) -> None:
         """Find what the assumptions leave open of `scenarios`, side by side; asking later is then free."""
-        keys = dict.fromkeys((canonical(each), Placement.NUMBERED, False) for each in scenarios)
+        keys = dict.fromkeys((canonical(scenario), Placement.NUMBERED, False) for scenario in scenarios)
         missing = [key for key in keys if key not in self._factors]
-        self._read([asked for asked, _, _ in missing])
+        self._read([scenario for scenario, _, _ in missing])
         found = parallel_map(lambda key: factors(key[0], self.accesses_of(key), self.seed), missing, self.processes)
         self._factors |= dict(zip(missing, found, strict=True))
 
-    def keep_drawn(self, found: Mapping[Key, FloatArray]) -> None:
+    def keep_draws(self, found: Mapping[Key, FloatArray]) -> None:
         """Keep the simulated factors of joint draws, float64[draws] each (`gcnsim.planning.simulated_draws`)."""
-        self._drawn |= found
+        self._draws |= found
+
+    def keep_closer(self, found: Mapping[Scenario, FloatArray]) -> None:
+        """Keep seconds per iteration under more joint draws than others have (`gcnsim.planning.simulated_draws`)."""
+        self._closer |= {canonical(scenario): times for scenario, times in found.items()}
 
     @property
-    def drawn(self) -> tuple[Scenario, ...]:
+    def with_draws(self) -> tuple[Scenario, ...]:
         """The settings whose joint draws were simulated, in the order in which they were kept."""
-        return tuple(dict.fromkeys(asked for asked, _, _ in self._drawn))
+        return tuple(dict.fromkeys(scenario for scenario, _, _ in self._draws))
 
     def times(self, scenario: Scenario, *, even: bool = False) -> FloatArray:
         """Seconds per iteration of `scenario` under every joint draw of the assumptions, as estimated,
         float64[draws]."""
-        asked = canonical(scenario)
-        if (asked, even) not in self._times:
-            self._times[asked, even] = self._drawn_times(asked, even, lambda key: None)
-        return self._times[asked, even]
+        key = (canonical(scenario), even)
+        if key not in self._times:
+            self._times[key] = times_by_draw(self, *key, self._factors_of, lambda _: None)
+        return self._times[key]
 
-    def _drawn_times(self, scenario: Scenario, even: bool, drawn: Callable[[Key], FloatArray | None]) -> FloatArray:
-        """drawn: the simulated factors of the draws; None where they are estimated."""
-        return drawn_times(self, scenario, even, lambda key: self.factors(key[0], key[1], even=key[2]), drawn)
+    def _factors_of(self, key: Key) -> Factors:
+        return self.factors(key[0], key[1], even=key[2])
 
     def candidate(self, scenario: Scenario) -> Candidate:
         """The study of `scenario` under every joint draw."""
-        asked = canonical(scenario)
-        simulated = self._drawn_times(asked, False, self._drawn.__getitem__) if asked in self.drawn else None
-        ranged = resolve_machine(asked.cluster).error_known
-        return Candidate(scenario, self.result(scenario), self.times(scenario), simulated, ranged=ranged)
-
-    def keep_closer(self, found: Mapping[Scenario, FloatArray]) -> None:
-        """Keep seconds per iteration under more joint draws than others have (`gcnsim.planning.closer_draws`)."""
-        self._closer |= {canonical(scenario): times for scenario, times in found.items()}
-
-    def closest_times(self, scenario: Scenario) -> FloatArray:
-        """Seconds per iteration under as many joint draws as are known, float64[draws]."""
-        found = self._closer.get(canonical(scenario))
-        return self.candidate(scenario).times if found is None else found
+        simplest, simulated = canonical(scenario), None
+        if simplest in self.with_draws:
+            simulated = times_by_draw(self, simplest, False, self._factors_of, self._draws.__getitem__)
+        ranged = resolve_machine(simplest.cluster).error_known
+        result, times, closer = self.result(scenario), self.times(scenario), self._closer.get(simplest)
+        return Candidate(scenario, result, times, simulated, ranged=ranged, closer=closer)
 
     def estimate(self, scenario: Scenario) -> Estimate:
         """The study of `scenario` with its interval."""
@@ -250,53 +330,21 @@ class StudyCache:
         if not found.ranged:
             ends = (min(lower, now), max(upper, now))
             return Estimate(scenario, result, found.estimated, None, None, None, *ends, ranged=False)
-        low, high = central(self.closest_times(scenario))
+        low, high = central(found.closest)
         # The stated values are possible too, whatever the draws say.
         low, high = min(max(low, min(lower, result.low_s)), now), max(high, now)
-        return Estimate(
-            scenario, result, found.estimated, found.simulated, low, high, min(lower, low), max(upper, high)
-        )
+        times = (found.estimated, found.simulated)
+        return Estimate(scenario, result, *times, low, high, min(lower, low), max(upper, high))
 
     def lower(self, scenario: Scenario) -> Seconds:
         """The analytic lower bound of the iteration with every assumption at its most favourable end."""
-        asked = canonical(scenario)
-        if asked not in self._lower:
-            self._lower[asked] = self._best_lower(asked, self.factors(asked))
-        return self._lower[asked]
-
-    def _best_lower(self, scenario: Scenario, left_open: Factors) -> Seconds:
-        ends = left_open.workload or (1.0, 1.0)
-        corner = RangeEnd.LIKELY if min(ends) >= 1.0 else RangeEnd.LOW if ends[0] < ends[1] else RangeEnd.HIGH
-        orders = [self.accesses_of((scenario, order, False)) for order in placements(scenario)]
-        return min(best_lower_s(scenario, each, corner) for each in orders)
-
-    def forget(self) -> None:
-        """Keep no results: of thousands of settings each is asked once. What is read and counted stays."""
-        for each in (self._results, self._factors, self._drawn, self._times, self._closer, self._lower):
-            each.clear()
-
-    def unsettled(self) -> list[Result]:
-        """The results so far whose run ended before it settled."""
-        return [result for result in self._results.values() if not result.settled]
-
-    def allows(self, scenario: Scenario) -> bool:
-        """Whether the workload can be cut for the scenario's workers."""
-        return scenario.cluster.gpus <= self.accesses.most_gpus
-
-    def check(self, scenario: Scenario) -> None:
-        """Raises ScenarioError for a setting that the workload or the cluster does not allow."""
-        self._read([scenario])
-
-    def least_gpus(self, scenario: Scenario) -> int | None:
-        """The fewest GPUs that hold the scenario; None where that is not known."""
         key = canonical(scenario)
-        if key not in self._least:
-            self._least[key] = least_gpus(key, self.accesses)
-        return self._least[key]
-
-    def holds(self, scenario: Scenario) -> bool:
-        """Whether the GPUs hold the scenario, or may, for all that is known without simulating it."""
-        return holds(scenario, self.accesses) is not False
+        if key not in self._lower:
+            ends = self.factors(key).workload or (1.0, 1.0)
+            corner = RangeEnd.LIKELY if min(ends) >= 1.0 else RangeEnd.LOW if ends[0] < ends[1] else RangeEnd.HIGH
+            sources = [self.accesses_of((key, order, False)) for order in placements(key)]
+            self._lower[key] = min(best_lower_s(key, source, corner) for source in sources)
+        return self._lower[key]
 
     def baseline(self, scenario: Scenario) -> Seconds | None:
         """Seconds per iteration of full-graph training on the scenario's machine; None where it cannot be known."""
@@ -309,24 +357,14 @@ class StudyCache:
                 raise
             return None
 
-    def guesses(self, scenarios: Sequence[Scenario]) -> list[Seconds]:
-        """Analytic estimates of `scenarios` from the mean of a few drawn graphs each, without simulating; infinite for
-        those that the method or the machine does not allow.
-        """
-        for scenario in scenarios:
-            with suppress(ScenarioError):
-                counts = estimated_counts(scenario, self.accesses)
-                if scenario is scenarios[-1]:
-                    write_schedule(replace(scenario, faults=()), counts, self.accesses)
-        # Of few workers an estimate takes less than a process; what is found out for it is there for all that follow.
-        few = all(each.cluster.gpus <= FEW_WORKERS for each in scenarios)
-        return parallel_map(self._guess, scenarios, 1 if few else self.processes)
+    def forget(self) -> None:
+        """Keep no results: of thousands of settings each is asked once. What is read and counted stays."""
+        for kept in (self._results, self._factors, self._draws, self._times, self._closer, self._lower):
+            kept.clear()
 
-    def _guess(self, scenario: Scenario) -> Seconds:
-        try:
-            return estimated_s(scenario, self.accesses)
-        except ScenarioError:
-            return inf
+    def unsettled(self) -> list[Result]:
+        """The results so far whose run ended before it settled."""
+        return [result for result in self._results.values() if not result.settled]
 
     def _read(self, scenarios: Sequence[Scenario], *, lenient: bool = False) -> None:
         """Read and record what `scenarios` need before processes part ways: what is slow is then shared.
@@ -335,45 +373,27 @@ class StudyCache:
         """
         for scenario in scenarios:
             with suppress(*([ScenarioError] if lenient else [])):
-                self._read_one(scenario, write=scenario is scenarios[-1])
-
-    def _read_one(self, scenario: Scenario, *, write: bool) -> None:
-        features = resolve_model(scenario.workload, self.accesses.declared).features
-        counts = self.accesses.counts(scenario, features, RangeEnd.LIKELY)
-        ends = [estimated_counts(scenario, self.accesses, corner) for corner in self.accesses.corners]
-        if write:
-            write_schedule(scenario, ends[0] if len(ends) > 1 else counts, self.accesses)
-
-    def _study(self, key: Key) -> Result:
-        return study(key[0], self.accesses_of(key))
+                counts = self.counts(scenario)
+                ends = [estimated_counts(scenario, self.accesses, corner) for corner in self.accesses.corners]
+                if scenario is scenarios[-1]:
+                    write_schedule(scenario, ends[0] if len(ends) > 1 else counts, self.accesses)
 
 
-def counted(progress: Callable[[str], object], told: str) -> OnProgress:
+def running_total(on_progress: OnProgress, total: int) -> Callable[[int], None]:
+    """What hears how much more is done, and says how much is, of `total`."""
+    done = 0
+
+    def count(more: int) -> None:
+        nonlocal done
+        done += more
+        if more:
+            on_progress(done, total)
+
+    return count
+
+
+def counted(progress: Callable[[str], object], text: str) -> OnProgress:
     """Says what is done next, and then how many of its simulations are done and how long the others will take."""
-    progress(told)
+    progress(text)
     left = TimeLeft()
-    return lambda done, total: progress(f"{told}: {done:,} of {total:,} runs{left.text(done, total)}")
-
-
-def canonical(scenario: Scenario) -> Scenario:
-    """The scenario under the simplest method that runs the same schedule, so that equal questions are asked once."""
-    simplest = scenario.method.canonical()
-    return scenario if simplest is scenario.method else replace(scenario, method=simplest)
-
-
-def full_graph(scenario: Scenario, overlap: str | None = None) -> Scenario:
-    """Full-graph training on the scenario's machine; overlap: None is the scenario's own."""
-    overlap = scenario.method.overlap if overlap is None else overlap
-    # Where mini-batches read their rows is nothing to it.
-    machine = replace(scenario.cluster, features=None)
-    return replace(scenario, cluster=machine, method=create_method(BASELINE, overlap=overlap))
-
-
-def baseline_of(scenario: Scenario, overlap: str | None = None) -> Scenario | None:
-    """As `full_graph`; None where compute is measured, and full-graph training was not."""
-    found = full_graph(scenario, overlap)
-    try:
-        answering(found)
-    except ScenarioError:
-        return None
-    return found
+    return lambda done, total: progress(f"{text}: {done:,} of {total:,} runs{left.text(done, total)}")

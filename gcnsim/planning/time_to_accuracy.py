@@ -10,19 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from gcnsim.errors import plural
 from gcnsim.hardware import PriceBook
 from gcnsim.ids import Iteration, Seconds
 from gcnsim.knobs import BOUNDARY_SCALE, COLD_START, ESTIMATOR, Knob
-from gcnsim.methods import Method
 from gcnsim.planning.candidate import Estimate
 from gcnsim.planning.rows import cost_of, rent_of, usd_of
-from gcnsim.results import TargetRow
+from gcnsim.planning.study_cache import StudyCache
+from gcnsim.results import TargetReport, TargetRow
 from gcnsim.runs.recorded_run import LearningCurve, read_learning_curve
 from gcnsim.scenario import Scenario
-from gcnsim.sources import Model
+from gcnsim.sources import Model, Source, resolve_model
 from gcnsim.units import FRACTION
 
 UNQUERIED: Final[Mapping[str, Knob]] = {knob.name: knob for knob in (ESTIMATOR, BOUNDARY_SCALE, COLD_START)}
@@ -48,6 +48,12 @@ class Subject:
     graph: str | None
     name: str
     model: Model
+
+    @classmethod
+    def of(cls, accesses: Source, scenario: Scenario, target: Target) -> Subject:
+        """What the scenario trains; its graph matters where recorded runs tell of the target."""
+        model = resolve_model(scenario.workload, accesses.declared)
+        return cls(accesses.graph_hash if target.curves else None, accesses.name, model)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,19 +105,18 @@ def _first(fitting: Sequence[LearningCurve], accuracy: float) -> tuple[Iteration
         (done, share) = max(curve.points[0] for curve in fitting)
         return None, f"iterations needed are not known: evaluated once alone, {100 * share:.1f} % after {done}"
     found = [(curve, curve.first(accuracy)) for curve in several]
-    reached = sorted((count, curve.path.name, _step(curve, count)) for curve, count in found if count is not None)
+    # Accuracy was first seen at `count`; it may have been reached any time after the evaluation before.
+    reached = sorted(
+        (count, curve.path.name, count - max((done for done, _ in curve.points if done < count), default=0))
+        for curve, count in found
+        if count is not None
+    )
     if len(reached) * 2 <= len(found):
         best = max(curve.best for curve in several)
         return None, f"not reached: at most {100 * best:.1f} % in {plural(len(several), 'recorded run')}"
     count, name, step = reached[(len(reached) - 1) // 2]
     whence = name if len(reached) == 1 else f"median of {len(reached)} runs, {name}"
-    # Accuracy was first seen there; it may have been reached any time after the evaluation before.
     return count, whence if step == 1 else f"{whence}, to within {step} iterations"
-
-
-def _step(curve: LearningCurve, count: Iteration) -> int:
-    """Iterations from the evaluation before that after `count`, or from the start."""
-    return count - max((done for done, _ in curve.points if done < count), default=0)
 
 
 def _differences(curve: LearningCurve, scenario: Scenario, subject: Subject) -> Iterator[str]:
@@ -121,10 +126,14 @@ def _differences(curve: LearningCurve, scenario: Scenario, subject: Subject) -> 
         yield f"{subject.name} is known by statistics, the run's graph is {curve.graph['name']}"
     elif subject.graph != curve.graph["hash"]:
         yield _apart("graph", curve.graph["name"], subject.name, "another of that name")
-    asked = _model(scenario, subject.model)
-    ran = _told(curve)
-    yield from (_apart(name, ran[name], value) for name, value in asked.items() if ran[name] != value)
-    knobs = _knobs(method)
+    workload, model = scenario.workload, subject.model
+    widths = (model.features, *(shape.d_out for shape in model.shapes))
+    wanted = _trained(model.name, widths, workload.norm, workload.preaggregate, workload.dense_layers)
+    # A run's layers all sum neighbours.
+    ran = _trained(options.get("model"), curve.widths, options.get("norm"), options.get("preaggregate"), 0)
+    yield from (_apart(name, ran[name], value) for name, value in wanted.items() if ran[name] != value)
+    # A cache decides no accuracy, it keeps rows that never change.
+    knobs = {name: value for name, value in method.values().items() if name in DECIDING}
     usual = {name: knob.default for name, knob in UNQUERIED.items()}
     for name, value in options["knobs"].items():
         expected = knobs.get(name, usual.get(name, value))
@@ -134,68 +143,45 @@ def _differences(curve: LearningCurve, scenario: Scenario, subject: Subject) -> 
     aggregator = options.get("sage_aggregator", "mean")
     if aggregator != "mean":
         yield _apart("sage_aggregator", aggregator, "mean")
-    yield from _dropout_apart(options, scenario)
+    # What is dropped is compared where the question says it.
+    dropout = workload.dropout
+    if dropout is not None and (ran_dropout := float(options.get("dropout", 0.0))) != dropout:
+        yield _apart("dropout", FRACTION.exact(ran_dropout), FRACTION.exact(dropout))
+    elif dropout and options["dropout_order"] != workload.dropout_order:
+        yield _apart("dropout_order", options["dropout_order"], workload.dropout_order)
     # Where every boundary row is fresh and whole, the sums are the same however the graph is divided.
     divided = method.tau > 0 or not method.sampling().whole
     if divided and curve.workers != scenario.cluster.gpus:
         yield _apart("workers", curve.workers, scenario.cluster.gpus)
 
 
-def _dropout_apart(options: Mapping[str, Any], scenario: Scenario) -> Iterator[str]:
-    """In what the run drops other values than asked; nothing where the question does not say what is dropped."""
-    asked = scenario.workload.dropout
-    if asked is None:
-        return
-    ran = float(options.get("dropout", 0.0))
-    if ran != asked:
-        yield _apart("dropout", FRACTION.exact(ran), FRACTION.exact(asked))
-    elif asked and options["dropout_order"] != scenario.workload.dropout_order:
-        yield _apart("dropout_order", options["dropout_order"], scenario.workload.dropout_order)
+def _apart(name: str, ran: object, wanted: object, same: str = "") -> str:
+    return f"{name} {ran} in the run, {same if same and ran == wanted else wanted} asked"
 
 
-def _apart(name: str, ran: object, asked: object, same: str = "") -> str:
-    return f"{name} {ran} in the run, {same if same and ran == asked else asked} asked"
-
-
-def _model(scenario: Scenario, model: Model) -> dict[str, object]:
-    """What of the model decides accuracy."""
-    widths = (model.features, *(shape.d_out for shape in model.shapes))
-    workload = scenario.workload
+def _trained(
+    model: object, widths: Sequence[int], norm: object, preaggregate: object, dense_layers: int
+) -> dict[str, object]:
+    """What of a model decides accuracy; of the hidden layers' widths each once."""
     return {
-        "model": model.name,
+        "model": model,
         "layers": len(widths) - 1,
-        "hidden": _hidden(widths),
+        "hidden": ", ".join(str(width) for width in dict.fromkeys(widths[1:-1])) or "none",
         "features": widths[0],
         "classes": widths[-1],
-        "norm": workload.norm,
-        "preaggregate": workload.preaggregate,
-        "dense layers": workload.dense_layers,
+        "norm": norm,
+        "preaggregate": preaggregate,
+        "dense layers": dense_layers,
     }
 
 
-def _told(curve: LearningCurve) -> dict[str, object]:
-    """The same of a run, whose layers all sum neighbours."""
-    options, widths = curve.options, curve.widths
-    return {
-        "model": options.get("model"),
-        "layers": len(widths) - 1,
-        "hidden": _hidden(widths),
-        "features": widths[0],
-        "classes": widths[-1],
-        "norm": options.get("norm"),
-        "preaggregate": options.get("preaggregate"),
-        "dense layers": 0,
-    }
-
-
-def _hidden(widths: Sequence[int]) -> str:
-    """The hidden layers' widths, each once."""
-    return ", ".join(str(width) for width in dict.fromkeys(widths[1:-1])) or "none"
-
-
-def _knobs(method: Method) -> dict[str, object]:
-    """The method's knobs that decide accuracy. A cache does not, it keeps rows that never change."""
-    return {name: value for name, value in method.values().items() if name in DECIDING}
+def target_report(
+    studies: StudyCache, first: Scenario, target: Target, rows: Sequence[Estimate], book: PriceBook
+) -> TargetReport:
+    """Time and cost until the accuracy, of every row. first: the question on its first machine."""
+    subject = Subject.of(studies.accesses, first, target)
+    runs = tuple(curve.path.name for curve in target.curves)
+    return TargetReport(target.accuracy, runs, tuple(to_target(target, row, subject, book) for row in rows))
 
 
 def to_target(target: Target, estimate: Estimate, subject: Subject, book: PriceBook | None = None) -> TargetRow:
@@ -203,7 +189,11 @@ def to_target(target: Target, estimate: Estimate, subject: Subject, book: PriceB
     scenario = estimate.scenario
     count, source = target.reached(scenario, subject)
     rent = rent_of(scenario.cluster, book or PriceBook())
-    seconds = _times(count, estimate.iteration_s)
+
+    def in_all(iteration_s: Seconds | None) -> Seconds | None:
+        return None if count is None or iteration_s is None else count * iteration_s
+
+    seconds = in_all(estimate.iteration_s)
     method = scenario.method
     return TargetRow(
         method=method.name,
@@ -213,14 +203,10 @@ def to_target(target: Target, estimate: Estimate, subject: Subject, book: PriceB
         gpus=scenario.cluster.gpus,
         iterations=count,
         seconds=seconds,
-        seconds_low=_times(count, estimate.low_s),
-        seconds_high=_times(count, estimate.high_s),
+        seconds_low=in_all(estimate.low_s),
+        seconds_high=in_all(estimate.high_s),
         usd=usd_of(rent, seconds),
         source=source,
         cost=cost_of(rent, seconds),
         currency=None if rent is None else rent.currency,
     )
-
-
-def _times(count: Iteration | None, seconds: Seconds | None) -> Seconds | None:
-    return None if count is None or seconds is None else count * seconds

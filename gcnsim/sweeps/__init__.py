@@ -1,13 +1,11 @@
 """Sweeps: thousands of settings of a scenario, each answered once, in a folder that keeps what is done."""
 
-from gcnsim.sweeps.executors import NAMES, Executor, executor_of
-from gcnsim.sweeps.filters import Filter, read_filters
 from gcnsim.sweeps.folder import Folder, open_folder
 from gcnsim.sweeps.points import Point, Settings, hash_of, points_of
 from gcnsim.sweeps.question import INTERVALS, SAMPLES, Question, load_question, read_question
 from gcnsim.sweeps.run import LIMIT, Plan, Progress, plan, run
-from gcnsim.sweeps.table import LEAD, OF_ROW
-from gcnsim.sweeps.work import DONE, LOST, REFUSED, STATES, TOO_LARGE
+from gcnsim.sweeps.table import LEAD, OF_ROW, Filter, read_filters
+from gcnsim.sweeps.work import DONE, LOST, NAMES, REFUSED, STATES, TOO_LARGE, Executor, executor_of
 
 __all__ = [
     "DONE",

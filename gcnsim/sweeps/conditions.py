@@ -6,7 +6,6 @@ import operator
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Final, TypeAlias
 
 from gcnsim.errors import FileError, GcnsimError, ScenarioError
@@ -108,7 +107,7 @@ def _comparison(text: str, where: str) -> Comparison:
         return Comparison(path, sign, None, right)
     try:
         if sign == "in":
-            return Comparison(path, sign, tuple(_read(rule, each, path, where) for each in right.split(",")), None)
+            return Comparison(path, sign, tuple(_read(rule, one, path, where) for one in right.split(",")), None)
         return Comparison(path, sign, _read(rule, right, path, where), None)
     except FileError as error:
         raise ScenarioError(str(error)) from None
@@ -135,12 +134,12 @@ def _read(rule: Any, text: str, path: str, where: str) -> Any:
 
 def values_of(scenario: Scenario) -> ValueOf:
     """The fields of a scenario, as conditions ask for them."""
-    return partial(_value_of, scenario)
 
+    def value_of(path: str) -> Any:
+        section, _, key = path.partition(".")
+        spec = getattr(scenario, section)
+        if section == "method" and key not in ("name", "overlap") and not spec.has(key):
+            return None
+        return getattr(spec, key)
 
-def _value_of(scenario: Scenario, path: str) -> Any:
-    section, _, key = path.partition(".")
-    spec = getattr(scenario, section)
-    if section == "method" and key not in ("name", "overlap") and not spec.has(key):
-        return None
-    return getattr(spec, key)
+    return value_of

@@ -112,15 +112,15 @@ def open_folder(path: str | Path) -> Folder:
     if not manifest.is_file():
         raise FileError(f"{path}: is not a folder of a sweep: it has no {MANIFEST}")
     try:
-        told = parse_json(manifest.read_text(encoding="utf-8"), manifest)
+        manifest_data = parse_json(manifest.read_text(encoding="utf-8"), manifest)
     except (OSError, UnicodeDecodeError) as error:
         raise FileError(f"{manifest}: cannot be read: {error}") from None
-    if not isinstance(told, dict) or told.get("schema") != SCHEMA:
+    if not isinstance(manifest_data, dict) or manifest_data.get("schema") != SCHEMA:
         raise FileError(f"{manifest}: its schema is not {SCHEMA}")
-    points, made = told.get("points"), told.get("versions")
-    if not isinstance(points, int) or not isinstance(made, dict) or not isinstance(told.get("question"), dict):
+    points, made = manifest_data.get("points"), manifest_data.get("versions")
+    if not isinstance(points, int) or not isinstance(made, dict) or not isinstance(manifest_data.get("question"), dict):
         raise FileError(f"{manifest}: lacks points, versions or question")
-    return _folder(place, read_question(told["question"]), points, made)
+    return _folder(place, read_question(manifest_data["question"]), points, made)
 
 
 def begin(path: str | Path, question: Question, points: int, files: Mapping[str, str]) -> Folder:
@@ -138,7 +138,7 @@ def begin(path: str | Path, question: Question, points: int, files: Mapping[str,
                 f"{MANIFEST} in it has"
             )
         held = parse_json((place / MANIFEST).read_text(encoding="utf-8"), place / MANIFEST).get("files", {})
-        changed = next((name for name, each in files.items() if held.get(name) != each), None)
+        changed = next((name for name, one in files.items() if held.get(name) != one), None)
         if changed is not None:
             raise FileError(f"{path}: was begun with other contents of {changed}; allowed: a new folder")
         own = versions()
@@ -150,13 +150,19 @@ def begin(path: str | Path, question: Question, points: int, files: Mapping[str,
         return found
     refuse_foreign(place)
     made = _folder(place, question, points, versions())
-    told = {"schema": SCHEMA, "hash": question.hash, "points": points, "versions": versions(), "files": dict(files)}
+    manifest_data = {
+        "schema": SCHEMA,
+        "hash": question.hash,
+        "points": points,
+        "versions": versions(),
+        "files": dict(files),
+    }
     try:
         (place / PARTS).mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FileError(f"{path}: cannot be made: {error.strerror}") from None
     with atomic_write(place / MANIFEST, text=True) as file:
-        json.dump(told | {"question": question.payload()}, file, indent=2, allow_nan=False)
+        json.dump(manifest_data | {"question": question.payload()}, file, indent=2, allow_nan=False)
     return made
 
 
@@ -165,7 +171,7 @@ def refuse_foreign(path: str | Path) -> None:
     place = Path(path)
     if (place / MANIFEST).exists() or not place.exists():
         return
-    if not place.is_dir() or any(each.name != LOCK for each in place.iterdir()):
+    if not place.is_dir() or any(one.name != LOCK for one in place.iterdir()):
         raise FileError(f"{path}: exists and is not a folder of a sweep; allowed: a new or an empty folder")
 
 

@@ -88,10 +88,10 @@ class Settings:
     def scenario(self, values: Values) -> Scenario:
         """The scenario with `values` in place of the base's. Raises ScenarioError or UnitError."""
         brought = self._brought(values)
-        given = {name: self._section(name, values, brought) for name in SECTIONS}
+        given = {name: self._kept(name, brought.get(name) or self._over_base(name, values)) for name in SECTIONS}
         # Faults name workers and links of the base: they are read with each machine.
-        method = self._method(values, brought)
-        return Scenario(name="sweep", **given, method=method, faults=self._section("faults", {}))
+        faults = self._kept("faults", self.base.get("faults", []))
+        return Scenario(name="sweep", **given, method=self._method(values, brought), faults=faults)
 
     def _brought(self, values: Values) -> Mapping[str, Any]:
         """What a file of measured compute times brings to sections that leave it open."""
@@ -99,9 +99,14 @@ class Settings:
         if path is None:
             return {}
         names = (*SECTIONS, "method")
-        raw: dict[str, Any] = {name: {**_mapping(self.base, name), **_own(name, values)} for name in names}
+        raw: dict[str, Any] = {name: self._over_base(name, values) for name in names}
         fill_measured(raw)
         return raw
+
+    def _over_base(self, name: str, values: Values) -> dict[str, Any]:
+        """A section of the base with those of the values that are its fields."""
+        own = {path.partition(".")[2]: value for path, value in values.items() if path.startswith(f"{name}.")}
+        return {**_mapping(self.base, name), **own}
 
     def _named(self, values: Values) -> str:
         return str(values.get("method.name", _mapping(self.base, "method").get("name", DEFAULT)))
@@ -111,16 +116,9 @@ class Settings:
         kind = method_type(self._named(values))
         raw = {key: value for key, value in raw.items() if _has(kind, key) or key in ("name", OVERLAP)}
         raw |= {path.removeprefix("method."): value for path, value in values.items() if path.startswith("method.")}
-        asked = raw.pop(OVERLAP, NO_OVERLAP)
+        overlap = raw.pop(OVERLAP, NO_OVERLAP)
         found = self._kept("method", raw)
-        return found if asked == NO_OVERLAP or not found.waits else self._kept("method", raw | {OVERLAP: asked})
-
-    def _section(self, name: str, values: Values, brought: Mapping[str, Any] | None = None) -> Any:
-        if name == "faults":
-            return self._kept(name, self.base.get("faults", []))
-        if brought:
-            return self._kept(name, brought[name])
-        return self._kept(name, {**_mapping(self.base, name), **_own(name, values)})
+        return found if overlap == NO_OVERLAP or not found.waits else self._kept("method", raw | {OVERLAP: overlap})
 
     def _kept(self, name: str, raw: Any) -> Any:
         """What a section says, read alone: sections name no fields of each other."""
@@ -128,16 +126,11 @@ class Settings:
         if key not in self._sections:
             alone: dict[str, Any] = {"schema": SCHEMA, name: raw}
             if name == "faults" and raw:
-                alone |= {each: dict(_mapping(self.base, each)) for each in ("cluster", "run")}
+                alone |= {one: dict(_mapping(self.base, one)) for one in ("cluster", "run")}
             if name == "cluster" and raw.get("measured_compute") is not None:
                 alone["workload"] = {SOURCES[0]: DEFAULT_DATASET}
             self._sections[key] = getattr(from_mapping(alone, "base"), name)
         return self._sections[key]
-
-
-def _own(name: str, values: Values) -> dict[str, Any]:
-    """Those of the values that are of a section, by field."""
-    return {path.partition(".")[2]: value for path, value in values.items() if path.startswith(f"{name}.")}
 
 
 def _mapping(base: Mapping[str, Any], name: str) -> Mapping[str, Any]:
@@ -170,7 +163,9 @@ def points_of(question: Question) -> list[Point]:
         except GcnsimError as error:
             scenario, refused = None, str(error)
         value_of = partial(_written, own) if scenario is None else values_of(scenario)
-        if scenario in known or not all(each.keeps(value_of) for each in (*question.where, *question.constraints)):
+        if scenario in known or not all(
+            condition.keeps(value_of) for condition in (*question.where, *question.constraints)
+        ):
             continue
         if scenario is not None:
             known.add(scenario)
@@ -178,7 +173,7 @@ def points_of(question: Question) -> list[Point]:
         found.append(Point(len(found), own, scenario, refused))
     if not found:
         raise ScenarioError("where: no point is left; allowed: conditions that some combination of the axes keeps")
-    if all(each.scenario is None for each in found):
+    if all(point.scenario is None for point in found):
         raise ScenarioError(f"{found[0].refused} (so for every point)")
     for axis in question.axes:
         if axis.path not in paths:
@@ -198,8 +193,8 @@ def _written(values: Values, path: str) -> Any:
 def _combinations(question: Question) -> Iterator[dict[str, Any]]:
     paths = [axis.path for axis in question.axes]
     if question.sample is None:
-        for each in product(*(axis.values for axis in question.axes)):
-            yield dict(zip(paths, each, strict=True))
+        for values in product(*(axis.values for axis in question.axes)):
+            yield dict(zip(paths, values, strict=True))
         return
     for shares in _shares(question.axes, question.sample):
         yield {axis.path: axis.at(share) for axis, share in zip(question.axes, shares, strict=True)}
@@ -210,14 +205,18 @@ def _shares(axes: Sequence[Axis], sample: Sample) -> list[list[float]]:
 
     Latin hypercube: McKay, Beckman and Conover (1979). Sobol: scrambled (Owen, 1998), the first of a power of two.
     """
-    drawn = stream(sample.seed, "sweep", sample.kind)
+    generator = stream(sample.seed, "sweep", sample.kind)
     if sample.kind == "random":
-        return [list(map(float, each)) for each in drawn.random((sample.points, len(axes)))]
-    from scipy.stats import qmc
+        found = generator.random((sample.points, len(axes)))
+    else:
+        from scipy.stats import qmc
 
-    kind: Any = qmc.LatinHypercube if sample.kind == "lhs" else qmc.Sobol
-    named = "rng" if "rng" in inspect.signature(kind).parameters else "seed"
-    engine = kind(d=len(axes), **{named: drawn})
-    if sample.kind == "lhs":
-        return [list(map(float, each)) for each in engine.random(sample.points)]
-    return [list(map(float, each)) for each in engine.random_base2(ceil(log2(sample.points)))[: sample.points]]
+        kind: Any = qmc.LatinHypercube if sample.kind == "lhs" else qmc.Sobol
+        named = "rng" if "rng" in inspect.signature(kind).parameters else "seed"
+        engine = kind(d=len(axes), **{named: generator})
+        found = (
+            engine.random(sample.points)
+            if sample.kind == "lhs"
+            else engine.random_base2(ceil(log2(sample.points)))[: sample.points]
+        )
+    return [list(map(float, shares)) for shares in found]

@@ -6,20 +6,19 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from math import prod
 from pathlib import Path
 from typing import Any, Final
 
-from gcnsim.errors import ScenarioError, nearest
+from gcnsim.errors import GcnsimError, ScenarioError, nearest
 from gcnsim.fields import denied, shown, unknown_schema
-from gcnsim.hardware import PriceBook
+from gcnsim.hardware import PRICINGS, Exchange, Price, PriceBook
 from gcnsim.io.yaml_files import read_yaml
 from gcnsim.methods import DEFAULT, all_knobs, method_type
 from gcnsim.scenario import SCHEMA as SCENARIO_SCHEMA
 from gcnsim.scenario import from_mapping, put_over
 from gcnsim.sweeps.conditions import FITS, Condition, read_condition
-from gcnsim.sweeps.prices import payload_of, read_prices
 from gcnsim.sweeps.ranges import Axis, read_axis
 
 SCHEMA: Final = "gcnsim.sweep/1"
@@ -70,25 +69,25 @@ class Question:
 
     def payload(self) -> dict[str, Any]:
         """As plain data, ranges written out; `read_question` gives the same question back."""
-        told: dict[str, Any] = {"schema": SCHEMA, "name": self.name, "base": dict(self.base)}
-        told["axes"] = {axis.path: _written(axis) for axis in self.axes}
-        told["where"] = [each.text for each in self.where]
-        told["constraints"] = [*([FITS] if self.fits else []), *(each.text for each in self.constraints)]
+        payload: dict[str, Any] = {"schema": SCHEMA, "name": self.name, "base": dict(self.base)}
+        payload["axes"] = {axis.path: _axis_text(axis) for axis in self.axes}
+        payload["where"] = [condition.text for condition in self.where]
+        payload["constraints"] = [*([FITS] if self.fits else []), *(constraint.text for constraint in self.constraints)]
         if self.sample is not None:
-            told["sample"] = {"kind": self.sample.kind, "points": self.sample.points, "seed": self.sample.seed}
+            payload["sample"] = {"kind": self.sample.kind, "points": self.sample.points, "seed": self.sample.seed}
         prices = payload_of(self.prices)
-        return told | {"interval": self.interval} | ({"prices": prices} if prices else {})
+        return payload | {"interval": self.interval} | ({"prices": prices} if prices else {})
 
     @property
     def hash(self) -> str:
         """SHA-256 (hex) of what is asked, its name aside."""
-        asked = {key: value for key, value in self.payload().items() if key != "name"}
+        question = {key: value for key, value in self.payload().items() if key != "name"}
         # The order of the axes is that of the points.
-        asked["order"] = [axis.path for axis in self.axes]
-        return hashlib.sha256(json.dumps(asked, sort_keys=True, allow_nan=False).encode()).hexdigest()
+        question["order"] = [axis.path for axis in self.axes]
+        return hashlib.sha256(json.dumps(question, sort_keys=True, allow_nan=False).encode()).hexdigest()
 
 
-def _written(axis: Axis) -> Any:
+def _axis_text(axis: Axis) -> Any:
     found = axis.between
     if found is None:
         return list(axis.values)
@@ -164,7 +163,7 @@ def _lines(mapping: Mapping[str, Any], key: str) -> list[tuple[str, object]]:
     found = mapping.get(key, [])
     if not isinstance(found, list):
         raise ScenarioError(f"{key}: {denied(found)} a list")
-    return [(f"{key}[{index}]", each) for index, each in enumerate(found)]
+    return [(f"{key}[{index}]", one) for index, one in enumerate(found)]
 
 
 def _refuse_continuous(axes: Mapping[str, Axis], sample: Sample | None) -> None:
@@ -172,7 +171,7 @@ def _refuse_continuous(axes: Mapping[str, Axis], sample: Sample | None) -> None:
     for path, axis in axes.items():
         if axis.between is not None and sample is None:
             raise ScenarioError(
-                f"axes.{path}: {_written(axis)} has no count, so only a sample draws from it; "
+                f"axes.{path}: {_axis_text(axis)} has no count, so only a sample draws from it; "
                 f"allowed: a third number, or sample"
             )
 
@@ -198,20 +197,20 @@ def _sample(given: object) -> Sample | None:
 def _base(given: Mapping[str, Any], overrides: Sequence[str], axes: Mapping[str, Axis]) -> dict[str, Any]:
     """The base as plain data, with the overrides; it is read once, so that its own errors are said first."""
     raw = {"schema": SCENARIO_SCHEMA, "name": "sweep", **deepcopy(dict(given))}
-    for each in overrides:
-        put_over(raw, each)
+    for override in overrides:
+        put_over(raw, override)
     axis = axes.get("method.name")
     method = raw.get("method", {})
-    names = [str(each) for each in axis.values] if axis is not None else []
+    names = [str(value) for value in axis.values] if axis is not None else []
     own = dict(raw)
     if isinstance(method, dict) and names:
         kind = method_type(method.get("name", DEFAULT), "base.method.name")
-        some = [method_type(each, "axes.method.name") for each in names]
+        some = [method_type(name, "axes.method.name") for name in names]
         # What only methods of the axis have is theirs.
         own["method"] = {
             key: value
             for key, value in method.items()
-            if key not in all_knobs() or kind.has(key) or not any(each.has(key) for each in some)
+            if key not in all_knobs() or kind.has(key) or not any(one.has(key) for one in some)
         }
     try:
         from_mapping(own, "base")
@@ -229,3 +228,69 @@ def _at_first(base: Mapping[str, Any], axes: Mapping[str, Axis]) -> dict[str, An
         if section == "cluster" and axis.values and "." not in key and isinstance(own.get(section, {}), dict):
             own.setdefault(section, {})[key] = axis.values[0]
     return own
+
+
+CHOSEN: Final = ("price", "file", "pricing", "currency", "exchange")
+"""Keys of somebody's choice: what options of what-if say."""
+
+WRITTEN: Final = ("pricing", "currency", "per_usd", "rate_source", "given")
+"""Keys of prices that are written out."""
+
+
+def payload_of(book: PriceBook) -> dict[str, Any]:
+    """The prices written out, as plain data; `read_prices` gives the same back. Empty where they are the usual ones."""
+    if replace(book, asked=False) == PriceBook():
+        return {}
+    rate = book.exchange
+    payload = {"pricing": book.pricing, "currency": rate.currency, "per_usd": rate.per_usd, "rate_source": rate.source}
+    return payload | {"given": [asdict(price) for price in book.given]}
+
+
+def read_prices(given: object) -> PriceBook:
+    """The prices that a question's section chooses or has written out; None chooses nothing.
+
+    Raises ScenarioError or FileError: path, value, what is allowed.
+    """
+    if given is None:
+        return PriceBook()
+    if not isinstance(given, Mapping):
+        raise ScenarioError(f"prices: {denied(given)} a section; keys: {', '.join(CHOSEN)}")
+    if "given" in given:
+        return _written_prices(given)
+    for key in given:
+        if key not in CHOSEN:
+            raise ScenarioError(f"prices.{key}: unknown key; {nearest(str(key), CHOSEN)}")
+    price = given.get("price", [])
+    texts = [price] if isinstance(price, str) else price
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise ScenarioError(f"prices.price: {denied(price)} a list of NAME=PRICE, e.g. [t4=0.35USD/h]")
+    for key in ("file", "pricing", "currency"):
+        if given.get(key) is not None and not isinstance(given[key], str):
+            raise ScenarioError(f"prices.{key}: {shown(given[key])} is not text")
+    exchange = given.get("exchange")
+    if exchange is not None and (isinstance(exchange, bool) or not isinstance(exchange, int | float)):
+        raise ScenarioError(f"prices.exchange: {denied(exchange)} a number; units of currency for one US dollar")
+    try:
+        return PriceBook.of(texts, given.get("file"), given.get("currency"), exchange, given.get("pricing"))
+    except ScenarioError as error:
+        raise _of_section(error) from None
+
+
+def _of_section(error: GcnsimError) -> GcnsimError:
+    """What an option of what-if would be told, of the key of the same name."""
+    text = str(error)
+    return ScenarioError(f"prices.{text[2:]}") if text.startswith("--") else error
+
+
+def _written_prices(given: Mapping[str, Any]) -> PriceBook:
+    """Prices that `payload_of` has written. Raises ScenarioError for what it has not."""
+    damaged = ScenarioError(f"prices: is not what a sweep writes; allowed: {', '.join(CHOSEN)}")
+    try:
+        rows = tuple(Price(**row) for row in given["given"])
+        rate = Exchange(str(given["currency"]), float(given["per_usd"]), str(given["rate_source"]))
+        right = all(row.usd_per_gpu_hour >= 0 and row.gpus >= 1 for row in rows) and rate.per_usd > 0
+    except (KeyError, TypeError, ValueError):
+        raise damaged from None
+    if not right or set(given) != set(WRITTEN) or given["pricing"] not in PRICINGS:
+        raise damaged
+    return PriceBook(rows, given["pricing"], rate, asked=True)

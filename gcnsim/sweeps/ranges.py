@@ -87,8 +87,8 @@ def read_axis(path: str, written: object, where: str) -> Axis:
         raise ScenarioError(f"{where}{error}") from None
     values: list[Any] = []
     between: Between | None = None
-    for each in _items(written, rule, at):
-        found = _one(each, rule, at)
+    for one in _items(written, rule, at):
+        found = _one(one, rule, at)
         if isinstance(found, Between):
             between = found
         else:

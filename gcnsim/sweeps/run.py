@@ -12,15 +12,13 @@ from typing import Any, Final, TypeAlias
 from gcnsim.engine import engine
 from gcnsim.errors import GcnsimError, ScenarioError, plural
 from gcnsim.graph import graph_notes, load_graph, two_columns
-from gcnsim.sweeps.executors import Executor
 from gcnsim.sweeps.folder import MANIFEST, Folder, alone, begin, refuse_foreign
 from gcnsim.sweeps.points import Point, points_of
-from gcnsim.sweeps.prices import payload_of
-from gcnsim.sweeps.question import Question
-from gcnsim.sweeps.work import DEVICE, FILE_FIELDS, LOST, REFUSED, file_hash, files_of, versions
+from gcnsim.sweeps.question import Question, payload_of
+from gcnsim.sweeps.work import DEVICE, FILE_FIELDS, LOST, REFUSED, Executor, file_hash, files_of, versions
 
 Progress: TypeAlias = Callable[[int, int], object]
-"""Told how many points are done, and of how many."""
+"""Hears how many points are done, and of how many."""
 
 CHUNK: Final = 32
 """Most points of a chunk: what is lost where a sweep is killed, on each core."""
@@ -39,30 +37,26 @@ class Plan:
     @property
     def refused(self) -> int:
         """How many of them contradict themselves."""
-        return sum(each.scenario is None for each in self.points)
+        return sum(point.scenario is None for point in self.points)
 
 
 def plan(question: Question, limit: int | None = LIMIT) -> Plan:
     """The points. limit: None for any number. Raises ScenarioError for more than that, for what has no point, and
     for a price of what no point has.
     """
-    most = question.combinations
-    if limit is not None and most > 50 * limit:
-        raise _too_many(most, "up to ", limit)
+
+    def refuse_more(count: int, allowed: int, about: str = "") -> None:
+        if limit is not None and count > allowed:
+            raise ScenarioError(
+                f"--limit: the sweep has {about}{plural(count, 'point')}; allowed without --yes: {limit:,}"
+            )
+
+    refuse_more(question.combinations, 50 * (limit or 0), "up to ")
     points = points_of(question)
-    question.prices.refuse_idle(_devices(points))
-    if limit is not None and len(points) > limit:
-        raise _too_many(len(points), "", limit)
+    clusters = (point.scenario.cluster for point in points if point.scenario is not None)
+    question.prices.refuse_idle({name for cluster in clusters for name in (cluster.devices or (cluster.device,))})
+    refuse_more(len(points), limit or 0)
     return Plan(question, tuple(points))
-
-
-def _devices(points: Sequence[Point]) -> set[str]:
-    clusters = (each.scenario.cluster for each in points if each.scenario is not None)
-    return {name for cluster in clusters for name in (cluster.devices or (cluster.device,))}
-
-
-def _too_many(count: int, about: str, limit: int) -> ScenarioError:
-    return ScenarioError(f"--limit: the sweep has {about}{plural(count, 'point')}; allowed without --yes: {limit:,}")
 
 
 def run(
@@ -82,8 +76,8 @@ def run(
     # nothing behind.
     refuse_foreign(path)
     points = () if (Path(path) / MANIFEST).exists() else plan(question, limit).points
-    files = {each: file_hash(each) for each in files_asked(question)}
-    if any(each.scenario is not None for each in points):
+    files = {file: file_hash(file) for file in files_asked(question)}
+    if any(point.scenario is not None for point in points):
         ready = executor()
         executor = lambda: ready  # noqa: E731
     with alone(path):
@@ -96,10 +90,10 @@ def run(
         progress(len(done), folder.points)
         refused = [point for point in left if point.scenario is None]
         if refused:
-            folder.keep(refused, [{"point": each.index, "state": REFUSED, "reason": each.refused} for each in refused])
+            folder.keep(refused, [{"point": one.index, "state": REFUSED, "reason": one.refused} for one in refused])
         count = len(done) + len(refused)
         _say_graphs(left, notice)
-        for some, rows in _answered(question, [each for each in left if each.scenario is not None], executor):
+        for some, rows in _answered(question, [point for point in left if point.scenario is not None], executor):
             folder.keep(some, rows)
             count += len(some)
             progress(count, folder.points)
@@ -108,7 +102,7 @@ def run(
 
 
 def _say_graphs(points: Sequence[Point], notice: Callable[[str], object]) -> None:
-    works = (each.scenario.workload for each in points if each.scenario is not None)
+    works = (point.scenario.workload for point in points if point.scenario is not None)
     for path, ids, ends in dict.fromkeys((work.graph, work.ids, work.ends) for work in works):
         with suppress(GcnsimError):  # of a graph that cannot be used the points say it
             columns = None if ends is None else two_columns(ends, "workload.ends")
@@ -124,7 +118,7 @@ def files_asked(question: Question) -> list[str]:
         section, _, key = field.partition(".")
         own = question.base.get(section)
         values = varied.get(field, (own.get(key) if isinstance(own, Mapping) else None,))
-        found += [each for each in values if isinstance(each, str) and (field != DEVICE or each.endswith(".yaml"))]
+        found += [value for value in values if isinstance(value, str) and (field != DEVICE or value.endswith(".yaml"))]
     return list(dict.fromkeys(found))
 
 
@@ -135,16 +129,17 @@ def _answered(
     if not left:
         return
     chunks = list(chunked(left))
-    files = {path: file_hash(path) for path in dict.fromkeys(path for each in left for path in files_of(_of(each)))}
-    asked: dict[str, Any] = {"versions": versions(), "files": files, "base": dict(question.base)}
-    asked |= {"interval": question.interval, "fits": question.fits, "prices": payload_of(question.prices) or None}
-    texts = [json.dumps(asked | {"points": [[each.index, each.values] for each in chunk]}) for chunk in chunks]
+    paths = (path for point in left if point.scenario is not None for path in files_of(point.scenario))
+    files = {path: file_hash(path) for path in dict.fromkeys(paths)}
+    shared: dict[str, Any] = {"versions": versions(), "files": files, "base": dict(question.base)}
+    shared |= {"interval": question.interval, "fits": question.fits, "prices": payload_of(question.prices) or None}
+    texts = [json.dumps(shared | {"points": [[point.index, point.values] for point in chunk]}) for chunk in chunks]
     engine()  # found before processes are forked, so once for all of them
     for place, text in executor().answers(texts):
         chunk = chunks[place]
         if text is None:
             reason = "its worker ended each time it was asked"
-            yield chunk, [{"point": each.index, "state": LOST, "reason": reason} for each in chunk]
+            yield chunk, [{"point": one.index, "state": LOST, "reason": reason} for one in chunk]
             continue
         found = json.loads(text)
         if "mismatch" in found:
@@ -152,27 +147,15 @@ def _answered(
         yield chunk, found["rows"]
 
 
-def _of(point: Point) -> Any:
-    assert point.scenario is not None
-    return point.scenario
-
-
 def chunked(points: Sequence[Point]) -> Iterator[list[Point]]:
-    """The points in chunks that share their counts: of the same work on as many GPUs, by the same method."""
-    groups: dict[Any, list[Point]] = {}
+    """The points, which have scenarios, in chunks that share their counts: of the same work on as many GPUs, by the
+    same method; most GPUs first."""
+    groups: dict[tuple[Any, ...], list[Point]] = {}
     for point in points:
-        groups.setdefault(group_of(point), []).append(point)
-    for group in sorted(groups.values(), key=lambda group: -_effort(group[0])):
+        scenario = point.scenario
+        assert scenario is not None
+        cluster, source = scenario.cluster, (scenario.workload, scenario.partition, scenario.run)
+        groups.setdefault((-cluster.gpus, source, cluster.gpus_per_server, scenario.method), []).append(point)
+    for _, group in sorted(groups.items(), key=lambda item: item[0][0]):
         for start in range(0, len(group), CHUNK):
             yield group[start : start + CHUNK]
-
-
-def group_of(point: Point) -> Any:
-    """What points of a chunk have in common."""
-    scenario = _of(point)
-    cluster = scenario.cluster
-    return (scenario.workload, scenario.partition, scenario.run, cluster.gpus, cluster.gpus_per_server, scenario.method)
-
-
-def _effort(point: Point) -> int:
-    return int(_of(point).cluster.gpus ** 2)

@@ -1,31 +1,36 @@
-"""What a worker does: a chunk of points in, their rows out, both as text; nothing but plain data travels.
+"""What a worker does, and who the workers are: this machine's cores, a Dask cluster, a Ray cluster.
 
-The text names the versions and the hashes of the files that the asker has; a worker that has others says so.
+A worker gets a chunk of points and gives their rows, both as text; nothing but plain data travels. The text names the
+versions and the hashes of files that the rows depend on; a worker that has others says so. An executor yields each
+chunk's place with its answer, as they come; None where the worker that had it ended, `ATTEMPTS` times. What a chunk
+raises is raised here.
 """
 
 from __future__ import annotations
 
 import hashlib
+import importlib
 import json
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+import re
+import socket
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol, TypeAlias
 
 import numpy as np
 
 from gcnsim import __version__
-from gcnsim.errors import FileError, GcnsimError
+from gcnsim.errors import FileError, GcnsimError, ScenarioError
 from gcnsim.hardware import is_file
-from gcnsim.planning import Estimate, StudyCache, full_graph, row_of
+from gcnsim.planning import RowEvaluator
+from gcnsim.processes import parallel_stream
 from gcnsim.scenario import Scenario
-from gcnsim.simulation import Result
 from gcnsim.simulation.templates import Templates
 from gcnsim.sweeps.points import Settings
-from gcnsim.sweeps.prices import read_prices
-from gcnsim.sweeps.question import NONE
+from gcnsim.sweeps.question import NONE, read_prices
 
 DONE: Final = "done"
 REFUSED: Final = "refused"
@@ -52,8 +57,6 @@ DEVICE: Final = "cluster.device"
 SHARED: Final = ("base", "interval", "fits", "prices")
 """What all chunks of a sweep say, in the order of what `Answering` takes."""
 
-MANY_BASELINES: Final = 100_000
-
 
 def versions() -> dict[str, str]:
     """What must be the same on both sides for the same bytes."""
@@ -77,10 +80,10 @@ def file_hash(path: str) -> str:
 def _file_hash(path: str, _: tuple[int, int]) -> str:
     place, found = Path(path), hashlib.sha256()
     try:
-        for each in sorted(place.rglob("*")) if place.is_dir() else [place]:
-            if each.is_file():
-                found.update(each.name.encode())
-                with open(each, "rb") as file:
+        for one in sorted(place.rglob("*")) if place.is_dir() else [place]:
+            if one.is_file():
+                found.update(one.name.encode())
+                with open(one, "rb") as file:
                     while block := file.read(1 << 20):
                         found.update(block)
     except OSError as error:
@@ -102,20 +105,20 @@ def files_of(scenario: Scenario) -> Iterator[str]:
 
 def answer(text: str) -> str:
     """The rows of a chunk, both as JSON: `rows`, or `mismatch` where this worker would answer otherwise."""
-    asked = json.loads(text)
-    problem = _mismatch(asked)
+    request = json.loads(text)
+    problem = _mismatch(request)
     if problem is not None:
         return json.dumps({"mismatch": problem})
-    worker = _worker(json.dumps([asked[key] for key in SHARED], sort_keys=True))
-    return json.dumps({"rows": worker.rows(asked["points"])}, allow_nan=False)
+    worker = _worker(json.dumps([request[key] for key in SHARED], sort_keys=True))
+    return json.dumps({"rows": worker.rows(request["points"])}, allow_nan=False)
 
 
-def _mismatch(asked: Mapping[str, Any]) -> str | None:
+def _mismatch(request: Mapping[str, Any]) -> str | None:
     own = versions()
-    for name, wanted in asked["versions"].items():
+    for name, wanted in request["versions"].items():
         if own.get(name) != wanted:
             return f"{name} {own.get(name)} on a worker, {wanted} here; allowed: the same on both"
-    for path, wanted in asked["files"].items():
+    for path, wanted in request["files"].items():
         try:
             found = file_hash(path)
         except FileError as error:
@@ -129,11 +132,11 @@ _kept: dict[str, Answering] = {}
 """Of this process, by what is asked: a worker answers chunk after chunk of one sweep."""
 
 
-def _worker(asked: str) -> Answering:
-    if asked not in _kept:
+def _worker(request: str) -> Answering:
+    if request not in _kept:
         _kept.clear()
-        _kept[asked] = Answering(*json.loads(asked))
-    return _kept[asked]
+        _kept[request] = Answering(*json.loads(request))
+    return _kept[request]
 
 
 class Answering:
@@ -143,11 +146,9 @@ class Answering:
         self, base: Mapping[str, Any], interval: str, fits: bool, prices: Mapping[str, Any] | None = None
     ) -> None:
         self._settings = Settings(base)
-        self._interval, self._fits = interval, fits
-        self._book = read_prices(prices)
+        self._interval, self._fits = interval != NONE, fits
+        self._evaluator = RowEvaluator(read_prices(prices))
         self._templates = Templates()
-        self._studies: dict[Any, StudyCache] = {}
-        self._baselines: dict[Scenario, float | None] = {}
 
     def rows(self, points: Sequence[tuple[int, Mapping[str, Any]]]) -> list[dict[str, Any]]:
         """A row for each point, as plain data: `point`, `state`, `reason`, and the fields of `Row` where it is done."""
@@ -157,40 +158,165 @@ class Answering:
     def _row(self, index: int, values: Mapping[str, Any]) -> dict[str, Any]:
         try:
             scenario = self._settings.scenario(values)
-            studies = self._opened(scenario)
             # What surely does not fit need not be simulated.
-            row = self._answered(studies, scenario) if not self._fits or studies.holds(scenario) else None
+            possible = not self._fits or self._evaluator.studies(scenario).fits(scenario)
+            row = asdict(self._evaluator.row(scenario, interval=self._interval)) if possible else None
         except GcnsimError as error:
             return {"point": index, "state": REFUSED, "reason": str(error)}
         if row is None or (self._fits and row["fits"] is False):
             return {"point": index, "state": TOO_LARGE, "reason": "does not fit the GPUs' memory"}
         return {"point": index, "state": DONE, "reason": None, **row}
 
-    def _opened(self, scenario: Scenario) -> StudyCache:
-        """Studies that share the source of the scenario's workload, and no results."""
-        key = (scenario.workload, scenario.partition, scenario.run)
-        if key not in self._studies:
-            self._studies[key] = StudyCache(scenario)
-        return self._studies[key]
 
-    def _answered(self, studies: StudyCache, scenario: Scenario) -> dict[str, Any]:
-        baseline_s = self._baseline(studies, scenario)
-        plain = self._interval == NONE
-        found = _plain(scenario, studies.result(scenario)) if plain else studies.estimate(scenario)
-        row = asdict(row_of(found, baseline_s, studies.accesses.name, self._book))
-        studies.forget()
-        return row
+Answer: TypeAlias = tuple[int, str | None]
 
-    def _baseline(self, studies: StudyCache, scenario: Scenario) -> float | None:
-        key = full_graph(scenario)
-        if key not in self._baselines:
-            if len(self._baselines) >= MANY_BASELINES:
-                self._baselines.clear()
-            self._baselines[key] = studies.baseline(scenario)
-        return self._baselines[key]
+ATTEMPTS: Final = 3
+"""Times that a chunk is given to a worker."""
+
+IN_FLIGHT: Final = 3
+"""Chunks given out for each worker: so many wait that none idles, and not all of them."""
+
+REACH_S: Final = 10
+"""Seconds in which a scheduler answers, or cannot be reached."""
+
+OWN: Final = ("auto", "local")
+"""Addresses of Ray that are found, or begun, on this machine."""
+
+NAMES: Final = ("cores", "dask", "ray")
 
 
-def _plain(scenario: Scenario, result: Result) -> Estimate:
-    """A result without an interval."""
-    seconds = result.metrics.iteration_s
-    return Estimate(scenario, result, np.array([seconds]), None, None, None, seconds, seconds)
+class Executor(Protocol):
+    """Answers chunks somewhere."""
+
+    def answers(self, chunks: Sequence[str]) -> Iterator[Answer]:
+        """Each chunk's place and answer, in any order."""
+
+
+class Cores:
+    """This machine's cores: `processes` of them."""
+
+    def __init__(self, processes: int) -> None:
+        self.processes = processes
+
+    def answers(self, chunks: Sequence[str]) -> Iterator[Answer]:
+        """Each chunk's place and answer, in any order."""
+        yield from parallel_stream(answer, chunks, self.processes, ATTEMPTS)
+
+
+def _handed_out(
+    chunks: Sequence[str],
+    workers: int,
+    submit: Callable[[str], Any],
+    finished: Callable[[list[Any]], tuple[Any, str | None]],
+) -> Iterator[Answer]:
+    """Each chunk's place and answer, in any order, with a few chunks waiting for each worker.
+
+    submit: hands out a chunk, and names it. finished: the next of those named that is done, with its answer.
+    """
+    places: dict[Any, int] = {}
+    todo = list(reversed(range(len(chunks))))
+    while todo or places:
+        while todo and len(places) < IN_FLIGHT * max(1, workers):
+            place = todo.pop()
+            places[submit(chunks[place])] = place
+        name, text = finished(list(places))
+        yield places.pop(name), text
+
+
+class Dask:
+    """The workers of a Dask scheduler. Raises ScenarioError where it is not installed or cannot be reached."""
+
+    def __init__(self, scheduler: str) -> None:
+        self._distributed = distributed = _extra("distributed", "dask")
+        _reach("scheduler", scheduler, "tcp://10.0.0.1:8786")
+        try:
+            self._client = distributed.Client(scheduler, timeout=REACH_S, set_as_default=False)
+        except (OSError, ValueError) as error:
+            raise _unreachable("scheduler", scheduler, error) from None
+        self._lost: type[BaseException] = importlib.import_module("distributed.scheduler").KilledWorker
+
+    def answers(self, chunks: Sequence[str]) -> Iterator[Answer]:
+        """Each chunk's place and answer, in any order."""
+        with self._client as client:
+            running = self._distributed.as_completed(loop=client.loop)
+
+            def submit(chunk: str) -> Any:
+                future = client.submit(answer, chunk, pure=False)
+                running.add(future)
+                return future.key
+
+            def finished(_: list[Any]) -> tuple[Any, str | None]:
+                done = next(running)
+                try:
+                    return done.key, done.result()
+                except self._lost:
+                    # The scheduler has tried several workers by then (its allowed-failures, 3).
+                    return done.key, None
+
+            yield from _handed_out(chunks, sum(client.nthreads().values()), submit, finished)
+
+
+class Ray:
+    """The workers of a Ray cluster. Raises ScenarioError where it is not installed or cannot be reached."""
+
+    def __init__(self, address: str) -> None:
+        self._ray = ray = _extra("ray", "ray")
+        if address not in OWN:
+            _reach("address", address, "10.0.0.1:6379")
+        try:
+            ray.init(address=address, log_to_driver=False, logging_level="ERROR", include_dashboard=False)
+        except (ConnectionError, OSError, ValueError, RuntimeError) as error:
+            raise _unreachable("address", address, error) from None
+
+    def answers(self, chunks: Sequence[str]) -> Iterator[Answer]:
+        """Each chunk's place and answer, in any order."""
+        ray = self._ray
+        lost = (ray.exceptions.WorkerCrashedError, ray.exceptions.NodeDiedError, ray.exceptions.OutOfMemoryError)
+        task = ray.remote(max_retries=ATTEMPTS - 1, num_cpus=1)(answer)
+
+        def finished(running: list[Any]) -> tuple[Any, str | None]:
+            (done,), _ = ray.wait(running, num_returns=1)
+            try:
+                return done, ray.get(done)
+            except lost:
+                return done, None
+
+        try:
+            yield from _handed_out(chunks, int(ray.cluster_resources().get("CPU", 1)), task.remote, finished)
+        finally:
+            ray.shutdown()
+
+
+def executor_of(name: str, address: str | None, processes: int) -> Executor:
+    """The executor `name`, at `address` where it needs one. Raises ScenarioError."""
+    if name == "cores":
+        if address is not None:
+            raise ScenarioError("--scheduler, --address: only valid with --executor dask or ray; it is cores")
+        return Cores(processes)
+    option = "--scheduler" if name == "dask" else "--address"
+    if address is None:
+        raise ScenarioError(f"--executor: {name} needs {option}, where its cluster is")
+    return Dask(address) if name == "dask" else Ray(address)
+
+
+def _extra(module: str, extra: str) -> Any:
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise ScenarioError(f"--executor: {extra} is not installed; pip install 'gcnsim[{extra}]'") from None
+
+
+def _reach(option: str, address: str, example: str) -> None:
+    """Raises ScenarioError for what is no address, or where nobody listens: the libraries take minutes to say so."""
+    match = re.fullmatch(r"(?:[a-z]+://)?\[?([^\s\[\]]+?)\]?:(\d{1,5})", address)
+    if match is None or int(match[2]) >= 2**16:
+        raise ScenarioError(f"--{option}: {address!r} is not an address; write e.g. {example}")
+    try:
+        socket.create_connection((match[1], int(match[2])), REACH_S).close()
+    except OSError as error:
+        raise _unreachable(option, address, error) from None
+
+
+def _unreachable(option: str, address: str, error: BaseException) -> ScenarioError:
+    reason = " ".join(str(error).split())[:160] or type(error).__name__
+    return ScenarioError(f"--{option}: {address} cannot be reached: {reason}")

@@ -19,12 +19,12 @@ from gcnsim.report.figures.curves import Curve, Series, curve_data, curve_figure
 from gcnsim.report.images import page_figures
 from gcnsim.runs.measured import read_measured
 from gcnsim.sweeps import read_question
-from gcnsim.sweeps.executors import Cores
-from gcnsim.sweeps.filters import read_filters
 from gcnsim.sweeps.folder import begin, open_folder
 from gcnsim.sweeps.points import points_of
 from gcnsim.sweeps.ranges import read_axis
 from gcnsim.sweeps.run import run
+from gcnsim.sweeps.table import read_filters
+from gcnsim.sweeps.work import Cores
 from gcnsim.timeline.parquet import read_spans, write_spans
 from gcnsim.torch_profiler.trace_events import is_profiler_trace
 from gcnsim.trace import AccessTrace, read_trace, record_trace, write_trace

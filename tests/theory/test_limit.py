@@ -20,7 +20,7 @@ from gcnsim.cluster import LinkName
 from gcnsim.engine import simulate
 from gcnsim.engine.reference import simulate as simulate_by_reference
 from gcnsim.planning import Rule, StudyCache, next_steps
-from gcnsim.planning.steps import _moves
+from gcnsim.planning.steps import _changes
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping, load_scenario
 from gcnsim.schedule import Op, Schedule, bounds
 from gcnsim.simulation import Limit, Steady, find_limit, measure, study
@@ -207,7 +207,7 @@ def effects(base: Scenario) -> Iterator[tuple[str, float]]:
     _, idle = next_steps(studies, base, rule)
     now = studies.result(base).metrics.iteration_s
     knobs = {each.knob: each.why for each in idle if " -> " in each.why}
-    for move in _moves(base, rule):
+    for move in _changes(base, rule):
         if (why := knobs.get(move.knob)) and f"{move.start} -> {move.end} " in why:
             yield f"{move.knob}: {why}", 1.0 - studies.result(move.scenario, even=move.even).metrics.iteration_s / now
 

@@ -12,7 +12,7 @@ from gcnsim.api import question
 from gcnsim.api.comparison import compare
 from gcnsim.errors import FileError, GcnsimError, ScenarioError
 from gcnsim.methods import COMPARED, methods
-from gcnsim.planning.grid import Grid, scenarios
+from gcnsim.planning.settings import Grid, scenarios
 from gcnsim.questions import WhatIf
 from gcnsim.scenario import SCHEMA, from_mapping
 

@@ -12,7 +12,7 @@ from gcnsim.capacity.choice import decide
 from gcnsim.capacity.goal import Work
 from gcnsim.capacity.search import Setting, simulate
 from gcnsim.planning import StudyCache
-from gcnsim.planning.closer_draws import CLOSER, look_closer
+from gcnsim.planning.simulated_draws import CLOSER, look_closer
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
 
 
@@ -35,8 +35,8 @@ def test_more_draws_know_the_chance_better_whatever_the_seed(studies: StudyCache
         one.seed = seed
         few.append(float((one.candidate(asked).times <= target).mean()))
         look_closer(one, [asked])
-        assert one.closest_times(asked).shape == (CLOSER,)
-        many.append(float((one.closest_times(asked) <= target).mean()))
+        assert one.candidate(asked).closest.shape == (CLOSER,)
+        many.append(float((one.candidate(asked).closest <= target).mean()))
     assert np.std(many) < np.std(few)
     assert max(many) - min(many) < 0.04
 
@@ -48,12 +48,12 @@ def test_a_chance_near_the_one_asked_for_is_looked_at_more_closely(studies: Stud
     decision = decide(studies, options, Goal(minimise=TIME, iteration_s=near))
     first = decision.ranked[0]
     assert first.scenario.cluster.device == "a10g"
-    assert first.closer is not None
-    assert first.closer.size == CLOSER
+    assert first.candidate.closer is not None
+    assert first.candidate.closer.size == CLOSER
     assert decision.met is (first.chance(Goal(iteration_s=near)) >= 0.9)
     sure = decide(studies, options, Goal(minimise=TIME, iteration_s=10 * near))
     assert sure.met
-    assert [each.closer for each in sure.ranked] == [None, None]
+    assert [each.candidate.closer for each in sure.ranked] == [None, None]
 
 
 def test_where_nothing_has_the_chance_the_best_chance_comes_first(studies: StudyCache) -> None:

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gcnsim.capacity.dominance import SURE, dominated
-from gcnsim.capacity.front import dominance, front
+from gcnsim.capacity.choice import dominance, front
 from gcnsim.capacity.goal import Work
-from gcnsim.capacity.search import Option, Setting
+from gcnsim.capacity.search import SURE, Option, Setting, dominated
 from gcnsim.planning import Candidate
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gcnsim.capacity import Machines, read_budget
-from gcnsim.capacity.machines import priced_hosts, space_text, usual_gpus
+from gcnsim.capacity.settings import priced_hosts, space_text, usual_gpus
 from gcnsim.hardware import Exchange, PriceBook, prices
 from gcnsim.planning import rent_of
 from gcnsim.scenario import ClusterSpec

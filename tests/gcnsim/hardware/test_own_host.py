@@ -10,7 +10,7 @@ import pytest
 
 import gcnsim
 from gcnsim import hardware
-from gcnsim.capacity.machines import instance_name
+from gcnsim.capacity.settings import instance_name
 from gcnsim.cli import main
 from gcnsim.errors import FileError, GcnsimError, ScenarioError
 from gcnsim.hardware import PriceBook

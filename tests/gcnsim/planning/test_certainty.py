@@ -8,7 +8,7 @@ import pytest
 from gcnsim.machine import resolve_machine
 from gcnsim.planning import StudyCache
 from gcnsim.planning.candidate import Candidate, central
-from gcnsim.planning.certainty import Difference, certainty, label_of, tornado
+from gcnsim.planning.certainty import Difference, certainty, label_of, sensitivity
 from gcnsim.scenario import Scenario, from_mapping
 from gcnsim.sources import RangeEnd
 from gcnsim.uncertainty import DRAWS, assumptions_of, other_paths
@@ -65,7 +65,7 @@ def test_both_ends_of_the_workload_are_among_the_draws(shop: StudyCache) -> None
 
 def test_the_tornado_tells_every_assumption_those_that_matter_most_first(shop: StudyCache) -> None:
     chosen = shop.candidate(scenario())
-    rows = tornado(shop, chosen)
+    rows = sensitivity(shop, chosen)
     names = {each.name for each in assumptions_of(resolve_machine(chosen.scenario.cluster))}
     assert {row.name for row in rows} == names | {"workload", "partition", "cluster.transport"}
     shares = [row.share for row in rows]
@@ -90,7 +90,7 @@ def test_the_tornado_tells_every_assumption_those_that_matter_most_first(shop: S
 def test_the_other_path_of_a_setting_that_waits_is_simulated(shop: StudyCache) -> None:
     asked = scenario(method="full-graph")
     (path,) = other_paths(asked)
-    row = next(each for each in tornado(shop, shop.candidate(asked)) if each.name == path.name)
+    row = next(each for each in sensitivity(shop, shop.candidate(asked)) if each.name == path.name)
     assert (row.value, row.low, row.high) == ("direct", "staged", "direct")
     assert row.iteration_s_low == shop.result(path.scenario).metrics.iteration_s > row.iteration_s_high
 

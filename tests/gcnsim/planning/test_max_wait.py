@@ -16,9 +16,8 @@ from gcnsim import clock
 from gcnsim.cli import main
 from gcnsim.errors import GcnsimError, ScenarioError, UnitError
 from gcnsim.planning import StudyCache
-from gcnsim.planning.drawn_times import orders_of
-from gcnsim.planning.max_wait import Deadline, read_max_wait
-from gcnsim.planning.simulated_draws import AT_A_TIME, simulate_draws
+from gcnsim.planning.candidate import placements_of
+from gcnsim.planning.simulated_draws import AT_A_TIME, Deadline, read_max_wait, simulate_draws
 from gcnsim.results import MaxWait
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
 from gcnsim.uncertainty import DRAWS
@@ -64,7 +63,7 @@ def test_of_every_order_of_the_parts_as_many_draws_are_taken(monkeypatch: pytest
     scenario = asked(devices="t4,a100-40")
     studies = StudyCache(scenario)
     # Each order has its first share of draws, and one of them four more.
-    ends_after(len(orders_of(scenario)) * AT_A_TIME + 4, monkeypatch)
+    ends_after(len(placements_of(scenario)) * AT_A_TIME + 4, monkeypatch)
     assert simulate_draws(studies, studies.candidate(scenario), [], deadline=Deadline(5.0, 0.0))
     assert studies.max_wait == MaxWait(5.0, AT_A_TIME - 1, DRAWS)
 

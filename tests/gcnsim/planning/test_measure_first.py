@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gcnsim.planning.measure_first import how_to_measure, measure_first
+from gcnsim.planning.certainty import how_to_measure, measure_first
 from gcnsim.results import AssumptionEffect
 from gcnsim.scenario import Scenario, from_mapping
 

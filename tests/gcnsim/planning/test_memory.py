@@ -89,8 +89,8 @@ def test_the_least_gpus_hold_it_and_one_less_do_not(dataset: str, workload: dict
 
     least = shop.least_gpus(at(asked))
     assert least is not None
-    assert shop.holds(at(least))
-    assert least == 1 or not shop.holds(at(least - 1))
+    assert shop.fits(at(least))
+    assert least == 1 or not shop.fits(at(least - 1))
     assert shop.least_gpus(at(least)) == shop.least_gpus(at(2 * least)) == least
 
 

@@ -11,7 +11,7 @@ from gcnsim.api import simulate, what_if
 from gcnsim.errors import ScenarioError
 from gcnsim.methods import create_method
 from gcnsim.methods.psc_gcn import PscGcn
-from gcnsim.planning.study_cache import canonical
+from gcnsim.planning.candidate import canonical
 from gcnsim.scenario import CacheSize, Scenario, from_mapping
 
 CENTRAL = "method.overlap=central"

@@ -14,8 +14,9 @@ from gcnsim.errors import ScenarioError
 from gcnsim.methods import COMPARED, create_method
 from gcnsim.methods.psc_gcn import PscGcn
 from gcnsim.planning import MAX_STALENESS, MIN_SAMPLING_RATE, Rule, StudyCache
-from gcnsim.planning.recommend import NEAR, SAME, approximation_key, candidates, choose, rate_of, shortlist
-from gcnsim.planning.study_cache import canonical
+from gcnsim.planning.candidate import canonical
+from gcnsim.planning.recommend import NEAR, SAME, approximation_key, choose, rate_of
+from gcnsim.planning.settings import candidates, shortlist
 from gcnsim.scenario import CacheSize, Scenario, from_mapping
 from gcnsim.sources import RangeEnd
 from gcnsim.uncertainty.drawn import mean_counts
@@ -172,8 +173,8 @@ def test_what_fits_is_considered_before_what_does_not() -> None:
     }
     base = from_mapping(mapping, "test")
     shop = StudyCache(base)
-    assert {shop.holds(each) for each in candidates(base, Rule())} == {False, True}
-    assert shop.holds(shortlist(shop, base, Rule())[0])
+    assert {shop.fits(each) for each in candidates(base, Rule())} == {False, True}
+    assert shop.fits(shortlist(shop, base, Rule())[0])
 
 
 @pytest.mark.parametrize("name", QUESTIONS)

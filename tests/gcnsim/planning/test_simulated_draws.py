@@ -13,9 +13,8 @@ from gcnsim.ids import FloatArray
 from gcnsim.methods import create_method
 from gcnsim.planning import StudyCache
 from gcnsim.planning import simulated_draws as module
-from gcnsim.planning.candidate import Candidate, central
+from gcnsim.planning.candidate import Candidate, central, estimated_times
 from gcnsim.planning.certainty import Difference
-from gcnsim.planning.other_paths import estimated_times
 from gcnsim.planning.simulated_draws import competitors, simulate_draws
 from gcnsim.scenario import Scenario, from_mapping
 from gcnsim.uncertainty import DRAWS, DrawnRuns, Placement, paces_to_factors
@@ -86,7 +85,7 @@ def test_the_processes_change_no_byte() -> None:
         shop = StudyCache(asked[0], processes)
         chosen, other = map(shop.candidate, asked)
         assert simulate_draws(shop, chosen, [replace(other, estimated=chosen.estimated)])
-        assert shop.drawn == tuple(asked)
+        assert shop.with_draws == tuple(asked)
         found.append([shop.candidate(each).times.tobytes() for each in asked])
     assert found[0] == found[1]
 
@@ -102,7 +101,7 @@ def test_what_is_simulated_is_limited_by_its_work(monkeypatch: pytest.MonkeyPatc
     assert not simulate_draws(shop, chosen, [other])
     monkeypatch.setattr(module, "AT_MOST", effort)
     assert simulate_draws(shop, chosen, [other])
-    assert shop.drawn == (asked,)
+    assert shop.with_draws == (asked,)
     assert shop.candidate(second).simulated is None
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from gcnsim.alternatives import KnobChange
 from gcnsim.planning import Rule, StudyCache, next_steps
-from gcnsim.planning.candidate import central
-from gcnsim.planning.steps import Move, _moves, one_server_more, pointless, possible_moves
-from gcnsim.planning.studied import PRECISION
+from gcnsim.planning.candidate import PRECISION, central
+from gcnsim.planning.steps import _changes, no_effect, one_server_more, possible_changes
 from gcnsim.results import NoEffect, Step
 from gcnsim.scenario import Scenario, from_mapping
 
@@ -55,7 +55,7 @@ def test_steps_are_simulated_from_the_given_setting_and_sorted_by_gain() -> None
 def test_gains_are_paired_differences_under_the_same_draws() -> None:
     base = scenario(PSC)
     shop, steps, _ = stepped(base)
-    moves = {move.knob: move for move in _moves(base, Rule())}
+    moves = {move.knob: move for move in _changes(base, Rule())}
     for knob, step in steps.items():
         saved = 1.0 - shop.times(moves[knob].scenario, even=moves[knob].even) / shop.times(base)
         low, high = central(saved)
@@ -71,7 +71,7 @@ def test_what_both_share_cancels() -> None:
     # Intervals that overlap, and a gain that is sure.
     base = scenario({"name": "full-graph"}, bandwidth="5Gbps")
     shop, steps, _ = stepped(base, "full-graph")
-    (faster,) = (move.scenario for move in _moves(base, Rule()) if move.knob == "bandwidth")
+    (faster,) = (move.scenario for move in _changes(base, Rule()) if move.knob == "bandwidth")
     high_s, low_s, gain_low = shop.estimate(faster).high_s, shop.estimate(base).low_s, steps["bandwidth"].gain_low
     assert high_s is not None
     assert low_s is not None
@@ -110,7 +110,7 @@ def test_where_nothing_is_drawn_cores_of_the_host_do_not_matter() -> None:
 
 def test_workers_on_cores_and_mini_batches_may_need_them() -> None:
     cores = scenario({"name": "pipegcn"}, gpus=2, device="cpu-core")
-    assert "host cores" not in {each.knob for each in pointless(cores)}
+    assert "host cores" not in {each.knob for each in no_effect(cores)}
     _, steps, idle = stepped(scenario({"name": "dgl"}, gpus=2, gpus_per_server=2), "dgl")
     assert idle.get("host cores") != "nothing is sampled, so the GPUs wait for no CPU"
     assert "gpus" not in steps.keys() | idle.keys(), "a second server cannot hold the graph too"
@@ -138,13 +138,13 @@ def unchanged(base: Scenario, rule: Rule) -> dict[str, float]:
     _, idle = next_steps(shop, base, rule)
     now = shop.result(base).metrics.iteration_s
     found = {}
-    for move in _moves(base, rule):
+    for move in _changes(base, rule):
         if _untried(move, idle):
             found[move.knob] = abs(shop.result(move.scenario, even=move.even).metrics.iteration_s / now - 1.0)
     return found
 
 
-def _untried(move: Move, idle: list[NoEffect]) -> bool:
+def _untried(move: KnobChange, idle: list[NoEffect]) -> bool:
     return any(each.knob == move.knob and "changes less than 1 %" in each.why for each in idle)
 
 
@@ -177,11 +177,11 @@ def test_nor_those_of_the_default_question() -> None:
 def test_no_step_leads_to_parts_that_are_known_from_elsewhere() -> None:
     last, before = (scenario(PSC, gpus=gpus, gpus_per_server=8) for gpus in (32, 24))
     shop = StudyCache(last)
-    knobs = {move.knob for move in possible_moves(shop, last, Rule(), {"tau"})}
+    knobs = {move.knob for move in possible_changes(shop, last, Rule(), {"tau"})}
     assert "gpus" not in knobs, "there is no profile of 40 parts"
     assert "tau" not in knobs
     assert "bandwidth" in knobs
-    assert "gpus" in {move.knob for move in possible_moves(shop, before, Rule(), ())}
+    assert "gpus" in {move.knob for move in possible_changes(shop, before, Rule(), ())}
 
 
 def test_what_can_be_told_apart_nowhere_has_no_effect() -> None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from gcnsim.ids import FloatArray
+from gcnsim.planning.answer import confidence_text, times_as_fast
 from gcnsim.planning.recommend import Choice
-from gcnsim.planning.verdict import confidence_text, times_as_fast
 
 
 @dataclass(frozen=True, slots=True)

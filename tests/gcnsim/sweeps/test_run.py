@@ -23,8 +23,7 @@ from gcnsim.processes import parallel_stream
 from gcnsim.report.sweep import row_of_record
 from gcnsim.scenario import Scenario
 from gcnsim.sweeps import DONE, LOST, OF_ROW, REFUSED, TOO_LARGE, Folder, points_of, read_question, run
-from gcnsim.sweeps.executors import Cores
-from gcnsim.sweeps.work import answer
+from gcnsim.sweeps.work import Cores, answer
 
 AXES = {"cluster.bandwidth": "5Gbps,10Gbps", "method.name": "psc-gcn,pipegcn", "method.tau": "0,1", "run.seed": "0..2"}
 SMALL = ["cluster.gpus=2", "cluster.gpus_per_server=1", "run.iterations=4"]
@@ -71,7 +70,7 @@ def test_a_point_is_the_row_of_what_if(tmp_path: Path) -> None:
         epsilon=[0.1, 1.0],
     )
     points = {_setting(row): row for row in found.rows()}
-    drawn = {(each.cluster.gpus, each.cluster.bandwidth, each.method) for each in answered.studies.drawn}
+    drawn = {(each.cluster.gpus, each.cluster.bandwidth, each.method) for each in answered.studies.with_draws}
     compared = 0
     assert len(points) == len(answered.rows) == 42
     for row in answered.rows:

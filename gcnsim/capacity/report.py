@@ -1,21 +1,79 @@
-"""A recommendation in sentences."""
+"""A recommendation as results and in sentences."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf
 
-from gcnsim.capacity.confirm import Confirmation
-from gcnsim.capacity.dominance import times_as_dear
-from gcnsim.capacity.goal import COST, GPUS, Goal, percent, time_text
-from gcnsim.capacity.points import name_of, point_of
-from gcnsim.capacity.search import Option
-from gcnsim.capacity.spending import HOUR
+from gcnsim.capacity.choice import Place
+from gcnsim.capacity.goal import COST, GPUS, HOUR, Goal, money, percent, time_text
+from gcnsim.capacity.search import Option, Search, cost_ratio
+from gcnsim.capacity.settings import instance_name, machine_text, name_of
 from gcnsim.errors import plural
 from gcnsim.hardware import PriceBook
-from gcnsim.planning import StudyCache
-from gcnsim.results import NO_RANGE, Confirmed, PointReport, RunnerUp, SearchReport
+from gcnsim.planning import StudyCache, row_of
+from gcnsim.results import NO_RANGE, BudgetReport, Confirmed, GoalReport, PointReport, RunnerUp, SearchReport
 from gcnsim.units import range_text
+
+
+def point_of(
+    studies: StudyCache, option: Option, goal: Goal, book: PriceBook, place: Place | None = None
+) -> PointReport:
+    """An option with its intervals; place: where it is on the front."""
+    scenario, work = option.scenario, option.work
+    estimate = studies.estimate(scenario)
+    ends = (estimate.low_s, estimate.high_s)
+    times = [None if end is None else end * work.compared for end in ends]
+    costs = [None if time is None or work.per_hour is None else time * work.per_hour / 3600.0 for time in times]
+    return PointReport(
+        name=name_of(scenario),
+        machine=machine_text(scenario.cluster),
+        host=instance_name(scenario.cluster),
+        servers=scenario.cluster.servers,
+        iterations=work.compared,
+        seconds=option.seconds,
+        seconds_low=times[0],
+        seconds_high=times[1],
+        cost=option.cost,
+        cost_low=costs[0],
+        cost_high=costs[1],
+        meets=option.meets(goal),
+        chance=option.known_chance(goal),
+        row=row_of(estimate, None, studies.accesses.name, book),
+        on_front=place is None or place.at_values,
+        beaten_share=0.0 if place is None else place.share,
+    )
+
+
+def goal_report(goal: Goal) -> GoalReport:
+    """The goal as a result."""
+    limits = (goal.iteration_s, goal.epoch_s, goal.training_s, goal.per_hour, goal.most_cost)
+    spent = goal.budget
+    budget = None if spent is None else BudgetReport(spent.amount, spent.period, spent.hours_per_day)
+    return GoalReport(goal.text, goal.minimise, goal.currency, *limits, goal.confidence, budget)
+
+
+def search_report(found: Search, space: str, slower: int) -> SearchReport:
+    """What became of all settings, in a sentence too. space: the machines in words; slower: settings that were left out
+    since another one of their machine is faster by its estimate."""
+    simulated = len(found.options)
+    parts = [
+        (slower, "slower than another on the same machine by their estimate"),
+        (found.same, "duplicates"),
+        (found.refused, "not possible"),
+        (found.unpriced, "without a price or known iterations"),
+        (found.too_large, "too large for the GPUs' memory"),
+        (found.missed, "cannot meet the limit"),
+        (found.beaten, "cannot be best"),
+    ]
+    removed = [f"{count:,} {what}" for count, what in parts if count]
+    of = "" if found.grid is None else f" of {found.grid:,}, picked by their bounds (Optuna)"
+    settings = found.settings + slower
+    twice = sum(count for count, _ in parts) + simulated - settings
+    closest = f" ({twice:,} of them to find the closest)" if twice > 0 else ""
+    text = f"{plural(settings, 'setting')}{of}: {', '.join([*removed, f'{simulated:,} simulated{closest}'])}"
+    counts = (found.same, found.refused, found.too_large, found.unpriced, found.missed, found.beaten)
+    return SearchReport(space, settings, slower, *counts, simulated, text, found.grid)
 
 
 def compared_text(option: Option) -> str:
@@ -23,11 +81,6 @@ def compared_text(option: Option) -> str:
     if option.work.training is not None:
         return "a training"
     return "an iteration" if option.work.per_epoch == 1 else "an epoch"
-
-
-def money(value: float) -> str:
-    """An amount, two digits of small ones."""
-    return f"{value:,.2f}" if value >= 0.0995 else f"{value:.2g}"
 
 
 def cost_text(point: PointReport) -> str:
@@ -41,7 +94,7 @@ def cost_text(point: PointReport) -> str:
     return f"{money(1000.0 * point.cost)} {row.currency} per 1,000 {unit}"
 
 
-def verdict(point: PointReport, goal: Goal, found: SearchReport, *, met: bool) -> str:
+def summary_sentence(point: PointReport, goal: Goal, found: SearchReport, *, met: bool) -> str:
     """The choice in one sentence, with the chance of meeting the target; where nothing meets it, that, and of what."""
     row = point.row
     interval = range_text(row.iteration_s_low, row.iteration_s_high, time_text)
@@ -86,7 +139,7 @@ def _rent(per_hour: float | None, currency: str | None, goal: Goal) -> str:
 def runner_up(studies: StudyCache, ranked: Sequence[Option], goal: Goal, book: PriceBook) -> RunnerUp | None:
     """The best option on another machine, else with another setting, and why it lost; None where there is none."""
     chosen = ranked[0]
-    elsewhere = [each for each in ranked[1:] if each.scenario.cluster != chosen.scenario.cluster]
+    elsewhere = [one for one in ranked[1:] if one.scenario.cluster != chosen.scenario.cluster]
     other = next(iter(elsewhere or ranked[1:]), None)
     if other is None:
         return None
@@ -94,13 +147,13 @@ def runner_up(studies: StudyCache, ranked: Sequence[Option], goal: Goal, book: P
     if chosen.candidate.ranged and other.candidate.ranged:
         times = other.candidate.over(chosen.candidate) * (other.work.compared / chosen.work.compared)
         faster = float((times < 1.0).mean())
-        cheaper = float((times * times_as_dear(other.setting.rate, chosen.setting.rate) < 1.0).mean())
+        cheaper = float((times * cost_ratio(other.setting.rate, chosen.setting.rate) < 1.0).mean())
     return RunnerUp(point_of(studies, other, goal, book), _why(chosen, other, goal, faster, cheaper), faster, cheaper)
 
 
 def _why(chosen: Option, other: Option, goal: Goal, faster: float | None, cheaper: float | None) -> str:
     """Why the other one lost, and how surely."""
-    time, cost = other.seconds / chosen.seconds, times_as_dear(other.price, chosen.price)
+    time, cost = other.seconds / chosen.seconds, cost_ratio(other.price, chosen.price)
     slower, dearer = _apart(time, "slower", "faster"), _apart(cost, "dearer", "cheaper")
     if (slower, dearer) == ("not slower", "not dearer"):
         return "as fast, at the same cost"
@@ -133,15 +186,10 @@ def _apart(ratio: float, more: str, less: str) -> str:
     return f"{100 * abs(ratio - 1.0):.2g} % {more if ratio > 1.0 else less}"
 
 
-def confirmed_of(found: Sequence[Confirmation]) -> tuple[Confirmed, ...]:
-    """What was run again, as results."""
-    return tuple(Confirmed(name_of(each.option.scenario), each.same, each.why) for each in found)
-
-
-def confirmation_text(found: Sequence[Confirmation]) -> str:
+def confirmation_text(found: Sequence[Confirmed]) -> str:
     """What the reference engine says, in a sentence."""
-    same, other = (sum(each.same is value for each in found) for value in (True, False))
-    left = [each for each in found if each.same is None]
+    same, other = (sum(one.same is value for one in found) for value in (True, False))
+    left = [one for one in found if one.same is None]
     parts = []
     if same:
         several = f"{same} of the best {len(found)}"
