@@ -88,7 +88,3 @@ class LinkName:
     def in_server(self, gpus_per_server: int) -> Server | None:
         """The server that it is in, a worker's in that of the worker; None of racks'."""
         return self.of_server if self.of_worker is None else self.of_worker // gpus_per_server
-
-    def like(self, other: LinkName | None) -> bool:
-        """Whether both do the same, in the same way, for different owners."""
-        return other is not None and (self.family, self.way) == (other.family, other.way)

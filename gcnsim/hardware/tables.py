@@ -100,9 +100,6 @@ DEVICE_FACTS: Final = ("peer_to_peer",)
 HOST_FACTS: Final = ("peer_to_peer", "gpudirect")
 """What holds of a device or of a host, or does not; what is not known is left out."""
 
-SHARES: Final = tuple(name for name, quantity in DEVICE.items() if quantity is units.FRACTION)
-"""Figures of a device that are shares of one."""
-
 
 def read_figure(raw: object, quantity: units.Quantity | None, path: str) -> Figure:
     """The figure written as `{value, source, reference, date, low, high}`. Raises FileError that starts with `path`."""

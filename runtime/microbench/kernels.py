@@ -69,12 +69,6 @@ KERNELS: Final[Mapping[str, str]] = {
 }
 
 CUDA_ONLY: Final = frozenset({"copy_to_device", "copy_to_host", "spmm_copying", "gemm_copying"})
-CPU_ONLY: Final = frozenset(name for name in KERNELS if name.startswith("shared_") or name.endswith("_beside")) | {
-    "draw_batch",
-    "build_batch",
-    "batch_matrix",
-    "load_rows",
-}
 NETWORK: Final = frozenset(name for name in KERNELS if name.startswith(("p2p_", "all_")) or name.endswith("_beside"))
 WHERE_VISIBLE: Final = frozenset({"p2p_both_softirq"})
 """Measured only where the system shows it."""

@@ -9,7 +9,7 @@ import pytest
 from gcnsim.api import simulate
 from gcnsim.report.figures.runs import pairs_of_result, timeline_of_result
 from gcnsim.report.figures.timeline import BINS, Block, steady_iteration, timeline_data, timeline_figure
-from gcnsim.report.palette import DARK, replacements
+from gcnsim.report.palette import DARK, LIGHT, faded, variables
 from gcnsim.timeline import Phase, Timeline
 from tests.gcnsim.report.figures.spans import MS, small_run
 
@@ -94,12 +94,13 @@ def test_a_simulated_run_says_what_its_ops_waited_for() -> None:
 def test_the_dark_figure_is_the_light_one_with_other_colours() -> None:
     timeline, ends = small_run()
     data = timeline_data(timeline, ends, 1)
-    colors = replacements()
-    told = re.sub(
-        r"#[0-9A-Fa-f]{6}|rgba\(\d+, \d+, \d+,",
-        lambda found: colors.get(found[0], found[0]),
-        timeline_figure(data).to_json(),
-    )
+    told = timeline_figure(data).to_json()
+    light, dark = (re.findall("#[0-9A-Fa-f]{6}", variables(theme)) for theme in (LIGHT, DARK))
+    marks = {f"<{place}>": color for place, color in enumerate(light)}
+    for mark, color in marks.items():
+        told = told.replace(color, mark).replace(faded(color, 0.0).removesuffix("0)"), f"faded {mark}")
+    for mark, color in zip(marks, dark, strict=True):
+        told = told.replace(f"faded {mark}", faded(color, 0.0).removesuffix("0)")).replace(mark, color)
     assert told == timeline_figure(data, DARK).to_json()
 
 
