@@ -25,7 +25,7 @@ def batch(graph: Graph) -> IntArray:
 def drawn(graph: Graph, nodes: IntArray, amount: int | float, generator: np.random.Generator) -> tuple[IntArray, int]:
     """Neighbours that each of `nodes` draws for one layer, and how many entries were looked at."""
     found = neighbour_batch(graph, nodes, (amount,), generator, keep=True)
-    return graph.indices[found.places[0]], found.looked
+    return graph.indices[found.places[0]].astype(np.int64), found.looked
 
 
 def rows_of(graph: Graph, nodes: IntArray) -> list[set[int]]:
