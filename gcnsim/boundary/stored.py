@@ -24,10 +24,10 @@ from gcnsim.boundary.bins import (
     tilt_of,
     typical_edges,
 )
-from gcnsim.boundary.profile import cross_edges
+from gcnsim.boundary.counts import cross_edges
 from gcnsim.errors import FileError
 from gcnsim.fields import Number
-from gcnsim.fields.columns import AMOUNT, COUNT, POSITIVE, SHARE, check_values
+from gcnsim.fields.rules import AMOUNT, COUNT, POSITIVE, SHARE, check_values
 from gcnsim.ids import AnyArray, FloatArray, IntArray, frozen
 from gcnsim.io.container import Sections, kind_of, read_sections, section_of, write_sections
 from gcnsim.partition import Part, Partitioning

@@ -1,6 +1,5 @@
 """Cache rules: how many boundary rows a feature cache holds, and which."""
 
-from gcnsim.caching.demand import RequestStream, need_library, request_stream
 from gcnsim.caching.policies import (
     DEMAND,
     KINDS,
@@ -11,10 +10,13 @@ from gcnsim.caching.policies import (
     ByDegreeRatio,
     ByInclusion,
     CachePolicy,
+    RequestStream,
     cache_policy,
     cached_mask,
     expanded,
     most_connected,
+    need_library,
+    request_stream,
 )
 from gcnsim.caching.size import CACHE_SIZES, STATIC_CACHE_SIZES, Cache, CacheSize, capacity, parse_cache
 

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gcnsim.cli.faults import WithFaults
 from gcnsim.cli.outputs import check_outputs, scenario_files, show_and_write
 from gcnsim.cli.progress import notice, progress
-from gcnsim.cli.questions import asked, columns_option, files_read, question_options
+from gcnsim.cli.questions import WithFaults, asked, columns_option, files_read, question_options
 from gcnsim.errors import ScenarioError
 from gcnsim.questions import WhatIf
 

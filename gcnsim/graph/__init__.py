@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from gcnsim.graph.build import build_csr, from_csr
-from gcnsim.graph.csr import Cleaning, Graph, induced
+from gcnsim.graph.csr import Cleaning, Graph, build_csr, from_csr, induced
 from gcnsim.graph.describe import graph_notes, graph_warnings
 from gcnsim.graph.formats.arrays import read_arrays, read_npy
 from gcnsim.graph.formats.columns import two_columns

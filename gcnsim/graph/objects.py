@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gcnsim.errors import GraphError
-from gcnsim.graph.build import build_csr, from_csr
-from gcnsim.graph.csr import Graph
+from gcnsim.graph.csr import Graph, build_csr, from_csr
 from gcnsim.ids import AnyArray
 
 if TYPE_CHECKING:

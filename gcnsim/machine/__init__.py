@@ -2,12 +2,9 @@
 
 from gcnsim.machine.between_gpus import NVLINK_THERE, TRANSPORT, BetweenGpus
 from gcnsim.machine.links import offered
-from gcnsim.machine.machine import Machine, resolve_machine
-from gcnsim.machine.payload_share import payload_shares
+from gcnsim.machine.machine import Machine, payload_shares, refuse_no_effect, refuse_unused, resolve_machine
 from gcnsim.machine.platform import degree_spread, streaming_share, with_l2_cache
-from gcnsim.machine.profiles import HOST_MEMORY, NVLINK, for_graph
-from gcnsim.machine.refusals import refuse_no_effect, refuse_unused
-from gcnsim.machine.replaced import CALIBRATED, with_drawn, with_fitted
+from gcnsim.machine.profiles import CALIBRATED, HOST_MEMORY, NVLINK, for_graph, with_drawn, with_fitted
 
 __all__ = [
     "CALIBRATED",

@@ -14,8 +14,7 @@ from gcnsim.schedule.collectives import (
 )
 from gcnsim.schedule.columns import Columns, stream_waits, with_op
 from gcnsim.schedule.joint import Variants, estimates
-from gcnsim.schedule.order import Levels, levels, predecessors
-from gcnsim.schedule.schedule import COMPUTE_STREAM, Op, Schedule, Stream
+from gcnsim.schedule.schedule import COMPUTE_STREAM, Levels, Op, Schedule, Stream, levels, predecessors
 
 __all__ = [
     "COMPUTE_STREAM",

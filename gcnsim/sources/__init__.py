@@ -7,8 +7,7 @@ from gcnsim.sources.model import Declared, Model, resolve_model
 from gcnsim.sources.opening import open_source
 from gcnsim.sources.profile import ProfileSource
 from gcnsim.sources.published_tables import PublishedTables, TableSource, random_parts
-from gcnsim.sources.range_end import RangeEnd
-from gcnsim.sources.source import Source, SourceView
+from gcnsim.sources.source import RangeEnd, Source, SourceView
 from gcnsim.sources.statistics import BOUNDARY, CACHE_HITS, DISPERSION, LOAD, REMOTE, VR_ROWS, Range, StatisticsSource
 from gcnsim.sources.surrogate import SurrogateSource
 from gcnsim.sources.trace import TraceSource

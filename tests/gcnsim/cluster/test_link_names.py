@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gcnsim.cluster import Cluster, LinkName, LinkSpec, Paths, build_cluster
-from gcnsim.cluster.link_names import FAMILIES
+from gcnsim.cluster.links import FAMILIES
 
 SPEC = LinkSpec(1e9)
 
