@@ -1,6 +1,6 @@
 """What workers exchange, as counts: of one run, or drawn from a boundary profile when there is no graph to sample."""
 
-from gcnsim.boundary.bins import MANY_PARTS, ExpectedAccess, towards_one
+from gcnsim.boundary.bins import MANY_PARTS, towards_one
 from gcnsim.boundary.counts import (
     AccessCounts,
     BatchCounts,
@@ -14,8 +14,6 @@ from gcnsim.boundary.counts import (
 )
 from gcnsim.boundary.packaged import (
     Interpolation,
-    Misses,
-    by_sizes,
     interpolation,
     left_out_error,
     outline_named,
@@ -45,14 +43,11 @@ __all__ = [
     "AccessCounts",
     "BatchCounts",
     "BoundaryProfile",
-    "ExpectedAccess",
     "Interpolation",
-    "Misses",
     "ProfileOrigin",
     "Store",
     "StoredProfile",
     "batch_counts",
-    "by_sizes",
     "cached_nodes",
     "class_inclusion",
     "count_batches",

@@ -7,12 +7,11 @@ from gcnsim.graph.describe import graph_notes, graph_warnings
 from gcnsim.graph.formats.arrays import read_arrays, read_npy
 from gcnsim.graph.formats.columns import two_columns
 from gcnsim.graph.formats.edges import IDS
-from gcnsim.graph.load import SUFFIXES, load_graph
+from gcnsim.graph.load import load_graph
 from gcnsim.graph.objects import from_dgl, from_networkx, from_object, from_pyg, from_scipy
 
 __all__ = [
     "IDS",
-    "SUFFIXES",
     "Cleaning",
     "Graph",
     "build_csr",

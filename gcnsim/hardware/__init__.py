@@ -23,11 +23,10 @@ from gcnsim.hardware.naming import (
     gpu_of,
     kind_of_network,
     known_device,
-    network_named,
     networks,
 )
 from gcnsim.hardware.own_files import DESCRIBED, DESCRIBED_HOST, file_stamp, is_file, kind_described
-from gcnsim.hardware.platforms import Platform, platform, platforms, read_platform
+from gcnsim.hardware.platforms import Platform, platform, platforms
 from gcnsim.hardware.pricing import PRICINGS, Exchange, PriceBook, Rent, amount_in, exchange_rates
 from gcnsim.hardware.profiles import (
     AGGREGATORS,
@@ -48,7 +47,7 @@ from gcnsim.hardware.profiles import (
     Price,
     SumFigures,
 )
-from gcnsim.hardware.tables import CACHE, QUANTITIES, SOURCES, ZERO_ALLOWED, Curve, Fact, Figure, figures_of, origins
+from gcnsim.hardware.tables import CACHE, QUANTITIES, SOURCES, ZERO_ALLOWED, Curve, Fact, Figure, figures_of
 
 __all__ = [
     "AGGREGATORS",
@@ -105,11 +104,8 @@ __all__ = [
     "known_device",
     "link",
     "links",
-    "network_named",
     "networks",
-    "origins",
     "platform",
     "platforms",
     "prices",
-    "read_platform",
 ]

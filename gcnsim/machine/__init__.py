@@ -4,11 +4,10 @@ from gcnsim.machine.between_gpus import NVLINK_THERE, TRANSPORT, BetweenGpus
 from gcnsim.machine.links import offered
 from gcnsim.machine.machine import Machine, payload_shares, refuse_no_effect, refuse_unused, resolve_machine
 from gcnsim.machine.platform import degree_spread, streaming_share, with_l2_cache
-from gcnsim.machine.profiles import CALIBRATED, HOST_MEMORY, NVLINK, for_graph, with_drawn, with_fitted
+from gcnsim.machine.profiles import CALIBRATED, NVLINK, for_graph, with_drawn, with_fitted
 
 __all__ = [
     "CALIBRATED",
-    "HOST_MEMORY",
     "NVLINK",
     "NVLINK_THERE",
     "TRANSPORT",

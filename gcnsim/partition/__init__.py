@@ -21,7 +21,6 @@ from gcnsim.partition.assign import (
 from gcnsim.partition.facts import (
     PRODUCTS,
     REUSE_ENTRIES,
-    ROLES,
     WINDOWS,
     PartitionFacts,
     Scatter,
@@ -59,7 +58,6 @@ __all__ = [
     "PRODUCTS",
     "RECURSIVE",
     "REUSE_ENTRIES",
-    "ROLES",
     "TRAINING_NODES",
     "WINDOWS",
     "Part",

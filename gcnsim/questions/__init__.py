@@ -3,7 +3,7 @@
 A field is declared once. Python's keywords, the options of the command line and their help are made from it.
 """
 
-from gcnsim.questions.option import LIST, PAIRS, REPEATABLE, WHOLE, Option, Some, flag, listed, plain, split, words
+from gcnsim.questions.option import LIST, PAIRS, WHOLE, Option, flag, listed, plain, split, words
 from gcnsim.questions.question import PRICES, Question, field_value, keywords, options
 from gcnsim.questions.recommend import Recommend
 from gcnsim.questions.what_if import WhatIf
@@ -12,12 +12,10 @@ __all__ = [
     "LIST",
     "PAIRS",
     "PRICES",
-    "REPEATABLE",
     "WHOLE",
     "Option",
     "Question",
     "Recommend",
-    "Some",
     "WhatIf",
     "field_value",
     "flag",

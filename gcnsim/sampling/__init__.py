@@ -12,7 +12,6 @@ from gcnsim.sampling.draws import (
     inclusion_of,
 )
 from gcnsim.sampling.mini_batches import (
-    CLUSTERS,
     Batch,
     BatchDraws,
     ClusterDraws,
@@ -50,7 +49,6 @@ from gcnsim.sampling.samplers import (
 )
 
 __all__ = [
-    "CLUSTERS",
     "DEGREE_SPREAD",
     "NODES",
     "Batch",

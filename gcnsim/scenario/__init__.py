@@ -34,7 +34,7 @@ from gcnsim.scenario.load import (
     to_mapping,
 )
 from gcnsim.scenario.measured import fill_measured
-from gcnsim.scenario.method_section import from_knobs, knob_text, read_method, setting_text, written_knobs
+from gcnsim.scenario.method_section import from_knobs, knob_text, setting_text
 from gcnsim.scenario.partition import IMBALANCE, PartitionSpec
 from gcnsim.scenario.specs import (
     AUTO,
@@ -48,7 +48,6 @@ from gcnsim.scenario.specs import (
     RELEASED,
     SOURCES,
     STAGED,
-    TRANSPORTS,
     ClusterSpec,
     RunSpec,
     Scenario,
@@ -71,7 +70,6 @@ __all__ = [
     "SECTIONS",
     "SOURCES",
     "STAGED",
-    "TRANSPORTS",
     "Background",
     "CacheSize",
     "ClusterSpec",
@@ -101,11 +99,9 @@ __all__ = [
     "put_over",
     "read_injected",
     "read_knob",
-    "read_method",
     "rule_at",
     "scenario_hash",
     "section_text",
     "setting_text",
     "to_mapping",
-    "written_knobs",
 ]
