@@ -53,15 +53,15 @@ def host_steps(scenario: Scenario) -> list[HostStep]:
     return steps
 
 
-def more_cores(scenario: Scenario, factor: float = 2.0) -> Scenario:
-    """The scenario with `factor` times the cores in every server."""
+def more_cores(scenario: Scenario) -> Scenario:
+    """The scenario with twice the cores in every server."""
     host = resolve_machine(scenario.cluster).host
-    return with_figures(scenario, {f"{host.name}.cores": factor * host.cores.value})
+    return with_figures(scenario, {f"{host.name}.cores": 2.0 * host.cores.value})
 
 
-def more_sampler_threads(scenario: Scenario, factor: int = 4) -> Scenario:
-    """The scenario with `factor` times the threads that share the drawing of one worker's graph, without loss."""
-    threads = factor * _threads(scenario)
+def more_sampler_threads(scenario: Scenario) -> Scenario:
+    """The scenario with four times the threads that share the drawing of one worker's graph, without loss."""
+    threads = 4 * _threads(scenario)
     return replace(scenario, cluster=replace(scenario.cluster, sampler_threads=threads))
 
 

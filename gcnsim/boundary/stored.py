@@ -7,7 +7,7 @@ Its file: version 1 of kind `profile`, a checksum per section (see `gcnsim.io.co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final
@@ -102,20 +102,12 @@ class StoredProfile:
         return float(self.boundary_entries.sum() / max(1, int(self.boundary_nodes.sum())))
 
 
-def stored_profile(
-    parts: Sequence[Part],
-    owners: Partitioning,
-    *,
-    processes: int = 1,
-    on_part: Callable[[], object] = lambda: None,
-) -> StoredProfile:
-    """The profile of real parts. Prepares one part's samplers at a time; on_part: called after each (one process)."""
+def stored_profile(parts: Sequence[Part], owners: Partitioning, *, processes: int = 1) -> StoredProfile:
+    """The profile of real parts. Prepares one part's samplers at a time."""
 
     def described(part: Part) -> tuple[list[Bins], int]:
         cross = cross_edges(part)
-        found = [_cells(part, cross, name) for name in SAMPLERS]
-        on_part()
-        return found, int(cross.sum())
+        return [_cells(part, cross, name) for name in SAMPLERS], int(cross.sum())
 
     every = parallel_map(described, parts, processes)
     boundary = np.array([crossing for _, crossing in every], np.int64)
