@@ -25,10 +25,10 @@ from gcnsim.errors import GcnsimError, KilledError, nearest
 from gcnsim.terminal import screened
 
 COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
-    "what-if": ("gcnsim.cli.what_if:command", "Predict an iteration, its bottleneck, and what each knob would bring."),
+    "what-if": ("gcnsim.cli.what_if:what_if", "Predict an iteration, its bottleneck, and what each knob would bring."),
     "sweep": ("gcnsim.cli.sweep:group", "Thousands of settings at once, resumable, on all cores or a cluster."),
     "recommend": (
-        "gcnsim.cli.recommend:command",
+        "gcnsim.cli.what_if:recommend",
         "Search hundreds of machines and settings for one that meets a target.",
     ),
     "simulate": ("gcnsim.cli.simulate:command", "Simulate one scenario file."),

@@ -18,8 +18,7 @@ from gcnsim.cluster import RING, Cluster, Link
 from gcnsim.errors import ScenarioError, plural
 from gcnsim.hardware import Platform, file_stamp, link
 from gcnsim.ids import Bytes, Rank, Seconds
-from gcnsim.machine.links import build_topology, offered, paths_of
-from gcnsim.machine.platform import platform_of, staging_of
+from gcnsim.machine.links import build_topology, offered, paths_of, platform_of, staging_of
 from gcnsim.machine.profiles import HOST_MEMORY, NVLINK, Profiles, Stamp, find_profiles, record_stamp
 from gcnsim.methods import Method, named
 from gcnsim.scenario import DIRECT, LEAN, ClusterSpec

@@ -1,7 +1,7 @@
 """The colours of pages and figures, each with one meaning; Okabe and Ito's where all readers must tell them apart.
 
 Hatching, dashes, marker shapes and words say the same again for print without colour. A theme is the same meanings on
-another background.
+another background: a figure drawn light becomes the dark one where each colour is replaced (`replacements`).
 """
 
 from __future__ import annotations
@@ -127,6 +127,18 @@ def faded(color: str, share: float = 0.16) -> str:
     """
     red, green, blue = (int(color[i : i + 2], 16) for i in (1, 3, 5))
     return f"rgba({red}, {green}, {blue}, {share:g})"
+
+
+def replacements() -> dict[str, str]:
+    """Per colour of the light theme, as a figure's JSON has it, that of the dark one; faded colours by their start."""
+    pairs = list(zip(LIGHT.lines, DARK.lines, strict=True))
+    pairs += [(getattr(LIGHT, each.name), getattr(DARK, each.name)) for each in fields(Theme) if each.type == "str"]
+    solid = {light: dark for light, dark in pairs if light.startswith("#")}
+    return solid | {_start(light): _start(dark) for light, dark in solid.items()}
+
+
+def _start(color: str) -> str:
+    return faded(color).rpartition(" ")[0]
 
 
 def variables(theme: Theme) -> str:

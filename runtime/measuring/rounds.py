@@ -29,8 +29,7 @@ from runtime.methods import method_of
 from runtime.methods.batches.method import MiniBatch
 from runtime.options import Options
 from runtime.train.loop import DivergedError
-from runtime.train.quickest import with_kernels
-from runtime.train.setup import DTYPES, device_of, weights_of
+from runtime.train.setup import DTYPES, device_of, weights_of, with_kernels
 
 ALONE: Final = Place(0, 1, 0, 1, launched=True)
 

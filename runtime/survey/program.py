@@ -25,7 +25,7 @@ from runtime.microbench import Measurement, MicrobenchRequest, document, measure
 from runtime.survey.folder import MICROBENCH, Folder, clear, note_failure
 from runtime.survey.rule import BUDGETS, GRAPHS, GeneratedGraph, SurveyRequest, fitting
 from runtime.survey.servers import Servers, carried, cluster_of, meet, transfers
-from runtime.train.agreement import agree_on
+from runtime.train.preflight import agree_on
 from runtime.train.tasks import naming
 from runtime.train.worker import train
 

@@ -35,9 +35,9 @@ from runtime.record import (
     summarise,
     to_arrays,
 )
-from runtime.train.agreement import agree
 from runtime.train.checkpoint.files import with_saved_kernels
 from runtime.train.memory_usage import COMPONENTS
+from runtime.train.preflight import agree
 from runtime.train.run_state import KINDS, Outcome, run_record
 from runtime.train.session import Session
 from runtime.train.setup import device_of, prepare

@@ -16,7 +16,7 @@ from gcnsim.report.figures.timeline import (
     timeline_figure,
     timeline_of_result,
 )
-from gcnsim.report.palette import DARK, LIGHT, faded, variables
+from gcnsim.report.palette import DARK, replacements
 from gcnsim.timeline import Phase, Timeline
 from tests.gcnsim.report.figures.spans import MS, small_run
 
@@ -101,13 +101,12 @@ def test_a_simulated_run_says_what_its_ops_waited_for() -> None:
 def test_the_dark_figure_is_the_light_one_with_other_colours() -> None:
     timeline, ends = small_run()
     data = timeline_data(timeline, ends, 1)
-    told = timeline_figure(data).to_json()
-    light, dark = (re.findall("#[0-9A-Fa-f]{6}", variables(theme)) for theme in (LIGHT, DARK))
-    marks = {f"<{place}>": color for place, color in enumerate(light)}
-    for mark, color in marks.items():
-        told = told.replace(color, mark).replace(faded(color, 0.0).removesuffix("0)"), f"faded {mark}")
-    for mark, color in zip(marks, dark, strict=True):
-        told = told.replace(f"faded {mark}", faded(color, 0.0).removesuffix("0)")).replace(mark, color)
+    colors = replacements()
+    told = re.sub(
+        r"#[0-9A-Fa-f]{6}|rgba\(\d+, \d+, \d+,",
+        lambda found: colors.get(found[0], found[0]),
+        timeline_figure(data).to_json(),
+    )
     assert told == timeline_figure(data, DARK).to_json()
 
 
