@@ -23,14 +23,14 @@ from benchmarks.measuring import Figure, report
 from gcnsim.engine import Run, compile_now
 from gcnsim.engine.kernel import store
 from gcnsim.engine.kernel.driver import simulate_by
-from gcnsim.engine.kernel.loading import LoadedKernel
+from gcnsim.engine.kernel.store import LoadedKernel
 from gcnsim.engine.reference import simulate
 from gcnsim.scenario import SCHEMA, from_mapping
 from gcnsim.schedule import Schedule
 from gcnsim.simulation.run import write_schedule
 from gcnsim.sources import open_source
 from gcnsim.sources.model import resolve_model
-from gcnsim.sources.range_end import RangeEnd
+from gcnsim.sources.source import RangeEnd
 from gcnsim.streams import stream
 
 RUNS = 5
@@ -46,7 +46,7 @@ import time
 import gcnsim.engine
 begin = time.process_time()
 from gcnsim.engine.kernel import store
-from gcnsim.engine.kernel.loading import LoadedKernel
+from gcnsim.engine.kernel.store import LoadedKernel
 LoadedKernel(*store.read(store.path()))
 print(time.process_time() - begin)
 """

@@ -69,7 +69,7 @@ def one(graph: str, what: str, gpus: int) -> tuple[float, float]:
     from gcnsim.scenario import SCHEMA, from_mapping
     from gcnsim.sources import open_source
     from gcnsim.sources.model import resolve_model
-    from gcnsim.sources.range_end import RangeEnd
+    from gcnsim.sources.source import RangeEnd
 
     asked = {"cluster": {"gpus": gpus}, "workload": {"dataset": graph}, "method": METHODS[what]}
     given = from_mapping({"schema": SCHEMA, **asked}, "benchmark")

@@ -104,7 +104,7 @@ def written(method: str, gpus: int, spent: dict[str, float]) -> Schedule:
     from gcnsim.simulation.run import write_schedule
     from gcnsim.sources import open_source
     from gcnsim.sources.model import resolve_model
-    from gcnsim.sources.range_end import RangeEnd
+    from gcnsim.sources.source import RangeEnd
 
     given = from_mapping({"schema": SCHEMA, "method": {"name": method}, "cluster": {"gpus": gpus}}, "benchmark")
     accesses = open_source(given)

@@ -23,7 +23,7 @@ from gcnsim.cluster import Cluster, Link, LinkSpec
 from gcnsim.engine import Run, compile_now
 from gcnsim.engine.kernel import store
 from gcnsim.engine.kernel.driver import simulate_by
-from gcnsim.engine.kernel.loading import LoadedKernel
+from gcnsim.engine.kernel.store import LoadedKernel
 from gcnsim.engine.reference import simulate
 from gcnsim.ids import IntArray
 from gcnsim.schedule import Builder, Schedule

@@ -21,9 +21,9 @@ from gcnsim.schedule import resource_loads
 from gcnsim.simulation.limit import Limit
 from gcnsim.simulation.metrics import link_units
 from gcnsim.simulation.run import Result
-from gcnsim.simulation.window import MeasurementWindow
+from gcnsim.simulation.steady import MeasurementWindow
 from gcnsim.sources import SourceView
-from gcnsim.sources.range_end import RangeEnd
+from gcnsim.sources.source import RangeEnd
 from gcnsim.timeline import OpKind, Phase
 from gcnsim.units import format_bandwidth, format_seconds
 

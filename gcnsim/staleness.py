@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import floor
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 
@@ -56,8 +56,6 @@ def age(t: Iteration, tau: int) -> int | None:
     source = source_iteration(t, tau)
     return None if source is None else t - source
 
-
-Test = Literal["fixed", "adaptive", "gap"]
 
 GAP_SPREAD: Final = 0.25
 """Standard deviation of the log of the drift between blocks. Assumed (range: 0 to 1)."""

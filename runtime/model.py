@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from gcnsim.errors import FileError
-from gcnsim.fields.columns import FINITE, check_values
+from gcnsim.fields.rules import FINITE, check_values
 from gcnsim.graph.formats.arrays import opened
 from gcnsim.graph.formats.source import file_start
 from gcnsim.io.atomic import atomic_write

@@ -34,7 +34,7 @@ from gcnsim.io.atomic import atomic_write
 from gcnsim.machine import machine, profiles
 from gcnsim.reproduction import Cell, Row, RowScenario, asked, read_published, reproduce
 from gcnsim.reproduction.quantities import WHOLE_S
-from gcnsim.terminal.tables import aligned
+from gcnsim.terminal import aligned
 from studies.fit_published import Table
 from studies.other_tables import OtherTables
 

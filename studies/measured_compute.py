@@ -26,8 +26,7 @@ from gcnsim.errors import GcnsimError
 from gcnsim.evidence import scenario_of
 from gcnsim.processes import cores
 from gcnsim.runs.recorded_run import RecordedRun, read_recorded_run
-from gcnsim.validation import RunCheck, judge, summarise
-from gcnsim.validation.report import row_of
+from gcnsim.validation import RunCheck, judge, row_of, summarise
 from runtime.measuring.document import about, write
 from runtime.measuring.request import MeasureRequest, options_from
 from runtime.measuring.workload import measured

@@ -17,11 +17,11 @@ from gcnsim.measured_compute import header
 from gcnsim.results import Advice, SimulationReport, WhatIf
 from gcnsim.results.documents import RESULT, WHAT_IF
 from gcnsim.results.recommended import RECOMMEND
-from gcnsim.runs import cluster
-from gcnsim.runs.cluster import Cluster
+from gcnsim.runs import files
+from gcnsim.runs.files import Cluster
 from runtime.emulation.spec import Emulation
-from runtime.microbench import report
-from runtime.microbench.report import MeasurementsFile
+from runtime.microbench import measurements
+from runtime.microbench.measurements import MeasurementsFile
 from runtime.record import RunRecord, run_folder
 from runtime.survey import folder
 from runtime.survey.folder import SurveyState
@@ -49,11 +49,11 @@ DOCUMENTS: Final[Mapping[str, Document]] = {
     "recommend": Document(Advice, (RECOMMEND,), "The answer of gcnsim recommend"),
     "result": Document(SimulationReport, (RESULT,), "gcnsim result"),
     "calibration": Document(Calibration, tuple(HAS), "gcnsim calibration record"),
-    "cluster": Document(Cluster, (cluster.SCHEMA,), "gcnsim cluster of a run"),
+    "cluster": Document(Cluster, (files.SCHEMA,), "gcnsim cluster of a run"),
     "measured_compute": Document(
         header.Header, (header.FORMAT,), "gcnsim measured compute: what was measured", key="format"
     ),
-    "measurements": Document(MeasurementsFile, (report.SCHEMA,), "gcnsim micro-benchmarks"),
+    "measurements": Document(MeasurementsFile, (measurements.SCHEMA,), "gcnsim micro-benchmarks"),
     "run": Document(RunRecord, (run_folder.SCHEMA,), "gcnsim training run", parts={"emulation": Emulation | None}),
     "survey": Document(SurveyState, (folder.SCHEMA,), "gcnsim survey"),
     "checkpoint": Document(CheckpointState, ("gcnsim.checkpoint/1",), "gcnsim checkpoint", key=None),

@@ -29,7 +29,7 @@ from gcnsim.graph import load_graph
 from gcnsim.io.yaml_files import read_yaml
 from gcnsim.partition import partition_graph
 from gcnsim.processes import cores
-from gcnsim.report.validation import render_validation
+from gcnsim.report.evidence import render_validation
 from gcnsim.streams import stream
 from gcnsim.validation import judge, payload
 from studies.validate import drawn

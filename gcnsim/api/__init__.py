@@ -8,8 +8,6 @@
 
 from gcnsim.api.answer import Answer, bandwidth_curve
 from gcnsim.api.brief import brief
-from gcnsim.api.comparison import compare as _compare
-from gcnsim.api.comparison import render_comparison, write_comparison
 from gcnsim.api.evidence import (
     calibrate,
     render_calibration,
@@ -18,18 +16,17 @@ from gcnsim.api.evidence import (
     validate,
     write_validation,
 )
+from gcnsim.api.iterations import RunTimeline, render_comparison, run_timeline, setting_run, write_comparison
+from gcnsim.api.iterations import compare as _compare
 from gcnsim.api.question import what_if as _what_if
-from gcnsim.api.recommended import Recommended
+from gcnsim.api.recommending import Recommended
 from gcnsim.api.recommending import recommend as _recommend
-from gcnsim.api.simulation import Simulation, write_result, write_timeline
+from gcnsim.api.simulation import Simulation, write_json, write_result, write_timeline
 from gcnsim.api.simulation import simulate as _simulate
-from gcnsim.api.sweep_warnings import sweep_warnings
-from gcnsim.api.sweeping import Sweep, ask, plan_sweep
+from gcnsim.api.sweeping import Sweep, ask, plan_sweep, sweep_warnings
 from gcnsim.api.sweeping import open_sweep as _open_sweep
 from gcnsim.api.sweeping import sweep as _sweep
-from gcnsim.api.timelines import RunTimeline, run_timeline, setting_run
 from gcnsim.api.warm import WarmRows
-from gcnsim.api.writing import write_json
 from gcnsim.calibration_record.record import write_calibration
 from gcnsim.graph import Graph, from_dgl, from_networkx, from_pyg, from_scipy
 from gcnsim.graph import load_graph as _load_graph

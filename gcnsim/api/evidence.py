@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gcnsim.api.writing import made
+from gcnsim.api.simulation import made
 from gcnsim.calibration_record.record import Calibration, write_calibration
 from gcnsim.planning import Progress
 from gcnsim.processes import cores
@@ -65,14 +65,14 @@ def validate(
 
 def write_validation(folder: str | Path, found: Mapping[str, Any]) -> None:
     """Write validation.md, .csv and .html into `folder`, which is made if need be. Raises FileError."""
-    from gcnsim.report.validation import write_validation
+    from gcnsim.report.evidence import write_validation
 
     write_validation(made(folder), found)
 
 
 def render_validation(found: Mapping[str, Any]) -> str:
     """The text that the command line prints."""
-    from gcnsim.report.validation import render_validation
+    from gcnsim.report.evidence import render_validation
 
     return render_validation(found)
 
@@ -100,6 +100,6 @@ def reproduce(
 
 def render_calibration(record: Calibration, path: str) -> str:
     """The text that the command line prints."""
-    from gcnsim.report.calibration import render_calibration
+    from gcnsim.report.evidence import render_calibration
 
     return render_calibration(record, path)

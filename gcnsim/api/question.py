@@ -1,8 +1,11 @@
-"""The what-if in one call: options in, answer out."""
+"""The what-if in one call: options in, answer out.
+
+A scenario file as the base of a what-if: options go before its fields, and a note names each that they replace.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -11,11 +14,12 @@ from typing import Any, Final
 
 from gcnsim.api.answer import Answer
 from gcnsim.api.measured import rates_measured, those_measured
-from gcnsim.api.scenario_file import put_before, read_base, replaced
 from gcnsim.boundary import is_profile
 from gcnsim.errors import ScenarioError
+from gcnsim.fields import denied, unknown_schema
 from gcnsim.graph import Graph, from_object
 from gcnsim.hardware import PriceBook, kind_of_network
+from gcnsim.io.yaml_files import read_yaml
 from gcnsim.knobs import KNOBS, RATE
 from gcnsim.machine import refuse_no_effect
 from gcnsim.methods import (
@@ -44,16 +48,78 @@ from gcnsim.processes import cores
 from gcnsim.questions import LIST, Question, WhatIf, keywords, listed, options
 from gcnsim.scenario import (
     SCHEMA,
+    SOURCES,
     CacheSize,
     ClusterSpec,
     Scenario,
     from_mapping,
+    of_host,
     parse_cache,
     read_injected,
     read_knob,
     rule_at,
 )
 from gcnsim.simulation import Result, refuse_undrawn
+
+
+def read_base(given: str | Path | Mapping[str, Any] | None) -> dict[str, Any]:
+    """The scenario that a what-if starts from, as plain data; nothing of one where none was given.
+
+    Raises FileError, and ScenarioError for what is no scenario.
+    """
+    if given is None:
+        return {}
+    found = dict(given) if isinstance(given, Mapping) else read_yaml(given)
+    where = "scenario" if isinstance(given, Mapping) else given
+    if not isinstance(found, dict):
+        raise ScenarioError(f"{where}: {denied(found)} a scenario; it starts with schema: {SCHEMA}")
+    if found.get("schema") != SCHEMA:
+        raise ScenarioError(f"{where}: {unknown_schema(found)}; write schema: {SCHEMA}")
+    for key, value in found.items():
+        if key not in ("schema", "name", "faults") and not isinstance(value, dict):
+            raise ScenarioError(f"{where}: {key}: {denied(value)} a section")
+    return {key: dict(value) if isinstance(value, dict) else value for key, value in found.items()}
+
+
+def put_before(base: Mapping[str, Any], options: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """The scenario `base` with the options, by section and field, in the place of its own fields."""
+    found = {**base}
+    for section, fields in options.items():
+        own = dict(base.get(section, {}))
+        for key in fields:
+            for name in _with(section, key, fields[key]):
+                own.pop(name, None)
+        found[section] = {**own, **fields}
+    return found
+
+
+def replaced(base: Mapping[str, Any], options: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """What to say of each field of `base` that an option replaces by something else."""
+    for section, fields in options.items():
+        own = base.get(section, {})
+        for key, value in fields.items():
+            gone = [name for name in _with(section, key, value) if own.get(name) is not None]
+            lost = [name for name in gone if name != key or not _same(f"{section}.{key}", own[name], value)]
+            for name in lost:
+                yield f"--{key.replace('_', '-')} {value} replaces {section}.{name}: {own[name]} of the scenario"
+
+
+def _with(section: str, key: str, value: Any) -> tuple[str, ...]:
+    """The fields that an option replaces: another source, and what a host has of its own."""
+    if section == "workload" and key in SOURCES:
+        return SOURCES if key == "nodes" else (*SOURCES, "edges")
+    if section == "cluster" and key == "host":
+        return ("host", *of_host(value))
+    if section == "cluster" and key == "device":
+        return ("device", "devices")
+    return (key,)
+
+
+def _same(path: str, one: object, other: object) -> bool:
+    """Whether a field means the same, however it is written."""
+    rule, _ = rule_at(path)
+    return bool(rule.read(one, path) == rule.read(other, path))
+
 
 SERVER: Final = ("host", "gpus_per_server")
 """Options that say what a server is."""

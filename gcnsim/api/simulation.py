@@ -1,14 +1,19 @@
-"""One scenario simulated, and its run written."""
+"""One scenario simulated, and its run written.
+
+Results written to files, whole or not at all.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from gcnsim.api.writing import made, write_json
 from gcnsim.engine import link_rates, timeline
+from gcnsim.errors import FileError
+from gcnsim.io.atomic import atomic_write
 from gcnsim.machine import refuse_no_effect, resolve_machine
 from gcnsim.planning import (
     StudyCache,
@@ -24,6 +29,23 @@ from gcnsim.results import SimulationReport
 from gcnsim.scenario import from_mapping, load_scenario, read_injected, setting_text, to_mapping
 from gcnsim.simulation import Result, balanced_parts, refuse_undrawn, worker_parts
 from gcnsim.uncertainty import refuse_unused_figures
+
+
+def write_json(path: str | Path, found: Mapping[str, Any]) -> None:
+    """Write plain data as JSON. Raises FileError."""
+    with atomic_write(Path(path), text=True) as file:
+        file.write(json.dumps(dict(found), indent=2, allow_nan=False) + "\n")
+
+
+def made(folder: str | Path) -> Path:
+    """`folder`, made if need be. Raises FileError."""
+    target = Path(folder)
+    try:
+        target.mkdir(exist_ok=True)
+    except OSError as error:
+        raise FileError(f"{target}: cannot be made: {error.strerror}") from None
+    return target
+
 
 WRITTEN = ("spans.parquet", "result.json")
 """The files that `write_result` writes."""

@@ -1,16 +1,21 @@
-"""A sweep in one call: a question and a folder in, the results of every point out."""
+"""A sweep in one call: a question and a folder in, the results of every point out.
+
+What is odd about the rates that a sweep asks for, said before it begins: its rows have no room for it.
+"""
 
 from __future__ import annotations
 
 import importlib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gcnsim.errors import ScenarioError, nearest, plural
+from gcnsim.errors import GcnsimError, ScenarioError, nearest, plural
 from gcnsim.hardware import PriceBook
+from gcnsim.planning import rate_warnings
 from gcnsim.processes import cores
 from gcnsim.results import Row
 from gcnsim.sweeps import (
@@ -22,6 +27,7 @@ from gcnsim.sweeps import (
     Plan,
     Progress,
     Question,
+    Settings,
     executor_of,
     load_question,
     open_folder,
@@ -34,6 +40,25 @@ from gcnsim.sweeps import (
 if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.dataset as ds
+
+
+def _alone(question: Question) -> Iterator[dict[str, Any]]:
+    """Nothing, then each value of each axis of the cluster, of ranges the ends."""
+    yield {}
+    for axis in question.axes:
+        if axis.path.startswith("cluster."):
+            ends = axis.values if axis.between is None else (axis.between.at(0.0), axis.between.at(1.0))
+            yield from ({axis.path: each} for each in ends)
+
+
+def sweep_warnings(question: Question) -> tuple[str, ...]:
+    """Lines about rates above what there is, of the base and of each value of an axis alone put into it."""
+    settings, found = Settings(question.base), []
+    for values in _alone(question):
+        # What contradicts the base alone may stand with other values: points say so.
+        with suppress(GcnsimError):
+            found.append(settings.scenario(values))
+    return tuple(dict.fromkeys(rate_warnings(found)))
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -1,12 +1,19 @@
 """What workers exchange, as counts: of one run, or drawn from a boundary profile when there is no graph to sample."""
 
 from gcnsim.boundary.bins import MANY_PARTS, towards_one
-from gcnsim.boundary.counts import AccessCounts, BatchCounts, Store, batch_counts, count_batches
-from gcnsim.boundary.expected import ExpectedAccess
+from gcnsim.boundary.counts import (
+    AccessCounts,
+    BatchCounts,
+    BoundaryProfile,
+    Store,
+    batch_counts,
+    class_inclusion,
+    count_batches,
+    expected_rows,
+    profile_of,
+)
 from gcnsim.boundary.packaged import (
     Interpolation,
-    Misses,
-    by_sizes,
     interpolation,
     left_out_error,
     outline_named,
@@ -18,7 +25,6 @@ from gcnsim.boundary.packaged import (
     shipped_parts,
     shipped_profile,
 )
-from gcnsim.boundary.profile import BoundaryProfile, class_inclusion, expected_rows, profile_of
 from gcnsim.boundary.rescale import with_cross_edges
 from gcnsim.boundary.sample_counts import cached_nodes, draw_access, draw_counts, expected_access, node_counts
 from gcnsim.boundary.sizes_only import likely_cross_fraction, mean_ratio, outlined, published_profile
@@ -37,14 +43,11 @@ __all__ = [
     "AccessCounts",
     "BatchCounts",
     "BoundaryProfile",
-    "ExpectedAccess",
     "Interpolation",
-    "Misses",
     "ProfileOrigin",
     "Store",
     "StoredProfile",
     "batch_counts",
-    "by_sizes",
     "cached_nodes",
     "class_inclusion",
     "count_batches",

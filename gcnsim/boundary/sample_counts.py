@@ -13,10 +13,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from gcnsim.boundary.bins import MANY_PARTS, Bins, inclusion_at, kept_at, tilted
-from gcnsim.boundary.counts import AccessCounts
-from gcnsim.boundary.expected import ExpectedAccess, drawn
-from gcnsim.boundary.profile import BoundaryProfile, class_inclusion
+from gcnsim.boundary.bins import MANY_PARTS, Bins, ExpectedAccess, drawn, inclusion_at, kept_at, tilted
+from gcnsim.boundary.counts import AccessCounts, BoundaryProfile, class_inclusion
 from gcnsim.boundary.stored import StoredProfile
 from gcnsim.caching import CacheSize, cache_policy, capacity
 from gcnsim.errors import ScenarioError, nearest
@@ -45,7 +43,7 @@ def draw_counts(
     of cross edges (roughly as its power -0.12 to -0.30), so few-edged nodes are needed more often than epsilon says.
     Edges kept by needed nodes have the exact mean and are never fewer than the nodes. Rows and edges depend on the
     seed only, not on the cache. Above `MANY_PARTS` parts the classes of a pair are drawn as one number of the same mean
-    and variance (`gcnsim.boundary.expected`). Raises ScenarioError for an unknown sampler or policy, or epsilon outside
+    and variance (`gcnsim.boundary.bins`). Raises ScenarioError for an unknown sampler or policy, or epsilon outside
     (0, 1].
     """
     rate = 1.0 if sampling_rule(sampler).name == "full" else checked_rate(epsilon)

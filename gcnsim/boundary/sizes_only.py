@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from gcnsim.boundary.bins import RATES, Bins, node_type
-from gcnsim.boundary.profile import BoundaryProfile
+from gcnsim.boundary.counts import BoundaryProfile
 from gcnsim.boundary.rescale import MOST_CROSSING
 from gcnsim.boundary.stored import SAMPLERS, ProfileOrigin, StoredProfile
 from gcnsim.errors import ScenarioError

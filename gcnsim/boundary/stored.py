@@ -7,7 +7,7 @@ Its file: version 1 of kind `profile`, a checksum per section (see `gcnsim.io.co
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Final
@@ -24,10 +24,10 @@ from gcnsim.boundary.bins import (
     tilt_of,
     typical_edges,
 )
-from gcnsim.boundary.profile import cross_edges
+from gcnsim.boundary.counts import cross_edges
 from gcnsim.errors import FileError
 from gcnsim.fields import Number
-from gcnsim.fields.columns import AMOUNT, COUNT, POSITIVE, SHARE, check_values
+from gcnsim.fields.rules import AMOUNT, COUNT, POSITIVE, SHARE, check_values
 from gcnsim.ids import AnyArray, FloatArray, IntArray, frozen
 from gcnsim.io.container import Sections, kind_of, read_sections, section_of, write_sections
 from gcnsim.partition import Part, Partitioning
@@ -102,20 +102,12 @@ class StoredProfile:
         return float(self.boundary_entries.sum() / max(1, int(self.boundary_nodes.sum())))
 
 
-def stored_profile(
-    parts: Sequence[Part],
-    owners: Partitioning,
-    *,
-    processes: int = 1,
-    on_part: Callable[[], object] = lambda: None,
-) -> StoredProfile:
-    """The profile of real parts. Prepares one part's samplers at a time; on_part: called after each (one process)."""
+def stored_profile(parts: Sequence[Part], owners: Partitioning, *, processes: int = 1) -> StoredProfile:
+    """The profile of real parts. Prepares one part's samplers at a time."""
 
     def described(part: Part) -> tuple[list[Bins], int]:
         cross = cross_edges(part)
-        found = [_cells(part, cross, name) for name in SAMPLERS]
-        on_part()
-        return found, int(cross.sum())
+        return [_cells(part, cross, name) for name in SAMPLERS], int(cross.sum())
 
     every = parallel_map(described, parts, processes)
     boundary = np.array([crossing for _, crossing in every], np.int64)

@@ -1,20 +1,18 @@
 """Cache rules: how many boundary rows a feature cache holds, and which."""
 
-from gcnsim.caching.demand import RequestStream, need_library, request_stream
 from gcnsim.caching.policies import (
     DEMAND,
     KINDS,
     RANKINGS,
     REFRESHED,
-    AtRandom,
-    ByDegree,
     ByDegreeRatio,
     ByInclusion,
-    CachePolicy,
     cache_policy,
     cached_mask,
     expanded,
     most_connected,
+    need_library,
+    request_stream,
 )
 from gcnsim.caching.size import CACHE_SIZES, STATIC_CACHE_SIZES, Cache, CacheSize, capacity, parse_cache
 
@@ -25,14 +23,10 @@ __all__ = [
     "RANKINGS",
     "REFRESHED",
     "STATIC_CACHE_SIZES",
-    "AtRandom",
-    "ByDegree",
     "ByDegreeRatio",
     "ByInclusion",
     "Cache",
-    "CachePolicy",
     "CacheSize",
-    "RequestStream",
     "cache_policy",
     "cached_mask",
     "capacity",

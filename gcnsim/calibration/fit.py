@@ -22,8 +22,16 @@ from gcnsim.hardware import PLAIN_KERNELS, gpu_of
 from gcnsim.io.json_files import mistake, parse_json
 from gcnsim.measured_compute import MeasuredCompute
 from gcnsim.measured_compute import measured_compute as read_file
-from gcnsim.runs.notes import first_repeat, link_notes, quota_notes, session_notes, trace_notes, version_notes
-from gcnsim.runs.recorded_run import RecordedRun, read_recorded_run
+from gcnsim.runs.recorded_run import (
+    RecordedRun,
+    first_repeat,
+    link_notes,
+    quota_notes,
+    read_recorded_run,
+    session_notes,
+    trace_notes,
+    version_notes,
+)
 
 QUIET: Final = 0.05
 """By how much runs of one configuration differ at most, on machines that nothing else slows down."""

@@ -11,9 +11,9 @@ import numpy as np
 from gcnsim.calibration.fitting import Laws, residual, single
 from gcnsim.calibration_record.measurements import Measurement, Measurements
 from gcnsim.cost.sums import Product, terms
-from gcnsim.hardware.sums import TERMS, SumFigures
+from gcnsim.hardware.profiles import TERMS, SumFigures
 from gcnsim.ids import FloatArray
-from gcnsim.partition.reuse import REUSE_NAMES, TURNED_NAMES
+from gcnsim.partition.facts import REUSE_NAMES, TURNED_NAMES
 
 FIRST: Final = (24e3, 32e3, 48e3, 64e3)
 SECOND: Final = (256e3, 512e3, 1e6, 1.4e6, 2e6)

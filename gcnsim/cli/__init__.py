@@ -22,18 +22,18 @@ from click.shell_completion import CompletionItem, shell_complete
 from gcnsim import __version__
 from gcnsim.ending import answered, request
 from gcnsim.errors import GcnsimError, KilledError, nearest
-from gcnsim.terminal.screen import screened
+from gcnsim.terminal import screened
 
 COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
-    "what-if": ("gcnsim.cli.what_if:command", "Predict an iteration, its bottleneck, and what each knob would bring."),
+    "what-if": ("gcnsim.cli.what_if:what_if", "Predict an iteration, its bottleneck, and what each knob would bring."),
     "sweep": ("gcnsim.cli.sweep:group", "Thousands of settings at once, resumable, on all cores or a cluster."),
     "recommend": (
-        "gcnsim.cli.recommend:command",
+        "gcnsim.cli.what_if:recommend",
         "Search hundreds of machines and settings for one that meets a target.",
     ),
     "simulate": ("gcnsim.cli.simulate:command", "Simulate one scenario file."),
-    "compare": ("gcnsim.cli.compare:command", "Two iterations side by side: where the difference went."),
-    "timeline": ("gcnsim.cli.timeline:command", "A recorded run for Perfetto, beside its prediction."),
+    "compare": ("gcnsim.cli.iterations:compare", "Two iterations side by side: where the difference went."),
+    "timeline": ("gcnsim.cli.iterations:timeline", "A recorded run for Perfetto, beside its prediction."),
     "dashboard": (
         "gcnsim.cli.dashboard:command",
         "Pages in a browser: sliders, figures, plans.",
@@ -41,9 +41,9 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "images": ("gcnsim.cli.images:command", "The figures of a page that --html wrote, as PNG or SVG."),
     "graph": ("gcnsim.cli.graph:group", "Inspect and partition graph files."),
     "trace": ("gcnsim.cli.trace:group", "Record and inspect access traces."),
-    "calibrate": ("gcnsim.cli.calibrate:command", "Fit the simulator's figures to this machine."),
-    "validate": ("gcnsim.cli.validate:command", "Predict recorded runs and compare, phase by phase."),
-    "reproduce": ("gcnsim.cli.reproduce:command", "Predict every row of published tables, beside what they print."),
+    "calibrate": ("gcnsim.cli.evidence:calibrate", "Fit the simulator's figures to this machine."),
+    "validate": ("gcnsim.cli.evidence:validate", "Predict recorded runs and compare, phase by phase."),
+    "reproduce": ("gcnsim.cli.evidence:reproduce", "Predict every row of published tables, beside what they print."),
     "catalog": ("gcnsim.cli.catalog:group", "Devices, links, hosts, datasets, methods and prices, with sources."),
     "doctor": ("gcnsim.cli.doctor:command", "What is installed, what is missing, what each extra would add."),
 }

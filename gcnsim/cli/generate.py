@@ -10,9 +10,8 @@ from typing import Any
 
 import click
 
-from gcnsim.cli.outputs import check_outputs
+from gcnsim.cli.outputs import check_outputs, print_columns
 from gcnsim.cli.progress import progress
-from gcnsim.cli.tables import print_columns
 from gcnsim.errors import FileError, GraphError, ScenarioError, UnitError, nearest
 from gcnsim.graph import Graph
 from gcnsim.graph.formats.write import write_npz

@@ -1,15 +1,19 @@
-"""Options of commands that read a graph file: ids and columns of an edge list, and notes on what was read."""
+"""Options of commands that read a graph file: ids and columns of an edge list, and notes on what was read.
+
+The option `--partition`: a partition that somebody made, in any of the forms that are read.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 
 from gcnsim.errors import ScenarioError
 from gcnsim.graph import IDS, Graph, two_columns
 from gcnsim.graph.formats.write import write_ids
+from gcnsim.partition import Partitioning, open_partition
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -64,3 +68,17 @@ def warn(lines: Iterable[str]) -> None:
     """Each line as a note on stderr."""
     for line in lines:
         click.echo(f"note: {line}", err=True)
+
+
+partition_option: Final = click.option(
+    "--partition",
+    type=click.Path(),
+    help="Take this partition instead: of graph partition --out, owners (.npy or a number a line), or a DGL folder.",
+)
+
+
+def read_owners(path: str, graph: Graph) -> Partitioning:
+    """The partition of `graph` at `path`; what its reader assumed goes to stderr. Raises FileError."""
+    found = open_partition(path, graph)
+    warn([found.note] * bool(found.note))
+    return found

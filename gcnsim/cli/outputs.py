@@ -1,6 +1,8 @@
 """Where a command writes: looked at before it works, written after it has printed.
 
 A long answer must be lost neither to a wrong path nor to a disk that is full by then.
+
+Tables that commands print: a label and a value a line, or columns under headings.
 """
 
 from __future__ import annotations
@@ -8,7 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +20,18 @@ from gcnsim.errors import FileError
 from gcnsim.hardware import is_file
 from gcnsim.io.atomic import probe, writable
 from gcnsim.io.yaml_files import read_yaml
+from gcnsim.terminal import aligned
+
+
+def print_columns(rows: Sequence[tuple[str, str]]) -> None:
+    """A label and its value a line, the values aligned."""
+    click.echo("\n".join(aligned(rows, left=2)))
+
+
+def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> None:
+    """Rows under headings, the first `left` columns to the left, the others to the right."""
+    click.echo("\n".join(aligned(rows, headings, left=left)))
+
 
 FILE_FIELDS: Final = (
     "cluster.calibration",

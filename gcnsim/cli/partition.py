@@ -14,11 +14,9 @@ import click
 from click.core import ParameterSource
 
 from gcnsim.cli.generate import Size
-from gcnsim.cli.ids import ids_options, map_path, warn, write_map
-from gcnsim.cli.outputs import check_outputs
-from gcnsim.cli.owners import partition_option, read_owners
+from gcnsim.cli.ids import ids_options, map_path, partition_option, read_owners, warn, write_map
+from gcnsim.cli.outputs import check_outputs, print_columns, print_table
 from gcnsim.cli.progress import progress
-from gcnsim.cli.tables import print_columns, print_table
 from gcnsim.errors import GraphError, ScenarioError, nearest, plural
 from gcnsim.graph import Graph, graph_notes, load_graph
 from gcnsim.graph.formats.nodes import read_nodes

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import click
 
-from gcnsim.terminal.live import LiveLine
+from gcnsim.terminal import LiveLine
 
 PATIENCE_S = 2.0
 """Work shorter than this says nothing."""

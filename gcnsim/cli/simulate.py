@@ -9,10 +9,9 @@ import click
 
 from gcnsim import api
 from gcnsim.api.simulation import WRITTEN
-from gcnsim.cli.faults import WithFaults
 from gcnsim.cli.outputs import check_folder, scenario_files, show_and_write
 from gcnsim.cli.progress import progress
-from gcnsim.cli.questions import options_as, with_fields
+from gcnsim.cli.questions import WithFaults, options_as, with_fields
 from gcnsim.errors import ScenarioError
 
 

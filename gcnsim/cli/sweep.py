@@ -10,10 +10,9 @@ from typing import Any
 import click
 
 from gcnsim.cli.ids import warn
-from gcnsim.cli.outputs import check_outputs
+from gcnsim.cli.outputs import check_outputs, print_columns
 from gcnsim.cli.progress import notice, progress
 from gcnsim.cli.questions import columns_option, options_as, options_of, price_book, with_fields
-from gcnsim.cli.tables import print_columns
 from gcnsim.clock import TimeLeft
 from gcnsim.errors import ScenarioError, nearest, plural
 from gcnsim.questions import PRICES

@@ -1,21 +1,23 @@
-"""`gcnsim trace`: record which boundary nodes a partitioned graph's samples need, and look at such a record."""
+"""`gcnsim trace`: record which boundary nodes a partitioned graph's samples need, and look at such a record.
+
+`gcnsim trace cache-curve`: what caches of several rules and sizes would have answered of a recorded trace.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
 from dataclasses import asdict
+from typing import Any
 
 import click
 
-from gcnsim.cli.cache_curve import command as cache_curve
 from gcnsim.cli.generate import Size
-from gcnsim.cli.ids import ids_option, warn
-from gcnsim.cli.outputs import check_outputs
-from gcnsim.cli.owners import partition_option, read_owners
+from gcnsim.cli.ids import ids_option, partition_option, read_owners, warn
+from gcnsim.cli.outputs import check_outputs, print_columns, print_table, show_and_write
 from gcnsim.cli.progress import bar, progress
-from gcnsim.cli.tables import print_columns, print_table
 from gcnsim.cli.trace_profile import info, profile
+from gcnsim.errors import UnitError
 from gcnsim.graph import Graph, graph_notes, load_graph
 from gcnsim.graph.memory import check_memory
 from gcnsim.partition import Partitioning, partition_graph, split
@@ -23,7 +25,121 @@ from gcnsim.processes import cores
 from gcnsim.sampling import NODES, checked_rate
 from gcnsim.sampling import sampler as sampling_rule
 from gcnsim.sampling.norms import read_norms
-from gcnsim.trace import AccessTrace, TraceOrigin, WorkerSummary, read_trace, record_trace, summarise, write_trace
+from gcnsim.trace import (
+    AccessTrace,
+    Replay,
+    TraceOrigin,
+    WorkerSummary,
+    cache_curve,
+    read_trace,
+    record_trace,
+    summarise,
+    write_trace,
+)
+from gcnsim.units import fraction
+
+
+class Listed(click.ParamType[list[Any]]):
+    """Values separated by commas."""
+
+    name = "list"
+
+    def __init__(self, kind: Callable[[str], Any]) -> None:
+        self.kind = kind
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> list[Any]:
+        """The values of the list. Raises UnitError naming the option."""
+        try:
+            return [self.kind(text.strip()) for text in str(value).split(",")]
+        except UnitError as error:
+            raise UnitError(f"{param.opts[0] if param else ''}: {error}") from None
+
+
+@click.command("cache-curve")
+@click.argument("file", type=click.Path())
+@click.option(
+    "--policy",
+    type=Listed(str),
+    default="static",
+    show_default=True,
+    help="static, demand, all, or rules (list): random, degree, degree-ratio, inclusion, inclusion-refresh; fifo, lru,"
+    " lfu, s3-fifo, sieve, arc, belady (by the extra gcnsim[caches]).",
+)
+@click.option(
+    "--size",
+    type=Listed(fraction),
+    default="1%,5%,10%,30%,50%",
+    show_default=True,
+    help="Cached share of every worker's boundary nodes (list).",
+)
+@click.option(
+    "--refresh",
+    type=click.IntRange(min=1),
+    default=20,
+    show_default=True,
+    help="Graphs between two fillings of inclusion-refresh.",
+)
+@click.option(
+    "--warm-up", type=click.IntRange(min=0), default=0, show_default=True, help="First graphs that are not counted."
+)
+@click.option(
+    "--order",
+    type=click.Choice(["random", "index"]),
+    default="random",
+    show_default=True,
+    help="How a graph's rows follow one another, for demand rules.",
+)
+@click.option(
+    "--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Seed of random choices and orders."
+)
+@click.option("--workers", is_flag=True, help="Print a line for each worker too.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON (schema gcnsim.cache-curve/1).")
+@click.option("--csv", type=click.Path(), help="Write a row for every rule, size and worker.")
+@click.option("--html", type=click.Path(), help="Write one offline page with the figure.")
+def cache_curve_command(
+    file: str,
+    policy: list[str],
+    size: list[float],
+    refresh: int,
+    warm_up: int,
+    order: str,
+    seed: int,
+    workers: bool,
+    as_json: bool,
+    csv: str | None,
+    html: str | None,
+) -> None:
+    """Replay the trace in FILE against feature caches and print their hit rates.
+
+    \b
+    Examples:
+      gcnsim trace cache-curve amazon_cs.trace
+      gcnsim trace cache-curve amazon_cs.trace --policy all --size 10%,30% --html curve.html
+    """
+    from gcnsim.report.cache_curve import (
+        cache_curve_payload,
+        render_cache_curve,
+        write_cache_curve_csv,
+        write_cache_curve_html,
+    )
+
+    check_outputs(file, csv=csv, html=html)
+    how = Replay(refresh=refresh, warm_up=warm_up, order=order, seed=seed)
+    stored = read_trace(file)
+    with progress() as say:
+        curve = cache_curve(
+            stored, policy, size, how, path=file, on_worker=lambda rank: say(f"worker {rank} of {stored.parts}")
+        )
+    writes: list[Callable[[], object]] = []
+    if csv:
+        writes.append(lambda: write_cache_curve_csv(csv, curve))
+    if html:
+        writes.append(lambda: write_cache_curve_html(html, curve))
+    if as_json:
+        text = json.dumps(cache_curve_payload(curve), indent=2, allow_nan=False)
+    else:
+        text = render_cache_curve(curve, workers=workers)
+    show_and_write(text, *writes)
 
 
 @click.group("trace")
@@ -31,7 +147,7 @@ def group() -> None:
     """Record access traces of partitioned graphs and look into them."""
 
 
-for each in (cache_curve, profile, info):
+for each in (cache_curve_command, profile, info):
     group.add_command(each)
 
 

@@ -21,11 +21,9 @@ from gcnsim.boundary import (
     write_profile,
 )
 from gcnsim.cli.generate import Size
-from gcnsim.cli.ids import ids_option, warn
-from gcnsim.cli.outputs import check_outputs
-from gcnsim.cli.owners import partition_option, read_owners
+from gcnsim.cli.ids import ids_option, partition_option, read_owners, warn
+from gcnsim.cli.outputs import check_outputs, print_columns, print_table
 from gcnsim.cli.progress import progress
-from gcnsim.cli.tables import print_columns, print_table
 from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph, graph_notes, load_graph
 from gcnsim.graph.generate import block_model, surrogate_facts

@@ -1,9 +1,7 @@
 """Clusters: links and their names, topology and routes."""
 
-from gcnsim.cluster.build import build_cluster
-from gcnsim.cluster.link_names import LinkName
-from gcnsim.cluster.links import ALLREDUCES, RING, TREE, Link, LinkSpec, Paths, Sockets
-from gcnsim.cluster.topology import Cluster
+from gcnsim.cluster.links import ALLREDUCES, RING, TREE, Link, LinkName, LinkSpec, Paths, Sockets
+from gcnsim.cluster.topology import Cluster, build_cluster
 
 __all__ = [
     "ALLREDUCES",

@@ -48,7 +48,7 @@ JOINED_PASSES = 2
 class Kept:
     """What one worker trains, per graph, int64[T]: entries between inner nodes (self-loops included), entries that
     cross, and boundary rows they need. inner: its inner nodes. reuse: float[4, W], how soon its sums read rows again
-    (`gcnsim.partition.reuse`); None: not known. between: bytes that all workers of its machine touch in an iteration.
+    (`gcnsim.partition.facts`); None: not known. between: bytes that all workers of its machine touch in an iteration.
     beside: how many of them compute at once.
     """
 

@@ -2,7 +2,7 @@
 
 All rows, those of the boundary too, meet the weights of K heads side by side; scores, a softmax over each row's entries
 and, per head, a sparse product (Velickovic et al., Graph Attention Networks, eqs. 1 to 6). Nothing of it can begin
-before all rows are there. What the entries cost beside the products is measured (`gcnsim.hardware.attention`); where
+before all rows are there. What the entries cost beside the products is measured (`gcnsim.hardware.profiles`); where
 sums are by kernels of the runtime's own, whose attention is one kernel, all that the entries cost is.
 """
 

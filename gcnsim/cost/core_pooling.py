@@ -3,7 +3,7 @@
 All rows, those of the boundary too, meet the map before pooling and its ReLU; the largest values of each row's
 neighbours are taken, column by column; own rows and these each meet a map (Hamilton et al., GraphSAGE, Equation 3 and
 Algorithm 1). Nothing of it can begin before all rows are there. What taking the largest values costs is measured
-(`gcnsim.hardware.pooling`).
+(`gcnsim.hardware.profiles`).
 """
 
 from __future__ import annotations

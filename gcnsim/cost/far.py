@@ -2,7 +2,7 @@
 
 Benchmarks time a kernel on the same few buffers; in training a whole iteration lies between two uses of a row, and the
 memory that a result is written to was last used as long ago. How far that is decides what a byte costs
-(`gcnsim.hardware.far`, measured at several distances).
+(`gcnsim.hardware.profiles`, measured at several distances).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What a learnt map, its gradients and the loss cost a core that nothing else uses.
 
-Where a calibration has measured them, by terms of its own (`gcnsim.hardware.maps`): products of narrow rows are slowed
-by bringing and packing their operands, wide ones by arithmetic, gradients of weights by summing over all rows. Else by
-the device's flop/s and memory bandwidth.
+Where a calibration has measured them, by terms of its own (`gcnsim.hardware.profiles`): products of narrow rows are
+slowed by bringing and packing their operands, wide ones by arithmetic, gradients of weights by summing over all rows.
+Else by the device's flop/s and memory bandwidth.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a sum over neighbours costs a core: the law that knows what the order of a matrix does to the caches.
 
 A row that an entry reads lies in the first cache that has room for all that was read since it was read before. How much
-that is follows from how soon rows are read again (`gcnsim.partition.reuse`): w entries touch on average
+that is follows from how soon rows are read again (`gcnsim.partition.facts`): w entries touch on average
 fp(w) = sum over v < w of the share of entries that come back only after more than v (Xiang, Ding, Luo and Bao, HOTL,
 ASPLOS 2013, the steady case). A cache of C bytes answers the entries that come back within the w that fills it.
 Rows read for the first time, and the result, come from where the last pass over them left them: from the last cache
@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from gcnsim.cost.device import INDEX, VALUE, Size
-from gcnsim.hardware.sums import TERMS, SumFigures
+from gcnsim.hardware.profiles import TERMS, SumFigures
 from gcnsim.ids import AnyArray, FloatArray
 from gcnsim.partition import WINDOWS
 

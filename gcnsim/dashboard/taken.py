@@ -59,8 +59,7 @@ def sweep(options: Options, folder: Path, say: Say) -> Told:
 def timeline(options: Options, folder: Path, say: Say) -> Told:
     """One steady iteration of a setting, or of a recorded run beside its prediction. Raises GcnsimError."""
     from gcnsim import api
-    from gcnsim.report.figures.runs import timeline_of_result
-    from gcnsim.report.figures.timeline import timeline_figure
+    from gcnsim.report.figures.timeline import timeline_figure, timeline_of_result
     from gcnsim.report.page.sections import Drawn, caption_of, write_timelines, write_timelines_csv
     from gcnsim.scenario import setting_text
     from gcnsim.units import format_seconds
@@ -128,9 +127,9 @@ def recommend(options: Options, folder: Path, say: Say) -> Told:
 def compare(options: Options, folder: Path, say: Say) -> Told:
     """Two iterations: where either goes, and where the difference does. Raises GcnsimError."""
     from gcnsim import api
+    from gcnsim.report.comparison import write_parts_csv
     from gcnsim.report.figures.breakdown import breakdown_figure, sides_data
     from gcnsim.report.figures.difference import difference_data, difference_figure
-    from gcnsim.report.tables import write_parts_csv
 
     found = api.compare(options["a"], options["b"], progress=say)
     # The sides are called what the page's user called them.
@@ -161,8 +160,7 @@ def compare(options: Options, folder: Path, say: Say) -> Told:
 def validate(options: Options, folder: Path, say: Say) -> Told:
     """Recorded runs and their predictions: against each other, and the error by configuration. Raises GcnsimError."""
     from gcnsim import api
-    from gcnsim.report.figures.errors import errors_data, errors_figure
-    from gcnsim.report.figures.validation import validation_data, validation_figure
+    from gcnsim.report.figures.validation import errors_data, errors_figure, validation_data, validation_figure
 
     found = api.validate(
         options["runs"], options.get("calibration"), measured_compute=options.get("measured_compute", ()), progress=say

@@ -93,7 +93,7 @@ def _found(asked: str) -> Engine:
     try:
         if asked == COMPILED and (problem := store.make(wait=True)):
             raise ScenarioError(f"{VARIABLE}: {COMPILED}: {problem}")
-        from gcnsim.engine.kernel.loading import LoadedKernel
+        from gcnsim.engine.kernel.store import LoadedKernel
 
         return Engine(LoadedKernel(*store.read(store.path())), str(store.path()))
     except store.UnusableError as error:

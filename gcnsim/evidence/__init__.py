@@ -1,8 +1,7 @@
 """What stands beside a question: recorded runs of the same, and measured times of settings like it."""
 
 from gcnsim.evidence.like_questions import like_questions
-from gcnsim.evidence.recorded_run import CORE, device_of, refuse_other_kernels, scenario_of
-from gcnsim.evidence.run_trace import refuse_other_trace
+from gcnsim.evidence.recorded_run import CORE, device_of, refuse_other_kernels, refuse_other_trace, scenario_of
 
 __all__ = [
     "CORE",

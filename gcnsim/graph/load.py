@@ -1,12 +1,23 @@
-"""Loading a graph file: the format follows from the content where it says so, else from the suffix."""
+"""Graphs from what others hold: files, and objects of other libraries.
+
+Loading a graph file: the format follows from the content where it says so, else from the suffix.
+
+Graphs from objects of other libraries, told by their attributes: none of the libraries is imported.
+
+`from_scipy` takes sparse matrices and arrays, `from_pyg` the `Data` of PyTorch Geometric, `from_dgl` homogeneous graphs
+of DGL. Features and labels are read for their widths alone.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from gcnsim.errors import FileError, GraphError, nearest
-from gcnsim.graph.csr import Graph
+from gcnsim.graph.csr import Graph, build_csr, from_csr
 from gcnsim.graph.formats.edges import IDS, NUMBERS, read_edges
 from gcnsim.graph.formats.matrix_market import BANNER, read_matrix_market
 from gcnsim.graph.formats.metis import read_metis
@@ -15,7 +26,115 @@ from gcnsim.graph.formats.parquet import MAGIC as PARQUET_MAGIC
 from gcnsim.graph.formats.parquet import SUFFIXES as PARQUET
 from gcnsim.graph.formats.parquet import read_parquet
 from gcnsim.graph.formats.source import file_start, file_text
+from gcnsim.ids import AnyArray
 from gcnsim.io.container import MAGIC, kind_of
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+KNOWN = "a path, a gcnsim.Graph, or a graph of NetworkX, SciPy (sparse), PyTorch Geometric (Data) or DGL"
+
+
+def from_object(graph: Any) -> Graph:
+    """The graph of an object of any of these libraries, or of NetworkX. Raises GraphError for any other."""
+    if hasattr(graph, "tocsr") and hasattr(graph, "shape"):
+        return from_scipy(graph)
+    if hasattr(graph, "edge_index"):
+        return from_pyg(graph)
+    if hasattr(graph, "is_homogeneous") and hasattr(graph, "ndata"):
+        return from_dgl(graph)
+    if hasattr(graph, "is_directed") and hasattr(graph, "adj"):
+        return from_networkx(graph)
+    raise GraphError(f"graph: {type(graph).__name__!r} is not a graph that is known; allowed: {KNOWN}")
+
+
+def from_scipy(matrix: Any, name: str = "scipy") -> Graph:
+    """The structure of a square SciPy sparse matrix or array: an edge for every stored entry, its value aside.
+
+    Raises GraphError when it is not square, or has no entry between two different nodes.
+    """
+    if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
+        shape = " x ".join(map(str, matrix.shape))
+        raise GraphError(f"{name}: an adjacency matrix of {shape} is not square")
+    rows = matrix.tocsr()
+    ignored = ("weights",) if rows.nnz and np.any(rows.data != 1) else ()
+    return from_csr(rows.indptr, rows.indices, name, ignored=ignored)
+
+
+def from_pyg(data: Any, name: str = "pyg") -> Graph:
+    """The structure of a `torch_geometric.data.Data`: `edge_index` of shape [2, E] and `num_nodes`.
+
+    Widths of features and number of classes are those of `x` and `y` where it has them. Raises GraphError for an
+    object without edges.
+    """
+    if data.edge_index is None:
+        raise GraphError(f"{name}: no edge_index: a Data with adj_t alone is not read; allowed: one with edge_index")
+    ends = array_of(data.edge_index)
+    if ends.ndim != 2 or ends.shape[0] != 2:
+        raise GraphError(f"{name}: edge_index has shape {ends.shape}; allowed: [2, number of edges]")
+    nodes = getattr(data, "num_nodes", None)
+    if nodes is None:
+        nodes = int(ends.max()) + 1 if ends.size else 0
+    ignored = tuple(key for key in ("edge_weight", "edge_attr") if getattr(data, key, None) is not None)
+    widths = _widths(getattr(data, "x", None), getattr(data, "y", None))
+    return build_csr(ends[0], ends[1], int(nodes), name, ignored=ignored, **widths)
+
+
+def from_dgl(graph: Any, name: str = "dgl") -> Graph:
+    """The structure of a homogeneous `dgl.DGLGraph`, with the widths of its node data `feat` and `label`.
+
+    Raises GraphError for a heterogeneous graph, whose nodes of several kinds have no common numbers.
+    """
+    if not graph.is_homogeneous:
+        raise GraphError(f"{name}: a heterogeneous graph; allowed: a homogeneous one (dgl.to_homogeneous)")
+    rows, cols = (array_of(ends) for ends in graph.edges())
+    held = dict(graph.ndata)
+    ignored = tuple(getattr(graph, "edata", ()))
+    widths = _widths(held.get("feat"), held.get("label"))
+    return build_csr(rows, cols, int(graph.num_nodes()), name, ignored=ignored, **widths)
+
+
+def array_of(values: Any) -> AnyArray:
+    """A tensor of any library and device as an array."""
+    found: AnyArray = np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
+    return found
+
+
+def _widths(features: Any, labels: Any) -> dict[str, Any]:
+    """The width of the features, and the number of classes that the labels name."""
+    width = None if features is None or len(features.shape) != 2 else int(features.shape[1])
+    if labels is None:
+        return {"features": width, "classes": None}
+    told = array_of(labels)
+    if told.ndim == 2 and told.shape[1] > 1:
+        return {"features": width, "classes": int(told.shape[1])}
+    whole = told.dtype.kind in "iu" and told.size > 0
+    return {"features": width, "classes": int(told.max()) + 1 if whole and told.max() >= 1 else None}
+
+
+def from_networkx(graph: nx.Graph[Any], name: str = "networkx") -> Graph:
+    """The structure of a NetworkX graph (directed and multigraphs too); `cleaning` names the attributes left out.
+
+    Node k is the k-th of `sorted(graph)` when the nodes can be compared, else the k-th in order of insertion.
+    Raises GraphError when there is no edge between two different nodes.
+    """
+    try:
+        nodes = sorted(graph)
+    except TypeError:
+        nodes = list(graph)
+    place = {node: k for k, node in enumerate(nodes)}
+    ends = np.fromiter((place[node] for edge in graph.edges() for node in edge[:2]), dtype=np.int64)
+    if not nodes:
+        raise GraphError(f"{name}: empty graph: no nodes")
+    rows, cols = ends[0::2], ends[1::2]
+    if not graph.is_directed():
+        # An undirected edge is both directions by its type, so its reverse is nothing that cleaning added.
+        other = rows != cols
+        rows, cols = np.concatenate([rows, cols[other]]), np.concatenate([cols, rows[other]])
+    held = {str(key): None for _, _, attributes in graph.edges(data=True) for key in attributes}
+    held |= {str(key): None for _, attributes in graph.nodes(data=True) for key in attributes}
+    return build_csr(rows, cols, len(nodes), name, ignored=tuple(held))
+
 
 _EDGE_LISTS = (".txt", ".tsv", ".csv", ".edges")
 SUFFIXES = (".npz", ".npy", ".mtx", ".graph", *_EDGE_LISTS, *PARQUET)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from gcnsim.hardware.attention import ATTENTION_TERMS, AttentionFigures
 from gcnsim.hardware.catalogue import (
     GENERIC_LINK,
     device,
@@ -16,27 +15,39 @@ from gcnsim.hardware.catalogue import (
     links,
     prices,
 )
-from gcnsim.hardware.far import FarFigures
-from gcnsim.hardware.figure import SOURCES, Curve, Fact, Figure, figures_of, origins
-from gcnsim.hardware.kernels import AGGREGATORS, NUMBA, PLAIN, PLAIN_KERNELS, CoreKernels
-from gcnsim.hardware.maps import MAP_TERMS, MapFigures
-from gcnsim.hardware.naming import gpu_meant, gpu_named, gpu_of, known_device
-from gcnsim.hardware.networks import (
+from gcnsim.hardware.naming import (
     NETWORK,
     NetworkBandwidth,
+    gpu_meant,
+    gpu_named,
+    gpu_of,
     kind_of_network,
-    network_named,
+    known_device,
     networks,
 )
-from gcnsim.hardware.own_device import DESCRIBED
-from gcnsim.hardware.own_files import file_stamp, is_file, kind_described
-from gcnsim.hardware.own_host import DESCRIBED_HOST
-from gcnsim.hardware.platforms import Platform, platform, platforms, read_platform
-from gcnsim.hardware.pooling import POOLING_TERMS, PoolingFigures
+from gcnsim.hardware.own_files import DESCRIBED, DESCRIBED_HOST, file_stamp, is_file, kind_described
+from gcnsim.hardware.platforms import Platform, platform, platforms
 from gcnsim.hardware.pricing import PRICINGS, Exchange, PriceBook, Rent, amount_in, exchange_rates
-from gcnsim.hardware.profiles import DeviceProfile, HostProfile, LinkProfile, Price
-from gcnsim.hardware.sums import SumFigures
-from gcnsim.hardware.tables import CACHE, QUANTITIES, ZERO_ALLOWED
+from gcnsim.hardware.profiles import (
+    AGGREGATORS,
+    ATTENTION_TERMS,
+    MAP_TERMS,
+    NUMBA,
+    PLAIN,
+    PLAIN_KERNELS,
+    POOLING_TERMS,
+    AttentionFigures,
+    CoreKernels,
+    DeviceProfile,
+    FarFigures,
+    HostProfile,
+    LinkProfile,
+    MapFigures,
+    PoolingFigures,
+    Price,
+    SumFigures,
+)
+from gcnsim.hardware.tables import CACHE, QUANTITIES, SOURCES, ZERO_ALLOWED, Curve, Fact, Figure, figures_of
 
 __all__ = [
     "AGGREGATORS",
@@ -93,11 +104,8 @@ __all__ = [
     "known_device",
     "link",
     "links",
-    "network_named",
     "networks",
-    "origins",
     "platform",
     "platforms",
     "prices",
-    "read_platform",
 ]

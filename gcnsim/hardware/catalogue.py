@@ -13,9 +13,15 @@ from typing import Any, Final, NamedTuple
 
 from gcnsim import units
 from gcnsim.errors import FileError, ScenarioError, nearest
-from gcnsim.hardware.own_device import DESCRIBED, own_device
-from gcnsim.hardware.own_files import file_stamp, is_file, kind_described
-from gcnsim.hardware.own_host import DESCRIBED_HOST, own_host
+from gcnsim.hardware.own_files import (
+    DESCRIBED,
+    DESCRIBED_HOST,
+    file_stamp,
+    is_file,
+    kind_described,
+    own_device,
+    own_host,
+)
 from gcnsim.hardware.profiles import DeviceProfile, HostProfile, LinkProfile, Price
 from gcnsim.hardware.tables import (
     CACHE,

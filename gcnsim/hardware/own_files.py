@@ -1,18 +1,33 @@
-"""Files of one's own in the catalogue's form: what those of devices and of hosts share."""
+"""Devices and hosts of one's own: YAML files in the catalogue's form, which may stand wherever one of it may."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
 from gcnsim import units
 from gcnsim.errors import FileError, nearest
 from gcnsim.fields import shown
-from gcnsim.hardware.figure import Figure
-from gcnsim.hardware.tables import QUANTITIES, read_figure
+from gcnsim.hardware.profiles import DeviceProfile, HostProfile
+from gcnsim.hardware.tables import (
+    DEVICE,
+    DEVICE_FACTS,
+    DEVICE_OPTIONAL,
+    HOST,
+    HOST_FACTS,
+    HOST_NAMES,
+    INSIDE,
+    INSTANCE,
+    QUANTITIES,
+    ZERO_ALLOWED,
+    Figure,
+    read_fact,
+    read_figure,
+)
 from gcnsim.io.yaml_files import read_yaml
+from gcnsim.known_names import known_name
 
 SUFFIXES: Final = (".yaml", ".yml")
 _HOST: Final = "cores"
@@ -95,3 +110,75 @@ def own_figure(raw: object, key: str, where: str, *, zero: bool = False, whole: 
             limit = "above 0% and at most 100%"
         raise FileError(f"{where}: {value if quantity is None else quantity.exact(value)} is not allowed; {limit}")
     return figure
+
+
+DESCRIBED: Final = "any other is described by a file: --device my_gpu.yaml"
+"""What to do where a device is none of the catalogue's."""
+
+DEVICE_KINDS: Final = ("gpu", "cpu")
+_DEVICE_NEEDED: Final = ("title", "kind", "link", "memory", "memory_bandwidth", "flops_fp32")
+
+
+def own_device(path: str, assumed: Mapping[str, Mapping[str, Any]], links: tuple[str, ...]) -> DeviceProfile:
+    """The device in the file at `path`, called by its path. assumed: figures by kind for those it does not give.
+
+    Raises FileError, the path first: a key that is missing, unknown or of another form, a value out of range.
+    """
+    raw = read_own(path, "device", ("title", "kind", "link", *DEVICE, *DEVICE_OPTIONAL, *DEVICE_FACTS))
+    refuse_other(path, raw, "kind", DEVICE_KINDS)
+    refuse_other(path, raw, "link", links)
+    of_cores = () if raw.get("kind") != "cpu" else tuple(key for key in DEVICE if key != "flops_fp16")
+    refuse_missing(path, raw, (*_DEVICE_NEEDED, *of_cores))
+    figures = {**dict.fromkeys(DEVICE), **assumed.get(raw["kind"], {}), **raw}
+    found = {key: _device_figure(figures[key], key, f"{path}, {key}") for key in DEVICE}
+    more = [key for key in DEVICE_OPTIONAL if figures.get(key) is not None]
+    found |= {key: _device_figure(figures[key], key, f"{path}, {key}") for key in more}
+    facts: dict[str, Any] = {
+        key: read_fact(raw[key], f"{path}, {key}") for key in DEVICE_FACTS if raw.get(key) is not None
+    }
+    return DeviceProfile(name=path, title=raw["title"], kind=raw["kind"], link=raw["link"], **found, **facts)
+
+
+def _device_figure(raw: object, key: str, where: str) -> Any:
+    return None if raw is None and key == "flops_fp16" else own_figure(raw, key, where)
+
+
+DESCRIBED_HOST: Final = "any other is described by a file: --host my_host.yaml"
+"""What to do where a host is none of the catalogue's."""
+
+_HOST_NEEDED: Final = ("title", "cores", "memory_bandwidth")
+_WHOLE: Final = ("cores", "gpus", "nics", "nvlink_generation")
+
+
+def own_host(
+    path: str, assumed: Mapping[str, Mapping[str, Any]], devices: tuple[str, ...], links: tuple[str, ...]
+) -> HostProfile:
+    """The host in the file at `path`, called by its path. assumed: figures for those it does not give. devices, links:
+    what it may name, beside the file of a device.
+
+    Raises FileError, the path first: a key that is missing, unknown or of another form, a value out of range.
+    """
+    raw = read_own(path, "host", ("title", *HOST_NAMES, *HOST, *INSTANCE, *HOST_FACTS))
+    named: dict[str, Any] = {key: raw.get(key) for key in HOST_NAMES}
+    if not (isinstance(named["device"], str) and is_file(named["device"])):
+        named["device"] = _spelt(named["device"], devices)
+        refuse_other(path, named, "device", devices)
+    refuse_other(path, named, "network", tuple(name for name in links if not name.startswith(INSIDE)))
+    refuse_other(path, named, "pcie", tuple(name for name in links if name.startswith("pcie")))
+    refuse_missing(path, raw, _HOST_NEEDED)
+    given = {**assumed["host"], **{key: value for key, value in raw.items() if value is not None}}
+    found = {key: _host_figure(given[key], key, f"{path}, {key}") for key in HOST}
+    found |= {key: _host_figure(raw[key], key, f"{path}, {key}") for key in INSTANCE if raw.get(key) is not None}
+    facts: dict[str, Any] = {
+        key: read_fact(raw[key], f"{path}, {key}") for key in HOST_FACTS if raw.get(key) is not None
+    }
+    return HostProfile(name=path, title=raw["title"], **named, **found, **facts)
+
+
+def _spelt(name: object, known: tuple[str, ...]) -> object:
+    """The catalogue's own spelling of a name that it has."""
+    return (known_name(name, known) or name) if isinstance(name, str) else name
+
+
+def _host_figure(raw: object, key: str, where: str) -> Any:
+    return own_figure(raw, key, where, zero=key in ZERO_ALLOWED, whole=key in _WHOLE)

@@ -14,9 +14,8 @@ from typing import Any, Final
 from gcnsim import units
 from gcnsim.errors import FileError, ScenarioError, nearest
 from gcnsim.hardware.catalogue import DATA
-from gcnsim.hardware.figure import Figure
 from gcnsim.hardware.own_files import file_stamp
-from gcnsim.hardware.tables import read_figure
+from gcnsim.hardware.tables import Figure, read_figure
 from gcnsim.io.yaml_files import read_yaml
 from gcnsim.known_names import known_name
 

@@ -1,17 +1,169 @@
-"""What the cost laws know of a device, a link and a host: figures, no formulas."""
+"""What the cost laws know of a device, a link and a host: figures, no formulas.
+
+Of a CPU core a calibration finds what sums over neighbours, graph attention, learnt maps, the loss and GraphSAGE's
+pooling cost, how much more rows cost that come from memory, and with which kernels that holds.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Annotated, Final
 
-from gcnsim.hardware.attention import AttentionFigures
-from gcnsim.hardware.far import FarFigures
-from gcnsim.hardware.figure import Curve, Fact, Figure, origins
-from gcnsim.hardware.kernels import PLAIN_KERNELS, CoreKernels
-from gcnsim.hardware.maps import MapFigures
-from gcnsim.hardware.pooling import PoolingFigures
-from gcnsim.hardware.sums import SumFigures
+from gcnsim.hardware.tables import Curve, Fact, Figure, origins
+from gcnsim.shapes import Amount, As, Keys, OneOrMore, Positive, Within
+
+LEVELS: Final = 3
+"""Caches that the law tells apart: a core's first and second, and the last one, behind which memory is."""
+
+TERMS: Final = (
+    "call",
+    "row",
+    "row_byte",
+    "far_row_byte",
+    "filled_row",
+    "entry",
+    "entry_byte",
+    "first_miss",
+    "first_miss_byte",
+    "second_miss",
+    "second_miss_byte",
+    "last_miss",
+    "last_miss_byte",
+)
+"""Of a product: calls; rows of its result and their bytes, those of a result that lies behind the last cache, rows with
+an entry; entries and the bytes of the rows they read; rows read that the first, the second, the last cache lacks, and
+their bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class SumFigures:
+    """What sums over neighbours cost a core."""
+
+    caches: Annotated[tuple[Positive, ...], Within(min_items=LEVELS, max_items=LEVELS)]
+    """Bytes of a core's first and second cache and of the last one, ascending."""
+    seconds: Annotated[Mapping[str, float], As(Keys.of(TERMS, Amount))]
+    """Of a call, a row of the result, a byte of it, .. (docs/calibration.md)."""
+
+
+ATTENTION_TERMS: Final = ("call", "entry", "entry_head", "entry_value", "row_value")
+"""Of a pass over a layer: calls; entries, once and once for each head; values of the rows that entries read, and of the
+rows themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionFigures:
+    """Seconds of one of each of ATTENTION_TERMS: forward, and backward."""
+
+    forward: Annotated[Mapping[str, float], As(Keys.of(ATTENTION_TERMS, Amount))]
+    """Seconds of one of each, forward."""
+    backward: Annotated[Mapping[str, float], As(Keys.of(ATTENTION_TERMS, Amount))]
+    """The same backward."""
+
+
+MAP_TERMS: Final = (
+    "call",
+    "flop",
+    "read_byte",
+    "written_byte",
+    "weight_call",
+    "weight_flop",
+    "weight_read_byte",
+    "weight_gradient_byte",
+)
+"""Of rows times weights: calls, floating-point operations, bytes of the rows read and of those written. Of the weights'
+gradient, a product over all rows: calls, operations, bytes of the rows and of the gradients that are read."""
+
+
+@dataclass(frozen=True, slots=True)
+class MapFigures:
+    """What learnt maps, their gradients and the loss cost a core."""
+
+    seconds: Annotated[Mapping[str, float], As(Keys.of(MAP_TERMS, Amount))]
+    """Of one of each term: rows times weights, and the weights' gradient."""
+    loss: Annotated[tuple[tuple[Positive, Positive], ...], Within(min_items=1)]
+    """Pairs of classes, ascending, and seconds a row of the loss, its gradient and the count of right answers."""
+
+
+POOLING_TERMS: Final = ("call", "entry", "entry_value", "row_value", "made_value")
+"""Of a pass over a layer: calls; entries; values of the rows that entries read, of the rows themselves, and of the rows
+made."""
+
+
+@dataclass(frozen=True, slots=True)
+class PoolingFigures:
+    """Seconds of one of each of POOLING_TERMS: forward, and backward."""
+
+    forward: Annotated[Mapping[str, float], As(Keys.of(POOLING_TERMS, Amount))]
+    """Seconds of one of each, forward."""
+    backward: Annotated[Mapping[str, float], As(Keys.of(POOLING_TERMS, Amount))]
+    """The same backward."""
+
+
+Times = Annotated[float, Within(minimum=1)]
+
+FAR_HOST: Final = (
+    "draw_s",
+    "sample_edges_per_s",
+    "build_entries_per_s",
+    "sort_edges_per_s",
+    "batch_s",
+    "batch_looked_per_s",
+    "batch_drawn_per_s",
+    "batch_built_per_s",
+    "batch_stored_per_s",
+    "batch_turned_per_s",
+    "batch_matrix_s",
+    "batch_row_s",
+    "load_s",
+    "load_row_s",
+    "gather_bandwidth",
+)
+"""Figures of a host of what samples, draws mini-batches and loads their rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class FarFigures:
+    """What takes longer where an iteration touches more than the last cache has room for."""
+
+    cache: Positive
+    """Bytes between two uses after which half of the rows have left the last cache."""
+    byte: Amount
+    """Seconds added to each byte of a map that comes from memory."""
+    passes: Times
+    """How many times as long elementwise passes take where all rows come from memory."""
+    rows: Times
+    """The same of rows that are packed, added or put between others."""
+    launch: Times
+    """The same of launches, whose code comes from memory too."""
+    host: Annotated[Mapping[str, float], As(Keys.of(FAR_HOST, Positive, needed=False))]
+    """Figures of the host where all that it reads comes from memory."""
+
+
+PLAIN, NUMBA, DGL = "plain", "numba", "dgl"
+
+AGGREGATORS: Final = (PLAIN, NUMBA, DGL)
+"""What sums neighbours: torch, kernels of the training runtime's own, DGL."""
+
+
+@dataclass(frozen=True, slots=True)
+class CoreKernels:
+    """Which kernels figures are of."""
+
+    aggregator: Annotated[str, Within(enum=AGGREGATORS)] = PLAIN
+    """What sums neighbours."""
+    threads: OneOrMore = 1
+    """That a worker computes with."""
+
+    @property
+    def words(self) -> str:
+        """`--aggregator numba and --threads 2`: how the training runtime is asked for them."""
+        return f"--aggregator {self.aggregator} and --threads {self.threads}"
+
+
+PLAIN_KERNELS: Final = CoreKernels()
+"""Torch's own on one thread: what the catalogue's figures are of, and records that do not say."""
+
 
 GIVEN: Final = "as given"
 """The source of a figure that a question gave."""

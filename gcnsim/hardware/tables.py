@@ -1,15 +1,79 @@
-"""Which figures a device, a link and a host have, the quantity each is, and how one is read."""
+"""Which figures a device, a link and a host have, the quantity each is, and how one is read.
+
+A number with its origin: every prediction is as good as the worst figure it rests on.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Final, TypeAlias
+from dataclasses import dataclass, fields
+from typing import Any, Final, TypeAlias
+
+import numpy as np
 
 from gcnsim import units
 from gcnsim.errors import FileError, GcnsimError, nearest
 from gcnsim.fields import Measure, Number, shown
-from gcnsim.hardware.figure import SOURCES, Fact, Figure
+from gcnsim.ids import FloatArray
+
+SOURCES: Final = ("assumed", "datasheet", "given", "fitted", "measured")
+"""Kinds of origin, the weakest first; only `assumed` figures carry a range. `given`: by the question itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One number in SI units and where it comes from.
+
+    value: seconds, bytes, bytes/s, flop/s, edges/s or a share of one. source: one of `SOURCES`. reference: the
+    document, or the way it was measured. date: of the reference (ISO, or the year). low, high: the range if assumed.
+    """
+
+    value: float
+    source: str
+    reference: str
+    date: str
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Whether something holds, and where that comes from; source, reference and date as of a `Figure`."""
+
+    value: bool
+    source: str
+    reference: str
+    date: str
+
+
+def figures_of(profile: Any) -> dict[str, Figure]:
+    """The figures of `profile` by field name, in the order of its fields."""
+    pairs = ((field.name, getattr(profile, field.name)) for field in fields(profile))
+    return {name: value for name, value in pairs if isinstance(value, Figure)}
+
+
+def origins(profile: Any) -> tuple[str, ...]:
+    """The kinds of origin among the figures of `profile`, the weakest first."""
+    found = {figure.source for figure in figures_of(profile).values()}
+    return tuple(source for source in SOURCES if source in found)
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """A figure that depends on a size: `values[i]` at `sizes[i]` (ascending), straight in log(size), flat beyond."""
+
+    sizes: tuple[float, ...]
+    values: tuple[float, ...]
+    source: str
+    reference: str
+    date: str
+
+    def at(self, size: FloatArray) -> FloatArray:
+        """The value at each size, float64 of the same shape."""
+        found: FloatArray = np.interp(np.log(np.maximum(size, 1.0)), np.log(self.sizes), self.values)
+        return found
+
 
 Table: TypeAlias = Mapping[str, units.Quantity | None]
 DEVICE: Final[Table] = {
@@ -99,9 +163,6 @@ ZERO_ALLOWED: Final = (
 DEVICE_FACTS: Final = ("peer_to_peer",)
 HOST_FACTS: Final = ("peer_to_peer", "gpudirect")
 """What holds of a device or of a host, or does not; what is not known is left out."""
-
-SHARES: Final = tuple(name for name, quantity in DEVICE.items() if quantity is units.FRACTION)
-"""Figures of a device that are shares of one."""
 
 
 def read_figure(raw: object, quantity: units.Quantity | None, path: str) -> Figure:

@@ -1,17 +1,12 @@
 """The machine of a question: its links with capacities and its devices with figures, resolved once."""
 
 from gcnsim.machine.between_gpus import NVLINK_THERE, TRANSPORT, BetweenGpus
-from gcnsim.machine.links import offered
-from gcnsim.machine.machine import Machine, resolve_machine
-from gcnsim.machine.payload_share import payload_shares
-from gcnsim.machine.platform import degree_spread, streaming_share, with_l2_cache
-from gcnsim.machine.profiles import HOST_MEMORY, NVLINK, for_graph
-from gcnsim.machine.refusals import refuse_no_effect, refuse_unused
-from gcnsim.machine.replaced import CALIBRATED, with_drawn, with_fitted
+from gcnsim.machine.links import degree_spread, offered, streaming_share, with_l2_cache
+from gcnsim.machine.machine import Machine, payload_shares, refuse_no_effect, refuse_unused, resolve_machine
+from gcnsim.machine.profiles import CALIBRATED, NVLINK, for_graph, with_drawn, with_fitted
 
 __all__ = [
     "CALIBRATED",
-    "HOST_MEMORY",
     "NVLINK",
     "NVLINK_THERE",
     "TRANSPORT",

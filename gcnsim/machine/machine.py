@@ -1,20 +1,89 @@
-"""The machine of a question, resolved once: everything below asks it, nobody reads the catalogue or a record again."""
+"""The machine of a question, resolved once: everything below asks it, nobody reads the catalogue or a record again.
+
+What of each link's raw bandwidth is payload: others' traffic is told on the wire, capacities in payload.
+
+What of a cluster no schedule of a question would use is refused: it would not change the answer.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 from typing import Final
 
 import numpy as np
 
-from gcnsim.cluster import Cluster
-from gcnsim.hardware import Platform, file_stamp
-from gcnsim.ids import Bytes, Seconds
-from gcnsim.machine.links import build_topology, offered, paths_of
-from gcnsim.machine.platform import platform_of, staging_of
-from gcnsim.machine.profiles import Profiles, Stamp, find_profiles, record_stamp
-from gcnsim.scenario import ClusterSpec
+from gcnsim.cluster import RING, Cluster, Link
+from gcnsim.errors import ScenarioError, plural
+from gcnsim.hardware import Platform, file_stamp, link
+from gcnsim.ids import Bytes, Rank, Seconds
+from gcnsim.machine.links import build_topology, offered, paths_of, platform_of, staging_of
+from gcnsim.machine.profiles import HOST_MEMORY, NVLINK, Profiles, Stamp, find_profiles, record_stamp
+from gcnsim.methods import Method, named
+from gcnsim.scenario import DIRECT, LEAN, ClusterSpec
+
+
+def payload_shares(machine: Machine) -> dict[str, float]:
+    """By link, payload over the raw bandwidth that carries it; a link without framing is not named."""
+    cluster = machine.topology
+    network = machine.network.efficiency.value
+    shares = {"nic": network, "rack": network, "nvlink": link(NVLINK).efficiency.value}
+    found = {each.name: shares[each.kind] for each in cluster.links if each.kind in shares}
+    for each in cluster.links:
+        if each.kind == "pcie":
+            found[each.name] = machine.copies_of(_rank(cluster, each)).efficiency.value
+        elif machine.kind == "cpu" and each.kind == "memory":
+            found[each.name] = link(HOST_MEMORY).efficiency.value
+    return found
+
+
+def _rank(cluster: Cluster, copies: Link) -> Rank:
+    """A GPU behind a PCIe link: its own, or the first of the server whose switch it is."""
+    device = copies.target if copies.name.endswith(".down") else copies.source
+    if device.startswith("gpu"):
+        return int(device.removeprefix("gpu"))
+    return cluster.server_of.index(int(device.removeprefix("pcie-switch").partition(".")[0]))
+
+
+def refuse_no_effect(clusters: Sequence[ClusterSpec]) -> None:
+    """Raises ScenarioError for racks that hold all servers of every one of `clusters`: nothing passes their uplinks."""
+    largest = max(clusters, key=lambda each: each.servers)
+    held = largest.servers_per_rack
+    if held is not None and held >= largest.servers:
+        allowed = "null" if largest.servers == 1 else f"less than {largest.servers}, or null"
+        raise ScenarioError(
+            f"cluster.servers_per_rack: {held} is all of {plural(largest.servers, 'server')}, so nothing passes the "
+            f"rack's uplink; allowed: {allowed}"
+        )
+
+
+def refuse_unused(spec: ClusterSpec, method: Method) -> None:
+    """Raises ScenarioError for a path, a device or an order of transfers that the method's schedule does not have."""
+    asked = {
+        "devices": spec.devices is not None,
+        "transfers": spec.transfers != "concurrent",
+        "payload": spec.payload != "fp32",
+        "sockets": spec.sockets != "free",
+        "rate_beside_copies": spec.rate_beside_copies is not None,
+        "sampler_device": spec.sampler_device is not None,
+        "sampler_threads": spec.sampler_threads is not None,
+        "features": spec.features is not None,
+        "implementation": spec.implementation != LEAN,
+        "nvlink": bool(spec.nvlink),
+        "transport": spec.transport == DIRECT,
+        "gpudirect": bool(spec.gpudirect),
+        "allreduce": spec.allreduce != RING,
+    }
+    for name, given in asked.items():
+        if given and name not in method.uses:
+            having = ", ".join(_using(name))
+            raise ScenarioError(f"cluster.{name}: not modelled with {method.name}; methods with it: {having}")
+
+
+def _using(option: str) -> list[str]:
+    return named(lambda kind: option in kind.uses)
+
 
 SCHEDULE_ERROR: Final = 0.04
 """90th percentile of the absolute errors with which the schedule of GPUs predicted the first draw of runs whose kernels

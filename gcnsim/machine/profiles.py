@@ -1,33 +1,111 @@
-"""The figures of a machine: of the catalogue, fitted by a calibration, or given by the question."""
+"""The figures of a machine: of the catalogue, fitted by a calibration, or given by the question.
+
+Figures of the catalogue that are replaced: by a calibration, a question (`cluster.figures`) or a draw.
+
+Figures of a core that only a calibration tells, where compute is measured and no calibration is there.
+
+The laws then say nothing but in which proportion operations of a schedule share the time of one that was measured:
+every thing that such a figure counts is given a nanosecond.
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final, TypeVar
 
-from gcnsim.calibration_record.record import Calibration, read_calibration
+import numpy as np
+
+from gcnsim.calibration_record.record import Calibration, Fitted, read_calibration
+from gcnsim.cost import BATCH_FIGURES
 from gcnsim.errors import ScenarioError
 from gcnsim.hardware import (
+    ATTENTION_TERMS,
     PLAIN_KERNELS,
+    POOLING_TERMS,
+    AttentionFigures,
     CoreKernels,
     Curve,
     DeviceProfile,
     Figure,
     HostProfile,
     LinkProfile,
+    PoolingFigures,
     device,
     host,
     link,
     platform,
 )
-from gcnsim.ids import Rank
+from gcnsim.ids import FloatArray, Rank
 from gcnsim.machine.between_gpus import BetweenGpus, between_gpus
-from gcnsim.machine.replaced import CALIBRATED, with_fitted, with_given
-from gcnsim.machine.stand_ins import device_with_stand_ins, host_with_stand_ins
 from gcnsim.measured_compute import MeasuredCompute, measured_compute
 from gcnsim.scenario import ClusterSpec
+
+GIVEN: Final = "cluster.figures of the question"
+"""In place of a reference."""
+
+CALIBRATED: Final = "calibration record"
+"""In place of a date: the record names its inputs."""
+
+Profile = TypeVar("Profile", DeviceProfile, HostProfile, LinkProfile)
+
+
+def with_fitted(profile: Profile, fitted: Mapping[str, Fitted]) -> Profile:
+    """`profile` with the figures of a calibration in the place of its own."""
+    figures: dict[str, Any] = {
+        name: Figure(each.value, "fitted", each.reference, CALIBRATED) for name, each in fitted.items()
+    }
+    return replace(profile, **figures)
+
+
+def with_given(profile: Profile, spec: ClusterSpec) -> Profile:
+    """`profile` with the figures that `spec` gives for it."""
+    if not spec.figures:
+        return profile
+    own = [(name.rpartition("."), value) for name, value in spec.figures]
+    figures: dict[str, Any] = {
+        field: Figure(value, "given", GIVEN, "") for (name, _, field), value in own if name == profile.name
+    }
+    if "spmm_efficiency" in figures:
+        # One number for all sizes: what was measured would hide it.
+        figures["spmm_curve"] = figures["sums"] = None
+    return replace(profile, **figures) if figures else profile
+
+
+def with_drawn(profile: Profile, drawn: Mapping[str, FloatArray]) -> Profile:
+    """`profile` with an array in the place of every figure of it in `drawn`: cost laws take both alike."""
+    found: dict[str, Any] = {}
+    for name, values in drawn.items():
+        owner, _, field = name.rpartition(".")
+        if owner == profile.name:
+            values = np.asarray(values, dtype=np.float64)
+            found[field] = replace(getattr(profile, field), value=values)
+    return replace(profile, **found) if found else profile
+
+
+EACH_S: Final = 1e-9
+WHY: Final = "stands for what was measured: shares the time of one operation among several"
+
+
+def device_with_stand_ins(found: DeviceProfile) -> DeviceProfile:
+    """A core with attention and pooling, where it does not have them."""
+    attention, pooling = dict.fromkeys(ATTENTION_TERMS, EACH_S), dict.fromkeys(POOLING_TERMS, EACH_S)
+    return replace(
+        found,
+        attention=found.attention or AttentionFigures(attention, attention),
+        pooling=found.pooling or PoolingFigures(pooling, pooling),
+    )
+
+
+def host_with_stand_ins(found: HostProfile) -> HostProfile:
+    """A host with figures of mini-batches and dropout, where it does not have them."""
+    names = [name for name in (*BATCH_FIGURES, "dropout_values_per_s") if getattr(found, name) is None]
+    values = {name: 1.0 / EACH_S if name.endswith("_per_s") else EACH_S for name in names}
+    figures = {name: Figure(value, "given", WHY, "") for name, value in values.items()}
+    return replace(found, **figures)  # type: ignore[arg-type]
+
 
 HOST_MEMORY: Final = "host-memory"
 """The link that carries traffic between two workers of one server."""

@@ -1,8 +1,22 @@
 """Published systems, one file each, and the registry that finds them."""
 
-from gcnsim.methods.facts import FEATURES, HOST, ON_GPU, UVA, Facts, Placement
 from gcnsim.methods.families.mini_batch import MiniBatch, NeighbourBatches, Plan, SubgraphBatches
-from gcnsim.methods.method import CENTRAL, FULL, NO_OVERLAP, OVERLAP, STANDING, KnobStep, Method, Sampling
+from gcnsim.methods.method import (
+    CENTRAL,
+    FEATURES,
+    FULL,
+    HOST,
+    NO_OVERLAP,
+    ON_GPU,
+    OVERLAP,
+    STANDING,
+    UVA,
+    Facts,
+    KnobStep,
+    Method,
+    Placement,
+    Sampling,
+)
 from gcnsim.methods.registry import (
     BASELINE,
     COMPARED,

@@ -27,10 +27,9 @@ from gcnsim.cost import MemoryCounts
 from gcnsim.errors import ScenarioError
 from gcnsim.ids import Rank
 from gcnsim.knobs import RATE, choice, knob
-from gcnsim.methods.facts import Facts
 from gcnsim.methods.families.boundary_rows import BoundaryRows, with_drawn_crossing
 from gcnsim.methods.full_graph import FullGraph
-from gcnsim.methods.method import RATE_STEPS, WHOLE_NODES, KnobStep, Method, Sampling
+from gcnsim.methods.method import RATE_STEPS, WHOLE_NODES, Facts, KnobStep, Method, Sampling
 from gcnsim.sampling import NODES
 from gcnsim.schedule import Schedule
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from gcnsim.knobs import CLUSTERED, knob
-from gcnsim.methods.facts import IN_TURN, Placement
 from gcnsim.methods.families.mini_batch import SubgraphBatches
+from gcnsim.methods.method import IN_TURN, Placement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,8 +15,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from gcnsim.methods.facts import Placement
 from gcnsim.methods.families.mini_batch import NeighbourBatches
+from gcnsim.methods.method import Placement
 
 EXAMPLES = Placement(on_gpu=True, threads=4, features=None)
 """Of DGL's examples and of those who run them."""

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from gcnsim.knobs import WALKED, knob
-from gcnsim.methods.facts import ON_GPU, Placement
 from gcnsim.methods.families.mini_batch import SubgraphBatches
+from gcnsim.methods.method import ON_GPU, Placement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

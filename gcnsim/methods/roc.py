@@ -24,8 +24,7 @@ from gcnsim.boundary import AccessCounts
 from gcnsim.cost import Memory, swapped_host_bytes, swapped_memory
 from gcnsim.errors import ScenarioError
 from gcnsim.ids import Bytes
-from gcnsim.methods.facts import Facts
-from gcnsim.methods.method import Method
+from gcnsim.methods.method import Facts, Method
 from gcnsim.schedule import Schedule
 from gcnsim.workload import LayerShape
 

@@ -19,8 +19,8 @@ from typing import Any, ClassVar, Final
 
 from gcnsim.ids import FloatArray
 from gcnsim.knobs import DETECTION, SKIP_BACKWARD, STALE_TEST, THRESHOLD, Knob, knob
-from gcnsim.methods.facts import Facts
 from gcnsim.methods.families.block_broadcast import BlockBroadcast
+from gcnsim.methods.method import Facts
 from gcnsim.staleness import BlockRule, sent_blocks
 
 DRIFT: Final = Knob(

@@ -12,26 +12,39 @@ from gcnsim.partition.assign import (
     OBJECTIVES,
     RECURSIVE,
     TRAINING_NODES,
+    TrainingParts,
     metis_label,
     metis_owners,
     partition_graph,
+    training_parts,
 )
 from gcnsim.partition.facts import (
-    ROLES,
+    PRODUCTS,
+    REUSE_ENTRIES,
+    WINDOWS,
     PartitionFacts,
     Scatter,
     Spread,
+    entries_reuse,
+    graph_reuse,
     partition_facts,
     partition_scatter,
     partition_spread,
     partition_warnings,
+    reuse_of,
     role_spreads,
 )
 from gcnsim.partition.owners import open_partition, read_partition, write_partition
-from gcnsim.partition.parts import FROM_FILE, Part, Partitioning, own_send_sets, part_of, split
-from gcnsim.partition.replicas import Replicas, allowed_copies
-from gcnsim.partition.reuse import PRODUCTS, REUSE_ENTRIES, WINDOWS, entries_reuse, graph_reuse, reuse_of
-from gcnsim.partition.training_nodes import TrainingParts, training_parts
+from gcnsim.partition.parts import (
+    FROM_FILE,
+    Part,
+    Partitioning,
+    Replicas,
+    allowed_copies,
+    own_send_sets,
+    part_of,
+    split,
+)
 
 __all__ = [
     "ALGORITHMS",
@@ -45,7 +58,6 @@ __all__ = [
     "PRODUCTS",
     "RECURSIVE",
     "REUSE_ENTRIES",
-    "ROLES",
     "TRAINING_NODES",
     "WINDOWS",
     "Part",

@@ -14,8 +14,7 @@ from typing import Any
 
 from gcnsim import __version__
 from gcnsim.alternatives import known_at_other_sizes
-from gcnsim.calibration_record.coverage import beyond, model_name, settings
-from gcnsim.calibration_record.record import Calibration, content_hash
+from gcnsim.calibration_record.record import Calibration, beyond, content_hash, model_name, settings
 from gcnsim.cost import RESERVED
 from gcnsim.errors import plural
 from gcnsim.evidence import like_questions
@@ -51,7 +50,7 @@ from gcnsim.sources import (
     Model,
     Source,
 )
-from gcnsim.sources.placement import placement_of, sampler_of
+from gcnsim.sources.batches import placement_of, sampler_of
 from gcnsim.uncertainty import statistics_warning
 from gcnsim.units import format_bytes, format_seconds
 

@@ -3,23 +3,19 @@
 A field is declared once. Python's keywords, the options of the command line and their help are made from it.
 """
 
-from gcnsim.questions.keywords import keywords
-from gcnsim.questions.option import LIST, PAIRS, REPEATABLE, Option
-from gcnsim.questions.question import PRICES, Question, field_value, options
+from gcnsim.questions.option import LIST, PAIRS, WHOLE, Option, flag, listed, plain, split, words
+from gcnsim.questions.question import PRICES, Question, field_value, keywords, options
 from gcnsim.questions.recommend import Recommend
-from gcnsim.questions.several import WHOLE, Some, flag, listed, plain, split, words
 from gcnsim.questions.what_if import WhatIf
 
 __all__ = [
     "LIST",
     "PAIRS",
     "PRICES",
-    "REPEATABLE",
     "WHOLE",
     "Option",
     "Question",
     "Recommend",
-    "Some",
     "WhatIf",
     "field_value",
     "flag",

@@ -1,19 +1,48 @@
-"""What every question may say: the workload, the machine, the method, the target, and how it is answered."""
+"""What every question may say: the workload, the machine, the method, the target, and how it is answered.
+
+Readers of fields that are none of a scenario. Messages start with the path that they are given.
+
+Functions whose keywords are the fields of a question.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import wraps
+from inspect import signature
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, ParamSpec, TypeVar
 
-from gcnsim.errors import ScenarioError, nearest
+from gcnsim.errors import ScenarioError, UnitError, nearest
 from gcnsim.hardware import PriceBook
 from gcnsim.methods import COMPARED
-from gcnsim.questions.option import LIST, PAIRS, REPEATABLE, Option, option, option_of
-from gcnsim.questions.readers import read_chance
-from gcnsim.questions.several import Some, flag, listed
+from gcnsim.questions.option import LIST, PAIRS, REPEATABLE, Option, Some, flag, listed, option, option_of
 from gcnsim.scenario import SECTIONS
+from gcnsim.units import fraction, seconds
+
+
+def read_chance(raw: object, path: str) -> float:
+    """A share of one above 0, of a number or of text with its unit. Raises ScenarioError or UnitError."""
+    try:
+        found = fraction(raw) if isinstance(raw, str) else raw
+    except UnitError as error:
+        raise UnitError(f"{path}: {error}") from None
+    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 < found <= 1:
+        raise ScenarioError(f"{path}: {raw!r} is not allowed; a share above 0% and at most 100%")
+    return float(found)
+
+
+def read_time(raw: object, path: str) -> float:
+    """Seconds above 0, of text with its unit. Raises ScenarioError or UnitError."""
+    try:
+        found = seconds(raw)
+    except UnitError as error:
+        raise UnitError(f"{path}: {error}") from None
+    if found == 0:
+        raise ScenarioError(f"{path}: {raw!r} is not allowed; a time above 0")
+    return found
+
 
 SIZES: Final[Mapping[str, Option]] = {
     "nodes": Option(
@@ -192,3 +221,27 @@ def field_value(kind: type[Question], name: str, text: str) -> Any:
     except ValueError:
         noun = "a whole number" if each.written == "whole" else "a number"
         raise ScenarioError(f"{flag(name)}: {text!r} is not {noun}") from None
+
+
+P = ParamSpec("P")
+Q = TypeVar("Q", bound=Question)
+T = TypeVar("T")
+
+
+def keywords(kind: Callable[P, Q]) -> Callable[[Callable[[Q], T]], Callable[P, T]]:
+    """A function of a question as one whose keywords are the fields of the class `kind`, with their help."""
+
+    def of(answer: Callable[[Q], T]) -> Callable[P, T]:
+        @wraps(answer)
+        def asked(*args: P.args, **kwargs: P.kwargs) -> T:
+            return answer(kind(*args, **kwargs))
+
+        assert isinstance(kind, type)
+        lines = [f"    - {name}: {each.line}" for name, each in options(kind).items()]
+        asked.__doc__ = "\n".join([(answer.__doc__ or "").rstrip(), "", *lines])
+        del asked.__wrapped__  # who inspects it shall find the keywords
+        shown = signature(kind).replace(return_annotation=signature(answer).return_annotation)
+        asked.__signature__ = shown  # type: ignore[attr-defined]  # what help() and notebooks show
+        return asked
+
+    return of

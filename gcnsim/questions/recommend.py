@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from gcnsim.fields import Number
-from gcnsim.questions.option import option, reworded
-from gcnsim.questions.question import Question
-from gcnsim.questions.readers import read_chance, read_time
-from gcnsim.questions.several import Some
+from gcnsim.questions.option import Some, option, reworded
+from gcnsim.questions.question import Question, read_chance, read_time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

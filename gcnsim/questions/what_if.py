@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gcnsim.questions.option import LIST, REPEATABLE, option
+from gcnsim.questions.option import LIST, REPEATABLE, Some, option
 from gcnsim.questions.question import Question
-from gcnsim.questions.several import Some
 from gcnsim.scenario import COARSE_FROM
 
 

@@ -11,7 +11,7 @@ from gcnsim.caching import KINDS
 from gcnsim.io.atomic import atomic_write
 from gcnsim.report.figures.cache_hits import cache_hits_data, cache_hits_figure
 from gcnsim.report.page.templates import Sheet, write_figure
-from gcnsim.terminal.tables import aligned
+from gcnsim.terminal import aligned
 from gcnsim.trace import CacheCurve, CacheTally
 
 SCHEMA = "gcnsim.cache-curve/1"

@@ -42,20 +42,6 @@ GRID: Final = "#E3E7EC"
 PAPER: Final = "#FFFFFF"
 """Text, lines and what they stand on, which mean nothing."""
 
-MEANINGS: Final = {
-    "compute": COMPUTE,
-    "communication": EXPOSED,
-    "other": OTHER,
-    "recommended": RECOMMENDED,
-    "assumption": ASSUMPTION,
-    "busy": BUSY,
-    "sampling": SAMPLING,
-    "reduce": REDUCE,
-    "optimizer": OPTIMIZER,
-    "idle": IDLE,
-    "hatched": HATCHED,
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Theme:

@@ -8,11 +8,11 @@ import textwrap
 from collections.abc import Sequence
 
 from gcnsim.errors import plural
-from gcnsim.report.answer.provenance import plain
+from gcnsim.report.answer.rows import plain
 from gcnsim.report.answer.sentences import money, saved_range
 from gcnsim.report.page.templates import rendered
 from gcnsim.results import NO_RANGE, Advice, AssumptionEffect, Missed, OtherRule, PointReport
-from gcnsim.terminal.tables import aligned
+from gcnsim.terminal import aligned
 from gcnsim.units import format_seconds, range_text
 
 WIDTH = 100

@@ -6,10 +6,10 @@ from dataclasses import asdict
 from statistics import median
 from typing import Final
 
-from gcnsim.report.answer import provenance
+from gcnsim.report.answer import rows as provenance
 from gcnsim.report.answer.sentences import label_of, limit_text
 from gcnsim.results import NO_RANGE, RunLength, SimulationReport
-from gcnsim.terminal.tables import aligned
+from gcnsim.terminal import aligned
 from gcnsim.units import format_bytes, format_fraction, format_seconds
 
 MOST_LINKS: Final = 64

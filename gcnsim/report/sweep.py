@@ -11,7 +11,7 @@ from gcnsim.errors import FileError
 from gcnsim.io.atomic import atomic_write
 from gcnsim.report.answer.columns import TEXT, columns_of, silent_costs
 from gcnsim.results import KEYS, Row
-from gcnsim.terminal.tables import aligned
+from gcnsim.terminal import aligned
 
 if TYPE_CHECKING:
     import pyarrow as pa

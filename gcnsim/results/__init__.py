@@ -22,7 +22,17 @@ from gcnsim.results.asked import (
     TargetRow,
     TimeAgain,
 )
-from gcnsim.results.documents import RunLength, SimulationReport, WhatIf
+from gcnsim.results.documents import (
+    LinkTraffic,
+    LinkUse,
+    MemoryReport,
+    RunLength,
+    SimulationReport,
+    StragglerReport,
+    Utilization,
+    WhatIf,
+    WorkerUse,
+)
 from gcnsim.results.grounds import (
     Assumed,
     AssumptionEffect,
@@ -34,7 +44,6 @@ from gcnsim.results.grounds import (
     Provenance,
     Unlike,
 )
-from gcnsim.results.loads import LinkTraffic, LinkUse, MemoryReport, StragglerReport, Utilization, WorkerUse
 from gcnsim.results.plain import from_plain, to_plain
 from gcnsim.results.recommended import (
     Advice,

@@ -1,19 +1,26 @@
-"""The files that say what a run was, run.json and iterations.csv: read, and held to each other."""
+"""The files that say what a run was, read and held to each other: run.json, iterations.csv, and cluster.json.
+
+`cluster.json` is the real cluster of a run, where there are several servers (docs/files.md).
+"""
 
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
 from gcnsim.errors import FileError
 from gcnsim.fields import Number
-from gcnsim.fields.columns import COUNT, FINITE, SHARE
-from gcnsim.ids import FloatArray
+from gcnsim.fields.rules import COUNT, FINITE, SHARE
+from gcnsim.ids import FloatArray, Rank, Seconds
+from gcnsim.io.atomic import atomic_write
 from gcnsim.io.json_files import read_json, read_text
+from gcnsim.shapes import OneOrMore, Positive
 
 RUN, ITERATIONS = "run.json", "iterations.csv"
 
@@ -99,3 +106,72 @@ def _contradictions(raw: Mapping[str, Any]) -> Iterator[str]:
         yield f"summary.slowest is {summary['slowest']}, it has {workers} workers"
     if summary["warmup"] >= raw["iterations"]:
         yield f"summary.warmup is {summary['warmup']}; allowed: less than the {raw['iterations']} iterations"
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """One worker's means over the measured iterations, in seconds per iteration."""
+
+    worker: Rank
+    compute_s: Seconds
+    """Its spans of the compute phase."""
+    wait_s: Seconds
+    """Its main stream was blocked."""
+    transfer_s: Seconds
+    """One of its transfers, sent or received, was under way: packing, copying, unpacking, and a wire from the sender's
+    start until both ends are done (a receiver that waits for a sender transfers nothing)."""
+    hidden_transfer_s: Seconds
+    """That, while the main stream neither waited nor handled a transfer itself."""
+    sampling_s: Seconds
+    """Drawing, indexing and cache work on any stream."""
+    exposed_sampling_s: Seconds
+    """That, while the main stream waited or did it itself."""
+    reduce_s: Seconds
+    """The all-reduce."""
+    optimizer_s: Seconds
+    """The optimizer."""
+    pack_s: Seconds
+    """Packing and gathering of rows."""
+    unpack_s: Seconds
+    """Unpacking and scattering."""
+
+
+CLUSTER: Final = "cluster.json"
+SCHEMA: Final = "gcnsim.cluster/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """The servers that a run was trained on, `cluster.json` beside its `run.json`."""
+
+    MAY_SAY_MORE: ClassVar = True
+
+    hosts: OneOrMore
+    workers_per_host: OneOrMore
+    """Ranks in a row."""
+    bandwidth: Positive
+    """Bytes/s of each server's link in each direction, framing included, as `cluster.bandwidth` of a scenario."""
+    measured: Positive
+    """Payload bytes/s that the slowest server received while all sent at once."""
+
+    @property
+    def workers(self) -> int:
+        """On all hosts."""
+        return self.hosts * self.workers_per_host
+
+    def facts(self) -> dict[str, Any]:
+        """As plain JSON values, by the names that the `emulation` of a run.json has too."""
+        return asdict(self) | {"latency_s": 0.0}
+
+
+def write_cluster(path: str | Path, cluster: Cluster) -> None:
+    """Write the file. Raises FileError."""
+    with atomic_write(path, text=True) as file:
+        file.write(json.dumps({"schema": SCHEMA, **asdict(cluster)}, indent=1, allow_nan=False) + "\n")
+
+
+def read_cluster(path: str | Path) -> Cluster:
+    """The cluster in the file at `path`. Raises FileError, naming the file and what is wrong with it."""
+    raw = read_json(path, "cluster")
+    counts = {name: int(raw[name]) for name in ("hosts", "workers_per_host")}
+    return Cluster(**counts, bandwidth=raw["bandwidth"], measured=raw["measured"])

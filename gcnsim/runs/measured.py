@@ -11,9 +11,8 @@ import numpy as np
 
 from gcnsim.ids import FloatArray
 from gcnsim.runs.recorded_run import read_recorded_run
-from gcnsim.torch_profiler.names import Names
 from gcnsim.torch_profiler.profiled_run import read_profiled_run
-from gcnsim.torch_profiler.trace_events import Progress, is_profiler_trace
+from gcnsim.torch_profiler.trace_events import is_profiler_trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +39,14 @@ class Measured:
     devices: tuple[str, ...] = ()
 
 
-def read_measured(
-    path: str | Path, names: str | Path | Names | None = None, progress: Progress = lambda _: None
-) -> Measured:
+def read_measured(path: str | Path) -> Measured:
     """The iterations of a run folder, or of a trace or folder of traces that the PyTorch profiler exported.
 
-    names: as for `read_profiled_run`. Raises FileError, naming the file and what is wrong.
+    Raises FileError, naming the file and what is wrong.
     """
     place = Path(path)
     if place.is_file() or is_profiler_trace(place):
-        profiled = read_profiled_run(place, names, progress)
+        profiled = read_profiled_run(place)
         found = _measured(place, "trace", profiled.workers, profiled.iterations, profiled.phases, profiled.notes)
         return replace(found, devices=tuple(profiled.devices))
     run = read_recorded_run(place)

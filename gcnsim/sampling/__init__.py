@@ -12,13 +12,11 @@ from gcnsim.sampling.draws import (
     inclusion_of,
 )
 from gcnsim.sampling.mini_batches import (
-    CLUSTERS,
     Batch,
     BatchDraws,
     ClusterDraws,
     NeighbourDraws,
     WalkDraws,
-    drawn_neighbours,
     layer_batch,
     neighbour_batch,
     own_pools,
@@ -51,7 +49,6 @@ from gcnsim.sampling.samplers import (
 )
 
 __all__ = [
-    "CLUSTERS",
     "DEGREE_SPREAD",
     "NODES",
     "Batch",
@@ -75,7 +72,6 @@ __all__ = [
     "draw",
     "draw_edges",
     "draw_nodes",
-    "drawn_neighbours",
     "expected_layers",
     "expected_neighbours",
     "inclusion",

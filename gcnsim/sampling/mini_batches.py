@@ -122,14 +122,6 @@ def walked_nodes(graph: Graph, nodes: int, generator: np.random.Generator) -> In
     return np.unique(np.concatenate(seen))
 
 
-def drawn_neighbours(
-    graph: Graph, nodes: IntArray, amount: int | float, generator: np.random.Generator
-) -> tuple[IntArray, int]:
-    """Neighbours that each of `nodes` draws, one after the other, and how many entries were looked at."""
-    places, looked = _drawn_places(graph, nodes, amount, generator)
-    return graph.indices[places].astype(np.int64), looked
-
-
 def _drawn_places(
     graph: Graph, nodes: IntArray, amount: int | float, generator: np.random.Generator
 ) -> tuple[IntArray, int]:

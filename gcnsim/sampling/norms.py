@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from gcnsim.errors import FileError
-from gcnsim.fields.columns import AMOUNT, wrong_values
+from gcnsim.fields.rules import AMOUNT, wrong_values
 from gcnsim.graph import Graph
 from gcnsim.ids import Float32Array, frozen
 from gcnsim.io.container import read_sections, write_sections

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gcnsim.caching import CacheSize, parse_cache
-from gcnsim.scenario.brought import of_host
+from gcnsim.scenario.catalogue_fields import figure_text
 from gcnsim.scenario.faults import (
     FAULTS,
     Background,
@@ -17,23 +17,24 @@ from gcnsim.scenario.faults import (
     fault_words,
     read_injected,
 )
-from gcnsim.scenario.field_rules import default_at, rule_at
-from gcnsim.scenario.figures import figure_text
 from gcnsim.scenario.load import (
     SCHEMA,
     SECTIONS,
+    default_at,
     describe_schema,
     from_mapping,
     load_scenario,
+    of_host,
     paths,
     put_over,
     read_knob,
+    rule_at,
     scenario_hash,
     section_text,
     to_mapping,
 )
 from gcnsim.scenario.measured import fill_measured
-from gcnsim.scenario.method_section import from_knobs, read_method, written_knobs
+from gcnsim.scenario.method_section import from_knobs, knob_text, setting_text
 from gcnsim.scenario.partition import IMBALANCE, PartitionSpec
 from gcnsim.scenario.specs import (
     AUTO,
@@ -47,13 +48,11 @@ from gcnsim.scenario.specs import (
     RELEASED,
     SOURCES,
     STAGED,
-    TRANSPORTS,
     ClusterSpec,
     RunSpec,
     Scenario,
     WorkloadSpec,
 )
-from gcnsim.scenario.words import knob_text, setting_text
 
 __all__ = [
     "AUTO",
@@ -71,7 +70,6 @@ __all__ = [
     "SECTIONS",
     "SOURCES",
     "STAGED",
-    "TRANSPORTS",
     "Background",
     "CacheSize",
     "ClusterSpec",
@@ -101,11 +99,9 @@ __all__ = [
     "put_over",
     "read_injected",
     "read_knob",
-    "read_method",
     "rule_at",
     "scenario_hash",
     "section_text",
     "setting_text",
     "to_mapping",
-    "written_knobs",
 ]

@@ -7,6 +7,12 @@ Fields of a cluster that contradict each other are refused where both are given.
 
 Only what somebody wrote counts: a default says nothing, so this is asked of the fields of a file or an option, before
 defaults fill in the others.
+
+What a name brings to fields that a question leaves open: an instance type its GPUs and NIC, a network its kind.
+
+Asked of the fields of a file or an option before defaults fill in the others: what somebody wrote stands.
+
+Fields of a scenario by their path, `cluster.bandwidth`: what each may hold.
 """
 
 from __future__ import annotations
@@ -18,16 +24,26 @@ from copy import deepcopy
 from dataclasses import MISSING, fields
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from gcnsim.errors import FileError, ScenarioError, nearest
-from gcnsim.fields import denied, read_fields, rule_of, unknown_schema
+from gcnsim.fields import Rule, denied, read_fields, rule_of, unknown_schema
+from gcnsim.hardware import NETWORK, host, hosts, is_file, kind_of_network
 from gcnsim.io.yaml_files import parse_yaml, read_yaml
+from gcnsim.knobs import KNOBS
+from gcnsim.known_names import known_name
 from gcnsim.methods import Method, all_knobs
-from gcnsim.scenario.brought import of_host, with_brought
 from gcnsim.scenario.faults import Fault, read_faults, write_fault
 from gcnsim.scenario.measured import fill_measured
-from gcnsim.scenario.method_section import describe_method, read_method, read_value, section_keys, write_method
+from gcnsim.scenario.method_section import (
+    default_of_key,
+    describe_method,
+    read_method,
+    read_value,
+    rule_of_key,
+    section_keys,
+    write_method,
+)
 from gcnsim.scenario.partition import METIS_OPTIONS, PartitionSpec
 from gcnsim.scenario.specs import (
     SOURCES,
@@ -37,6 +53,52 @@ from gcnsim.scenario.specs import (
     Scenario,
     WorkloadSpec,
 )
+from gcnsim.units import BANDWIDTH
+
+LINK: Final = "link"
+
+
+def with_brought(cluster: Mapping[str, Any]) -> dict[str, Any]:
+    """The section `cluster` as it was written, with what its host and its network have of their own.
+
+    Raises ScenarioError for a network of another kind than `link`.
+    """
+    found = dict(cluster)
+    if (network := kind_of_network(found.get("bandwidth"))) is not None:
+        given = found.get(LINK)
+        if isinstance(given, str) and known_name(given, (network,)) is None:
+            raise ScenarioError(
+                f"cluster.bandwidth: {found['bandwidth']} is a network of its own kind, cluster.link is {given}; "
+                f"allowed: one of them, or cluster.link: {network}"
+            )
+        found[LINK] = network
+    for name, value in of_host(found.get("host")).items():
+        if name == "device" and found.get("devices") is not None:
+            continue
+        if found.get(name) is None:
+            found[name] = value
+    return found
+
+
+def of_host(name: object) -> dict[str, Any]:
+    """The fields of a cluster that a host of the catalogue, or of a file, has of its own, as a scenario writes them:
+    GPUs in a server, their device, the bandwidth of the NIC and its kind of link; none of a host that is no instance
+    type, and of an unknown name. Raises FileError for a file that cannot be used."""
+    if not isinstance(name, str):
+        return {}
+    known = name if is_file(name) else known_name(name, hosts())
+    if known is None:
+        return {}
+    own = host(known)
+    fields: dict[str, Any] = {} if own.device is None else {"device": own.device}
+    if own.gpus is not None:
+        fields["gpus_per_server"] = round(own.gpus.value)
+    if own.nic is not None:
+        fields["bandwidth"] = BANDWIDTH.exact(min(own.nic.value, NETWORK.high))
+    if own.network is not None:
+        fields[LINK] = own.network
+    return fields
+
 
 SCHEMA: Final = "gcnsim.scenario/1"
 KEYS: Final = ("schema", "name", "faults")
@@ -264,3 +326,47 @@ def refuse_contradictions(given: Mapping[str, Any]) -> None:
             "cluster.transport: staged is not allowed with cluster.gpudirect: true, which passes host memory by; "
             "allowed: direct, or none"
         )
+
+
+Found: TypeAlias = tuple[Rule, bool]
+"""The rule of a field, and whether null is allowed."""
+
+
+def rule_at(path: str) -> Found:
+    """What the field at `path` may hold; of a knob, by the first method that has it.
+
+    Raises ScenarioError for a path that no scenario has, with the nearest one.
+    """
+    section, _, key = path.partition(".")
+    if section == METHOD and (key in ("name", *KNOBS) or key in section_keys()):
+        return rule_of_key(key)
+    found = _entry(section, key)
+    if found is None:
+        raise ScenarioError(f"{path}: unknown field; {_hint(path)}")
+    return found[0], found[2]
+
+
+def default_at(path: str) -> str:
+    """What stands where nobody gives the field at `path`, as a scenario writes it; empty where that is null."""
+    section, _, key = path.partition(".")
+    if section == METHOD:
+        default = default_of_key(key)
+        return "" if default is None else scalar_text(default)
+    (item,) = (item for item in fields(SECTIONS[section]) if item.name == key)
+    return "" if item.default is None else scalar_text(rule_at(path)[0].write(item.default))
+
+
+def _entry(section: str, key: str) -> tuple[Rule, str, bool] | None:
+    """The rule of a field of a section but `method`, its documentation, and whether null is allowed."""
+    items = fields(SECTIONS[section]) if section in SECTIONS and section != METHOD else ()
+    return next((rule_of(item) for item in items if item.name == key), None)
+
+
+def _hint(path: str) -> str:
+    """Fields that may be meant: of the section that `path` names, else those whose own name it is; no list of all."""
+    section, _, key = path.rpartition(".")
+    if section in SECTIONS:
+        return nearest(path, [each for each in paths() if each.startswith(f"{section}.")])
+    same = [each for each in paths() if each.partition(".")[2] == key]
+    meant = f"did you mean {' or '.join(map(repr, same))}? " if same else ""
+    return f"{meant}a field is SECTION.NAME, e.g. cluster.gpus; sections: {', '.join(SECTIONS)}"

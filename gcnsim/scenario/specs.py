@@ -14,9 +14,8 @@ from gcnsim.fields import Count, Measure, Number, Truth, Word, check_fields, ent
 from gcnsim.graph import IDS, two_columns
 from gcnsim.hardware import AGGREGATORS, GENERIC_LINK, NETWORK
 from gcnsim.methods import FEATURES, Method
+from gcnsim.scenario.catalogue_fields import DEVICE, DEVICES, HOST, LINK, PCIE, CatalogueFigures, Figures
 from gcnsim.scenario.faults import Fault, check_faults
-from gcnsim.scenario.figures import CatalogueFigures, Figures
-from gcnsim.scenario.names import DEVICE, DEVICES, HOST, LINK, PCIE
 from gcnsim.scenario.partition import PartitionSpec
 from gcnsim.units import BANDWIDTH, FRACTION, SECONDS
 from gcnsim.workload import (

@@ -1,7 +1,7 @@
 """Schedules: ops, streams, dependencies, collectives and analytic bounds."""
 
-from gcnsim.schedule.bounds import Bounds, Loads, bounds, estimate, least_seconds, mean_loads, resource_loads
-from gcnsim.schedule.builder import Builder, Dependency, Waits, Work
+from gcnsim.schedule.bounds import Bounds, bounds, estimate, least_seconds, mean_loads, resource_loads
+from gcnsim.schedule.builder import Builder, Dependency, Waits
 from gcnsim.schedule.collectives import (
     allreduce,
     host_message,
@@ -14,8 +14,7 @@ from gcnsim.schedule.collectives import (
 )
 from gcnsim.schedule.columns import Columns, stream_waits, with_op
 from gcnsim.schedule.joint import Variants, estimates
-from gcnsim.schedule.order import Levels, levels, predecessors
-from gcnsim.schedule.schedule import COMPUTE_STREAM, Op, Schedule, Stream
+from gcnsim.schedule.schedule import COMPUTE_STREAM, Op, Schedule, Stream, levels, predecessors
 
 __all__ = [
     "COMPUTE_STREAM",
@@ -23,14 +22,11 @@ __all__ = [
     "Builder",
     "Columns",
     "Dependency",
-    "Levels",
-    "Loads",
     "Op",
     "Schedule",
     "Stream",
     "Variants",
     "Waits",
-    "Work",
     "allreduce",
     "bounds",
     "estimate",

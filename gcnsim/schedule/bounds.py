@@ -16,8 +16,7 @@ import numpy as np
 
 from gcnsim.ids import FloatArray, IntArray, Rank, Seconds
 from gcnsim.schedule.columns import Columns, narrow, stream_waits
-from gcnsim.schedule.order import Levels, levels
-from gcnsim.schedule.schedule import Schedule
+from gcnsim.schedule.schedule import Levels, Schedule, levels
 from gcnsim.timeline import OpKind
 
 AT_ONCE = 1_000_000

@@ -17,8 +17,7 @@ from gcnsim.cluster import Cluster
 from gcnsim.ids import FloatArray, IntArray, Layer, Rank
 from gcnsim.schedule.assembly import Parts, assembled
 from gcnsim.schedule.columns import Columns, Route
-from gcnsim.schedule.order import levels
-from gcnsim.schedule.schedule import COMPUTE_STREAM, CoreTurns, Schedule
+from gcnsim.schedule.schedule import COMPUTE_STREAM, CoreTurns, Schedule, levels
 from gcnsim.timeline import KIND_CODE, Direction, OpKind
 
 Dependency: TypeAlias = int | tuple[int, int]

@@ -21,7 +21,7 @@ from typing import Final, NamedTuple, TypedDict
 import numpy as np
 
 from gcnsim.cluster import TREE, Cluster
-from gcnsim.ids import Bytes, FloatArray, IntArray, Layer, Rank
+from gcnsim.ids import FloatArray, IntArray, Layer, Rank
 from gcnsim.schedule.builder import Builder, Dependency, Waits, Work, waits_of
 from gcnsim.timeline import Direction, OpKind
 
@@ -291,7 +291,6 @@ def ring_broadcast(
     *,
     layer: Layer = -1,
     direction: Direction = Direction.NONE,
-    chunk: Bytes = CHUNK,
 ) -> list[int]:
     """Add a pipelined broadcast around `ring`, from its member at place `root`; per member, the op that ends it.
 
@@ -299,7 +298,7 @@ def ring_broadcast(
     when its neighbour has everything. Where a hop is faster than one before it, its last bytes come with that one's.
     """
     size = len(ring)
-    first = np.minimum(nbytes, chunk) if size > 2 else nbytes
+    first = np.minimum(nbytes, CHUNK) if size > 2 else nbytes
     ends = [-1] * size
     filled: list[Dependency] = []
     whole: list[Dependency] = []

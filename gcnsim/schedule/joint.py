@@ -13,8 +13,7 @@ import numpy as np
 from gcnsim.ids import FloatArray, IntArray
 from gcnsim.schedule.bounds import together
 from gcnsim.schedule.columns import Columns, Route
-from gcnsim.schedule.order import levels
-from gcnsim.schedule.schedule import Schedule
+from gcnsim.schedule.schedule import Schedule, levels
 
 AT_ONCE = 200_000
 """Amounts of ops that are handled at once: what a processor keeps near."""

@@ -1,8 +1,11 @@
-"""One run, on one screen: scenario -> schedule -> engine -> result."""
+"""One run, on one screen: scenario -> schedule -> engine -> result.
+
+What every worker of a scenario holds in its GPU's memory, and whether that fits.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,7 +17,7 @@ from gcnsim.cost import Memory
 from gcnsim.engine import Run, simulate
 from gcnsim.errors import GcnsimError, ScenarioError
 from gcnsim.hardware import DeviceProfile
-from gcnsim.ids import FloatArray
+from gcnsim.ids import Bytes, FloatArray, Rank
 from gcnsim.machine import (
     Machine,
     degree_spread,
@@ -29,23 +32,40 @@ from gcnsim.machine import (
 from gcnsim.methods import NO_OVERLAP, Facts, Method, MiniBatch, named
 from gcnsim.scenario import COARSE, EXACT, RELEASED, Scenario, WorkloadSpec
 from gcnsim.schedule import Bounds, Schedule, bounds
-from gcnsim.simulation.faults import apply_static_faults, passing
-from gcnsim.simulation.fidelity import as_closely, wrong_by
+from gcnsim.simulation.faults import apply_static_faults, passing, struck
 from gcnsim.simulation.limit import Limit, find_limit, gain_at_most
 from gcnsim.simulation.measured_lengths import with_measured
 from gcnsim.simulation.measured_setting import measured_error, refuse_unmeasured
-from gcnsim.simulation.memory import fits, memory_of
 from gcnsim.simulation.metrics import Metrics, at_least, measure
 from gcnsim.simulation.steady import Steady
 from gcnsim.simulation.templates import rebased, shared
-from gcnsim.simulation.time_limit import checked_bounds
-from gcnsim.simulation.transient_faults import struck
+from gcnsim.simulation.time_limit import as_closely, checked_bounds, wrong_by
 from gcnsim.sources import Source, open_source
-from gcnsim.sources.batches import refuse_unmodelled
+from gcnsim.sources.batches import batch_memory_of, placement_of, refuse_unmodelled
 from gcnsim.sources.model import resolve_model
-from gcnsim.sources.placement import placement_of
-from gcnsim.sources.range_end import RangeEnd
+from gcnsim.sources.source import RangeEnd
 from gcnsim.workload import NO_DROPOUT, LayerShape
+
+
+def memory_of(scenario: Scenario, counts: AccessCounts, shapes: tuple[LayerShape, ...]) -> tuple[Memory, ...] | None:
+    """Per worker what its GPU holds; None for methods without a law."""
+    if isinstance(scenario.method, MiniBatch):
+        return batch_memory_of(scenario, counts, shapes)
+    norm, payload = scenario.workload.norm == "layer", scenario.cluster.payload
+    return scenario.method.memory(counts, shapes, norm=norm, payload=payload)
+
+
+def fits(memory: Sequence[Memory] | None, room: Sequence[Bytes] | None) -> bool | None:
+    """Whether every worker's GPU, of `room` bytes, holds its part; None where that is not known."""
+    if memory is None or room is None:
+        return None
+    return all(each.fits(capacity) for each, capacity in zip(memory, room, strict=True))
+
+
+def tightest(memory: Sequence[Memory], room: Sequence[Bytes] | None) -> Rank:
+    """The worker nearest the limit of its GPU, the first of equals; without limits the one that holds most."""
+    limits = room or [0.0] * len(memory)
+    return max(range(len(memory)), key=lambda rank: (memory[rank].total - limits[rank], -rank))
 
 
 @dataclass(frozen=True)

@@ -1,33 +1,23 @@
 """Where a run's accesses come from, one file each: every source describes itself and what it assumes."""
 
-from gcnsim.sources.batches import TRAIN, plan_of
-from gcnsim.sources.expected_batches import WITHIN, degree_law, degree_spreads
+from gcnsim.sources.batches import plan_of
+from gcnsim.sources.expected_batches import degree_law
 from gcnsim.sources.graph import GraphSource
 from gcnsim.sources.model import Declared, Model, resolve_model
 from gcnsim.sources.opening import open_source
 from gcnsim.sources.profile import ProfileSource
 from gcnsim.sources.published_tables import PublishedTables, TableSource, random_parts
-from gcnsim.sources.range_end import RangeEnd
-from gcnsim.sources.source import Source, SourceView
-from gcnsim.sources.statistics import BOUNDARY, CACHE_HITS, DISPERSION, LOAD, REMOTE, VR_ROWS, Range, StatisticsSource
+from gcnsim.sources.source import RangeEnd, Source, SourceView
+from gcnsim.sources.statistics import StatisticsSource
 from gcnsim.sources.surrogate import SurrogateSource
 from gcnsim.sources.trace import TraceSource
 
 __all__ = [
-    "BOUNDARY",
-    "CACHE_HITS",
-    "DISPERSION",
-    "LOAD",
-    "REMOTE",
-    "TRAIN",
-    "VR_ROWS",
-    "WITHIN",
     "Declared",
     "GraphSource",
     "Model",
     "ProfileSource",
     "PublishedTables",
-    "Range",
     "RangeEnd",
     "Source",
     "SourceView",
@@ -36,7 +26,6 @@ __all__ = [
     "TableSource",
     "TraceSource",
     "degree_law",
-    "degree_spreads",
     "open_source",
     "plan_of",
     "random_parts",

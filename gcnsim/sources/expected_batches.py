@@ -27,7 +27,7 @@ from gcnsim.sampling import (
 )
 from gcnsim.scenario import Scenario
 from gcnsim.sources.batches import batching, cached_rows
-from gcnsim.sources.range_end import RangeEnd
+from gcnsim.sources.source import RangeEnd
 from gcnsim.workload import DatasetFacts
 
 SPREADS: Final = (1.85, 1.4, 0.95)

@@ -32,11 +32,18 @@ from gcnsim.sampling import NODES
 from gcnsim.sampling.norms import read_norms
 from gcnsim.scenario import Scenario
 from gcnsim.sources.batches import TRAIN, BatchGraph, drawn_batches, only_batches, plan_of, training_nodes
-from gcnsim.sources.drawn_graphs import drawn_graphs, edge_counts, fewer_drawn
 from gcnsim.sources.model import Declared, resolve_model
-from gcnsim.sources.range_end import RangeEnd, drawing
-from gcnsim.sources.source import Source
-from gcnsim.sources.training_shares import TrainingShares, training_shares, trains_own
+from gcnsim.sources.source import (
+    RangeEnd,
+    Source,
+    TrainingShares,
+    drawing,
+    drawn_graphs,
+    edge_counts,
+    fewer_drawn,
+    training_shares,
+    trains_own,
+)
 from gcnsim.trace import AccessTrace, PreparedSampling, counts, prepared_sampling, record_nodes, record_prepared
 
 

@@ -10,10 +10,8 @@ from gcnsim.errors import ScenarioError, plural
 from gcnsim.results import Assumed
 from gcnsim.sampling import NODES
 from gcnsim.scenario import Scenario
-from gcnsim.sources.drawn_graphs import drawn_graphs, edge_counts, fewer_drawn
 from gcnsim.sources.model import Declared
-from gcnsim.sources.range_end import RangeEnd, drawing
-from gcnsim.sources.source import Source
+from gcnsim.sources.source import RangeEnd, Source, drawing, drawn_graphs, edge_counts, fewer_drawn
 from gcnsim.workload import dataset, datasets
 
 

@@ -27,7 +27,7 @@ from gcnsim.boundary import (
 from gcnsim.errors import ScenarioError
 from gcnsim.results import Assumed
 from gcnsim.scenario import Scenario
-from gcnsim.sources.range_end import RangeEnd
+from gcnsim.sources.source import RangeEnd
 from gcnsim.sources.statistics import Range, StatisticsSource, grown
 from gcnsim.sources.surrogate import boundary_ratio
 from gcnsim.workload import BoundaryRow, DatasetFacts, boundary_at, crossing_fraction

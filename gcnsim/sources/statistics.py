@@ -24,11 +24,9 @@ from gcnsim.results import Assumed
 from gcnsim.sampling import NODES
 from gcnsim.scenario import Scenario
 from gcnsim.sources.batches import only_batches, plan_of
-from gcnsim.sources.drawn_graphs import drawn_graphs, edge_counts, fewer_drawn
 from gcnsim.sources.expected_batches import WITHIN, degree_spreads, expected_batches
 from gcnsim.sources.model import Declared, resolve_model
-from gcnsim.sources.range_end import RangeEnd, drawing
-from gcnsim.sources.source import Source
+from gcnsim.sources.source import RangeEnd, Source, drawing, drawn_graphs, edge_counts, fewer_drawn
 from gcnsim.workload import BoundaryRow, DatasetFacts, boundary_at, largest_of, left_open
 
 MOST_OF_ALL = 0.9

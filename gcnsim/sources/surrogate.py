@@ -22,10 +22,8 @@ from gcnsim.errors import ScenarioError
 from gcnsim.partition import Scatter, partition_scatter
 from gcnsim.results import Assumed
 from gcnsim.scenario import MOST_GPUS, Scenario
-from gcnsim.sources.drawn_graphs import edge_counts, fewer_drawn
 from gcnsim.sources.profile import cross_end, drawn_counts
-from gcnsim.sources.range_end import RangeEnd, drawing
-from gcnsim.sources.source import Source
+from gcnsim.sources.source import RangeEnd, Source, drawing, edge_counts, fewer_drawn
 from gcnsim.sources.statistics import FOUR, HOW_IT_GROWS, VR_ROWS, StatisticsSource, thin_note
 from gcnsim.workload import FAR, DatasetFacts
 

@@ -17,8 +17,7 @@ from gcnsim.sampling import NODES
 from gcnsim.scenario import Scenario
 from gcnsim.sources.batches import only_batches, plan_of
 from gcnsim.sources.model import Declared, resolve_model
-from gcnsim.sources.range_end import RangeEnd, drawing
-from gcnsim.sources.source import Source
+from gcnsim.sources.source import RangeEnd, Source, drawing
 from gcnsim.trace import AccessTrace, BatchTrace, counts, read_batch_trace, read_trace
 
 

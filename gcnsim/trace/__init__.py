@@ -1,9 +1,17 @@
 """Access traces: what drawn graphs ask of other workers, recorded from real partitions, and replayed against caches."""
 
-from gcnsim.trace.access import AccessTrace, TraceOrigin, WorkerAccess, read_trace, write_trace
+from gcnsim.trace.access import (
+    AccessTrace,
+    TraceOrigin,
+    WorkerAccess,
+    WorkerSummary,
+    counts,
+    read_trace,
+    summarise,
+    write_trace,
+)
 from gcnsim.trace.batches import BatchOrigin, BatchTrace, packed, read_batch_trace, write_batch_trace
 from gcnsim.trace.cache_replay import CacheCurve, CachePoint, CacheTally, Replay, cache_curve
-from gcnsim.trace.counting import WorkerSummary, counts, summarise
 from gcnsim.trace.recorder import AccessRecorder, recorded_trace
 from gcnsim.trace.recording import (
     PreparedSampling,

@@ -10,7 +10,7 @@ import numpy as np
 
 from gcnsim.boundary import BatchCounts, Store, batch_counts
 from gcnsim.errors import FileError
-from gcnsim.fields.columns import COUNT, check_values
+from gcnsim.fields.rules import COUNT, check_values
 from gcnsim.ids import AnyArray, ByteArray, Int32Array, IntArray, frozen
 from gcnsim.io.container import Sections, read_sections, section_of, write_sections
 

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gcnsim.boundary.profile import cross_edges
+from gcnsim.boundary.counts import cross_edges
 from gcnsim.errors import ScenarioError
-from gcnsim.fields.columns import SHARE
+from gcnsim.fields.rules import SHARE
 from gcnsim.ids import AnyArray, BoolArray, IntArray, frozen
 from gcnsim.partition import Part, Partitioning, graph_reuse
 from gcnsim.sampling import NODES

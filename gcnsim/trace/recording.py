@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from gcnsim.boundary.profile import cross_edges
+from gcnsim.boundary.counts import cross_edges
 from gcnsim.errors import ScenarioError
 from gcnsim.ids import BoolArray, ByteArray, Float32Array, IntArray, frozen
 from gcnsim.partition import REUSE_ENTRIES, Part, Partitioning, graph_reuse

@@ -4,18 +4,26 @@ from gcnsim.uncertainty.assumed import (
     DRAWS,
     NORMAL_90,
     Assumption,
+    OtherPath,
     assumptions_of,
     normal_position,
+    other_paths,
+    path_by_draw,
     position,
     refuse_unused_figures,
     used_figures,
 )
-from gcnsim.uncertainty.drawn import WORKLOAD, at_once, estimated_counts, estimated_s
-from gcnsim.uncertainty.open_paths import OtherPath, other_paths, path_by_draw
-from gcnsim.uncertainty.other_partition import PARTITION, partition_factors, scattered, statistics_warning
-from gcnsim.uncertainty.placement import Placed, Placement, placements
+from gcnsim.uncertainty.drawn import WORKLOAD, DrawnRuns, at_once, estimated_counts, estimated_s, paces_to_factors
+from gcnsim.uncertainty.placement import (
+    PARTITION,
+    Placed,
+    Placement,
+    partition_factors,
+    placements,
+    scattered,
+    statistics_warning,
+)
 from gcnsim.uncertainty.propagation import Factors, best_lower_s, factors, with_figures
-from gcnsim.uncertainty.simulated import DrawnRuns, paces_to_factors
 
 __all__ = [
     "DRAWS",

@@ -2,6 +2,11 @@
 
 Of methods that exchange boundary rows between GPUs, whose sockets cost nothing of the cores: there a draw moves amounts
 of ops, capacities of links and delays of routes, and nothing else.
+
+Joint draws of the assumptions, simulated: the pace of each over the pace at the stated values.
+
+Both are of the mean graph, simulated until steady, so that nothing but what a draw moves is in their ratio. Unlike the
+analytic estimate it knows how links are shared and what a pipeline hides.
 """
 
 from __future__ import annotations
@@ -14,18 +19,30 @@ import numpy as np
 
 from gcnsim.boundary import AccessCounts
 from gcnsim.cluster import Link
+from gcnsim.engine import simulate
 from gcnsim.hardware import Figure
 from gcnsim.ids import BoolArray, FloatArray, IntArray, Seconds
 from gcnsim.machine import Machine, offered, resolve_machine
 from gcnsim.scenario import Scenario
 from gcnsim.schedule import Schedule, Variants, estimate
 from gcnsim.simulation.run import write_schedule
+from gcnsim.simulation.steady import Steady
 from gcnsim.simulation.templates import shared
 from gcnsim.sources import Source
 from gcnsim.sources.model import resolve_model
-from gcnsim.sources.range_end import RangeEnd
-from gcnsim.uncertainty.assumed import DRAWS, Assumption, assumptions_of, normal_position, position, used_figures
-from gcnsim.uncertainty.other_partition import PARTITION, scattered
+from gcnsim.sources.source import RangeEnd
+from gcnsim.timeline import PS_PER_S
+from gcnsim.uncertainty.assumed import (
+    DRAWS,
+    Assumption,
+    assumptions_of,
+    normal_position,
+    other_paths,
+    path_by_draw,
+    position,
+    used_figures,
+)
+from gcnsim.uncertainty.placement import PARTITION, scattered
 
 WORKLOAD: Final = "workload"
 """The name of what the workload leaves open, among the assumptions."""
@@ -257,3 +274,49 @@ def estimated_s(scenario: Scenario, accesses: Source, corner: RangeEnd = RangeEn
     """The analytic estimate of the scenario without its faults, in seconds per iteration."""
     calm = replace(scenario, faults=())
     return estimate(write_schedule(calm, estimated_counts(scenario, accesses, corner), accesses))
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnRuns:
+    """The joint draws of a scenario, each ready to be simulated, and behind them the stated values. written: by path
+    between its GPUs, the assumed one first, a schedule whose graphs are the draws that have it. path: of each draw,
+    int64[draws + 1], -1 for the assumed one; graph: of the schedule of its path. measured: the most iterations that a
+    pace is the mean of."""
+
+    written: tuple[tuple[Schedule, Variants], ...]
+    path: IntArray
+    graph: IntArray
+    measured: int
+
+    @classmethod
+    def of(cls, scenario: Scenario, accesses: Source, seed: int, draws: int = DRAWS) -> DrawnRuns:
+        """So many joint draws of `seed` of a scenario whose draws are graphs of one schedule (`at_once`); its faults
+        are left out."""
+        calm = replace(scenario, faults=())
+        paths = other_paths(calm)
+        # Behind the draws stand the stated values, those of the assumed path.
+        path = np.append(path_by_draw(paths, seed, draws), -1)
+        graph, written = np.zeros_like(path), []
+        for place, each in enumerate((calm, *(other.scenario for other in paths)), start=-1):
+            own = path == place
+            kept = own[:draws] | averaged(each)
+            graph[own] = (np.cumsum(np.append(kept, True)) - 1)[own]
+            left_open = LeftOpen.of(each, accesses)
+            written.append(left_open.written(left_open.places(seed, 1, kept), int(kept.sum()) + 1))
+        return cls(tuple(written), path, graph, scenario.run.iterations)
+
+    def pace(self, place: int) -> Seconds:
+        """Seconds per iteration of the steady state under draw `place`; behind the draws, at the stated values."""
+        written, variants = self.written[self.path[place] + 1]
+        schedule = variants.of(written, int(self.graph[place]))
+        judge = Steady(schedule, self.measured)
+        run = simulate(schedule, judge.most, judge.enough, endless=True)
+        first = judge.window(run.ends).first
+        closing = run.ends[:, list(schedule.ends)].max(axis=1)
+        return float(closing[-1] - closing[first - 1]) / ((run.iterations - first) * PS_PER_S)
+
+
+def paces_to_factors(paces: list[Seconds]) -> FloatArray:
+    """Of the paces of all draws, and behind them that at the stated values: times over the time at those,
+    float64[draws]; nothing of nothing."""
+    return np.array(paces[:-1]) / paces[-1] if paces else np.zeros(0)

@@ -4,21 +4,32 @@ Parts are of unequal work, and whoever cuts a graph numbers them as it likes: no
 slower device. The likely answer leaves part n on GPU n; the ends put the part of most work on the slowest GPU, the next
 one on the next slowest, or the other way round. Among four GPUs of two kinds these ends were those of all 24 orders;
 of methods that broadcast blocks, whose products differ pair by pair, other orders were up to 5 % beyond.
+
+What other partitions of a published dataset leave open: its profile is of one, and METIS' seed decides which.
+
+The largest worker's boundary and entries, and the mean boundary, move to either end of how much they scatter over seeds
+(`gcnsim.partition.partition_scatter`); all workers keep their order, those below the mean move the other way.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import Enum
+from typing import Any, Final
 
 import numpy as np
 
-from gcnsim.boundary import AccessCounts
+from gcnsim.boundary import AccessCounts, shipped_parts
+from gcnsim.diagnosis import evened
 from gcnsim.hardware import DeviceProfile
-from gcnsim.ids import IntArray
+from gcnsim.ids import AnyArray, FloatArray, IntArray, Seconds
 from gcnsim.machine import resolve_machine
+from gcnsim.partition import Scatter
 from gcnsim.scenario import Scenario
+from gcnsim.schedule import estimate
+from gcnsim.simulation.run import write_schedule
 from gcnsim.sources import Source, SourceView
-from gcnsim.sources.range_end import RangeEnd
+from gcnsim.sources.source import RangeEnd
 
 
 class Placement(Enum):
@@ -60,3 +71,75 @@ class Placed(SourceView):
 def _pace(device: DeviceProfile) -> float:
     """Bytes per second at which a device sums neighbours, most of what a part asks of it."""
     return device.memory_bandwidth.value * device.spmm_efficiency.value
+
+
+PARTITION: Final = "partition"
+"""The name of what the seed of the partitioner leaves open, among the assumptions."""
+
+
+def partition_factors(
+    scenario: Scenario, accesses: Source, counts: AccessCounts, now_s: Seconds
+) -> tuple[float, float] | None:
+    """The estimated iteration time at either end of other partitions over `now_s`, that of the scenario's own, whose
+    counts are `counts`; None without any. The scenario has no faults.
+    """
+    found = accesses.scatter(scenario)
+    if found is None:
+        return None
+    ends = [scattered(counts, found, end, scenario.cluster.gpus_per_server) for end in (RangeEnd.LOW, RangeEnd.HIGH)]
+    low, high = (estimate(write_schedule(scenario, each, accesses)) / now_s for each in ends)
+    return min(low, 1.0), max(high, 1.0)
+
+
+def statistics_warning(scenario: Scenario) -> str | None:
+    """Why the other statistics of a dataset answer otherwise; None where it has one kind, and of one worker."""
+    spec, name = scenario.partition, scenario.workload.dataset
+    if name is None or scenario.cluster.gpus not in shipped_parts(name) or scenario.cluster.gpus == 1:
+        return None
+    if scenario.method.mini_batches or spec.parts is not None:
+        return None
+    if spec.statistics == "published":
+        return (
+            "partition.statistics published: assumes that all workers send alike, and that 15 % fewer rows cross "
+            f"servers than at random; in the measured profile of {name} neither holds, so a busy NIC carries more "
+            "there (docs/surrogates.md)"
+        )
+    return (
+        f"the profile of {name} is of one partition of a drawn graph; partition.statistics published, with what is "
+        "printed and assumed of others, answers otherwise (docs/surrogates.md)"
+    )
+
+
+def scattered(counts: AccessCounts, scatter: Scatter, end: RangeEnd, per_server: int = 1) -> AccessCounts:
+    """The counts as another partition would have them at `end` of the scatter; those of `LIKELY` are `counts`."""
+    if end is RangeEnd.LIKELY or counts.batches is not None:
+        return counts
+    side = 0 if end is RangeEnd.LOW else 1
+    mean, most, heaviest = (
+        scatter.factors(name)[side] for name in ("boundary_mean", "boundary_largest", "entries_largest")
+    )
+    even = evened(counts, per_server)
+    boundary = _stretch(counts.boundary_nodes, mean, most)
+    load = _stretch(counts.entries, 1.0, heaviest)
+    changed: dict[str, Any] = {"boundary_nodes": _moved(counts.boundary_nodes, even.boundary_nodes, boundary, mean)}
+    for name in ("rows", "hits", "boundary_edges", "cached_rows"):
+        changed[name] = _moved(getattr(counts, name), getattr(even, name), boundary, mean)
+    changed["hits"] = np.minimum(changed["hits"], changed["rows"])
+    for name in ("inner_edges", "entries"):
+        changed[name] = _moved(getattr(counts, name), getattr(even, name), load, 1.0)
+    return replace(counts, **changed)
+
+
+def _stretch(amounts: AnyArray, mean: float, most: float) -> float:
+    """By how much differences from the mean grow where that becomes `mean` times, the largest `most` times as much."""
+    values: FloatArray = amounts.astype(np.float64)
+    above = float(values.max() - values.mean())
+    if above <= 0.0:
+        return 1.0
+    return max(0.0, most * float(values.max()) - mean * float(values.mean())) / (mean * above)
+
+
+def _moved(amounts: AnyArray, even: AnyArray, stretch: float, mean: float) -> AnyArray:
+    """The amounts with their differences from `even` stretched, then all `mean` times as much; whole, none negative."""
+    moved: AnyArray = np.rint(np.maximum(mean * (even + stretch * (amounts - even)), 0.0)).astype(np.int64)
+    return moved

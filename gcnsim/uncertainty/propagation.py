@@ -22,11 +22,10 @@ from gcnsim.schedule import bounds, estimate, estimates
 from gcnsim.simulation.run import write_schedule
 from gcnsim.simulation.templates import shared
 from gcnsim.sources import Source
-from gcnsim.sources.range_end import RangeEnd
-from gcnsim.uncertainty.assumed import DRAWS, Assumption, assumptions_of, position
+from gcnsim.sources.source import RangeEnd
+from gcnsim.uncertainty.assumed import DRAWS, Assumption, assumptions_of, other_paths, path_by_draw, position
 from gcnsim.uncertainty.drawn import WORKLOAD, LeftOpen, at_once, averaged, estimated_counts, estimated_s, place_of
-from gcnsim.uncertainty.open_paths import other_paths, path_by_draw
-from gcnsim.uncertainty.other_partition import PARTITION, partition_factors, scattered
+from gcnsim.uncertainty.placement import PARTITION, partition_factors, scattered
 
 MOST_AMOUNTS: Final = 4_000_000
 """Amounts of ops in one schedule: 32 MB, of which an estimate makes some copies."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from gcnsim.workload.cuts import (
     FAR,
-    Ends,
     assumed_ratio,
     boundary_at,
     crossing_fraction,
@@ -47,7 +46,6 @@ __all__ = [
     "SAGE_AGGREGATORS",
     "BoundaryRow",
     "DatasetFacts",
-    "Ends",
     "LayerShape",
     "assumed_ratio",
     "boundary_at",

@@ -38,8 +38,6 @@ from runtime.exchange import Channel, Exchange
 from runtime.exchange.channels import Message
 from runtime.launch import Place
 
-MODELS: Final = ("gcn", "graphsage")
-
 
 class WaitMachine:
     """What a worker at `place` has in the place of a GPU."""

@@ -1,9 +1,8 @@
 """Local sums over neighbours: sparse products with a cached transpose, by torch, kernels of our own or DGL."""
 
 from runtime.aggregate.attention import attention_sum
-from runtime.aggregate.libraries import matrix_kind
 from runtime.aggregate.matrix import Matrix, PlainMatrix, Rows
 from runtime.aggregate.maximum import neighbour_max
-from runtime.aggregate.numba_matrix import NumbaMatrix
+from runtime.aggregate.numba_matrix import NumbaMatrix, matrix_kind
 
 __all__ = ["Matrix", "NumbaMatrix", "PlainMatrix", "Rows", "attention_sum", "matrix_kind", "neighbour_max"]

@@ -1,6 +1,8 @@
 """The same products by kernels of our own, compiled by Numba (`compiled.py`). On CPUs alone.
 
 Weights that are a factor of the row times one of the column are never written out per entry, nor read.
+
+Which library computes the sums: plain torch, our own kernels compiled by Numba, or DGL.
 """
 
 from __future__ import annotations
@@ -14,8 +16,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from gcnsim.errors import ScenarioError
 from gcnsim.ids import AnyArray, IntArray
-from runtime.aggregate.matrix import Rows
+from runtime.aggregate.matrix import Matrix, PlainMatrix, Rows
 
 _PIECE = 1 << 15
 """Entries times width that are worth another thread."""
@@ -148,3 +151,18 @@ def _power_of_ones(bits: int, dtype: torch.dtype) -> AnyArray:
     """2^bits ones: of as many lengths as there are bits, however many matrices come and go."""
     ones: AnyArray = torch.ones(1 << bits, dtype=dtype).numpy()
     return ones
+
+
+def matrix_kind(name: str) -> type[Matrix]:
+    """The class behind `--aggregator name`; raises ScenarioError when DGL is asked for and cannot be imported."""
+    if name == "plain":
+        return PlainMatrix
+    if name == "numba":
+        return NumbaMatrix
+    try:
+        from runtime.aggregate.dgl_matrix import DglMatrix
+    except ImportError as error:
+        raise ScenarioError(
+            f"--aggregator: dgl cannot be imported ({error}); install it (pip install 'gcnsim[dgl]') or use plain"
+        ) from None
+    return DglMatrix

@@ -27,8 +27,7 @@ from runtime.emulation.spec import LIMITERS, PAYLOAD_SHARE, REACHED, RECEIVES, A
 from runtime.launch import check_libraries, place
 from runtime.methods import METHODS
 from runtime.options import RULES, flag
-from runtime.train.plan import Task, naming
-from runtime.train.tasks import error_text, refuse, tasks_of, with_folder
+from runtime.train.tasks import Task, error_text, naming, refuse, tasks_of, with_folder
 
 OPTIONS: Final = ("scale", "host", "gpus_per_switch", "slow_worker", "background", "receives")
 SCALE: Final = 20.0

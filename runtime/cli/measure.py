@@ -13,14 +13,13 @@ import click
 
 from gcnsim.errors import GcnsimError, ScenarioError
 from gcnsim.processes import cores
-from gcnsim.terminal.live import LiveLine
-from runtime.cli.microbench import take
-from runtime.cli.out_file import out_file
+from gcnsim.terminal import LiveLine
+from runtime.cli.microbench import out_file, take
 from runtime.launch import check_libraries
 from runtime.measuring.request import HELP_OF, KNOBS, MeasureRequest, settings_of
 from runtime.microbench import FULL, MicrobenchRequest, ProcessError
 from runtime.options import flag
-from runtime.train.arguments import with_options
+from runtime.train.tasks import with_options
 
 PROGRAM: Final = "runtime.measure"
 DEFAULT: Final = "measured.parquet"

@@ -1,22 +1,27 @@
-"""`python -m runtime.profile`: measure the kernels of training on this machine, one by one, into a file to fit from."""
+"""`python -m runtime.profile`: measure the kernels of training on this machine, one by one, into a file to fit from.
+
+The file that a command writes its measurements to.
+"""
 
 from __future__ import annotations
 
 import itertools
 import json
+import os
 import re
 import signal
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
 import click
 
-from gcnsim.errors import GcnsimError, ScenarioError
-from gcnsim.terminal.live import LiveLine
-from runtime.cli.out_file import out_file
+from gcnsim.errors import FileError, GcnsimError, ScenarioError
+from gcnsim.io.atomic import probe, writable
+from gcnsim.terminal import LiveLine
 from runtime.launch import check_libraries
 from runtime.microbench import (
     FULL,
@@ -30,6 +35,25 @@ from runtime.microbench import (
     table,
     write,
 )
+from runtime.record.held import free_path
+
+
+def out_file(default: str, asked: str | None, *, overwrite: bool) -> str:
+    """The file to write, which can be written and holds nothing, unless it may be replaced. Raises FileError.
+
+    default: where nobody `asked` for another; with a number behind its stem where it is taken.
+    """
+    usual = Path(default) if overwrite else free_path(Path(default), os.path.lexists)
+    path = str(usual) if asked is None else asked
+    try:
+        if writable(path):
+            probe(path)
+    except FileError as error:
+        raise FileError(f"--out: {error}") from None
+    if not overwrite and os.path.isfile(path) and os.path.getsize(path):
+        raise FileError(f"--out: {path}: is there already; allowed: another file, or --overwrite to replace it")
+    return path
+
 
 PROGRAM: Final = "runtime.profile"
 DEFAULT: Final = "profile.json"

@@ -15,12 +15,11 @@ import click
 from gcnsim.errors import GcnsimError
 from runtime.emulation import Emulation, end_with_agent
 from runtime.launch import Place, check_libraries, launch, place, run_worker
-from runtime.launch.failure_report import say
 from runtime.launch.group import quiet_sockets
+from runtime.launch.verdict import say
 from runtime.record.held import hold
-from runtime.train.plan import Task, naming
 from runtime.train.preflight import check_outputs, out_folder, quota_warning, writes_folder
-from runtime.train.tasks import error_text, refuse, tasks_of, with_folder
+from runtime.train.tasks import Task, error_text, naming, refuse, tasks_of, with_folder
 
 
 def main(argv: Sequence[str]) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runtime.data.dataset import Dataset, Features, Share, share_of
+from runtime.data.dataset import Dataset, Share, share_of
 from runtime.data.load import DatasetCache, load_dataset, partitioning_of
 
-__all__ = ["Dataset", "DatasetCache", "Features", "Share", "load_dataset", "partitioning_of", "share_of"]
+__all__ = ["Dataset", "DatasetCache", "Share", "load_dataset", "partitioning_of", "share_of"]

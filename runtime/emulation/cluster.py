@@ -22,10 +22,9 @@ from runtime.emulation.background import sending
 from runtime.emulation.network import CONGESTION, DEVICE, Network, burst, has_netem, network
 from runtime.emulation.spec import COPIES, PAYLOAD_SHARE, TABLE_BYTES, Accelerator, Emulation
 from runtime.emulation.throughput import measure
-from runtime.launch.failure_report import FAILURES, read_failures
 from runtime.launch.parent import ProcessGroup, ProcessSpec, Requests, answer
 from runtime.launch.place import RENDEZVOUS
-from runtime.launch.verdict import Exit
+from runtime.launch.verdict import FAILURES, Exit, read_failures
 
 PORT: Final = 29400
 ENOUGH: Final = 0.97

@@ -22,7 +22,7 @@ from typing import Any
 from gcnsim.ending import end_with
 from gcnsim.io.atomic import atomic_write
 from runtime.emulation.waking import AGENT
-from runtime.launch.failure_report import describe
+from runtime.launch.verdict import describe
 
 _SEEN_S = 0.2
 """torchrun looks at its workers ten times a second; a worker ended no later than this before a report."""

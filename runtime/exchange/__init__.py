@@ -1,6 +1,6 @@
 """Moving boundary rows and their gradients between workers, and the sums that need them."""
 
-from runtime.exchange.batches import BatchBoundaries, BatchBuilder, BatchGraph, DrawnScaling, LoadedBatch
+from runtime.exchange.batches import BatchBoundaries, LoadedBatch
 from runtime.exchange.blocks import BlockNeighbours, BlockRing, BlockSums, Grid, SendAll
 from runtime.exchange.channels import Channel, Channels, PeerError
 from runtime.exchange.exchange import Exchange
@@ -20,8 +20,6 @@ from runtime.exchange.stopwatch import Stopwatch
 
 __all__ = [
     "BatchBoundaries",
-    "BatchBuilder",
-    "BatchGraph",
     "BlockNeighbours",
     "BlockRing",
     "BlockSums",
@@ -30,7 +28,6 @@ __all__ = [
     "CachedRows",
     "Channel",
     "Channels",
-    "DrawnScaling",
     "Dropping",
     "Exchange",
     "GraphBuilder",

@@ -5,10 +5,10 @@ parent ends, SIGKILL included, no worker outlives it, and however a worker ends,
 Nothing here imports torch before a worker connects.
 """
 
-from runtime.launch.failure_report import report_failure
-from runtime.launch.group import connect, disconnect
+from runtime.launch.group import connect
 from runtime.launch.parent import launch
 from runtime.launch.place import Place, place
+from runtime.launch.verdict import report_failure
 from runtime.launch.watch import Watch
 from runtime.launch.worker import check_libraries, keep_heap, run_worker
 
@@ -17,7 +17,6 @@ __all__ = [
     "Watch",
     "check_libraries",
     "connect",
-    "disconnect",
     "keep_heap",
     "launch",
     "place",

@@ -20,9 +20,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
-from runtime.launch.failure_report import FAILURES, Failure, keep_room, read_failures, say
 from runtime.launch.place import RENDEZVOUS
-from runtime.launch.verdict import ENDED_BY_TERM, Exit, first_cause
+from runtime.launch.verdict import ENDED_BY_TERM, FAILURES, Exit, Failure, first_cause, keep_room, read_failures, say
 from runtime.launch.watch import PARENT
 
 _POLL_S: Final = 0.05

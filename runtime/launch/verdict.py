@@ -1,14 +1,145 @@
-"""The first cause of a run's end, from how its workers ended and what they said."""
+"""The first cause of a run's end, from how its workers ended and what they said.
+
+A worker's last words: what went wrong, in one line, left where its parent or torchrun reads it.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import json
+import os
 import signal
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Final
 
+from gcnsim.errors import FileError, GcnsimError
 from gcnsim.ids import Rank
-from runtime.launch.failure_report import Failure
+from gcnsim.io.atomic import atomic_write
+
+PROGRAM: Final = "runtime.train"
+FAILURES: Final = "GCNSIM_FAILURES"
+"""The folder where the workers of our own launcher leave their last words."""
+
+_LENGTH: Final = 600
+_ROOM: Final = ".room"
+_ROOM_BYTES: Final = 16_384
+"""Of the file that keeps room for a worker's last words: several blocks of the usual sizes."""
+
+_PEER_TYPES: Final = frozenset({"DistBackendError", "DistNetworkError", "DistStoreError", "DistQueueEmptyError"})
+_PEER_WORDS: Final = (
+    "connection closed",
+    "connection reset",
+    "connection refused",
+    "connection was closed",
+    "broken pipe",
+    "timed out",
+    "timeout",
+    "connectfullmesh",
+    "socket closed",
+    "remote process exited",
+)
+"""What gloo, the stores and NCCL say of a peer that is gone or silent; they raise plain RuntimeErrors."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why one worker ended. `consequence`: it only found a peer gone or silent; the cause is probably elsewhere."""
+
+    rank: Rank
+    reason: str
+    code: int
+    consequence: bool
+    at: float
+    """Seconds since the epoch."""
+
+
+def describe(error: BaseException) -> str:
+    """One line: a user's error as it is, any other with its type.
+
+    >>> describe(ValueError("no\\nyes"))
+    'ValueError: no'
+    """
+    lines = [" ".join(line.split()) for line in str(error).splitlines() if line.strip()]
+    if isinstance(error, GcnsimError):
+        return " ".join(lines)
+    name = type(error).__name__
+    return f"{name}: {lines[0]}"[:_LENGTH] if lines else name
+
+
+def is_consequence(error: BaseException) -> bool:
+    """Whether `error`, or what it was raised from, only tells of a peer that is gone or silent."""
+    if isinstance(error, GcnsimError):
+        return False
+    if isinstance(error, ConnectionError | TimeoutError) or type(error).__name__ in _PEER_TYPES:
+        return True
+    text = str(error).lower()
+    if isinstance(error, RuntimeError) and any(words in text for words in _PEER_WORDS):
+        return True
+    return error.__cause__ is not None and is_consequence(error.__cause__)
+
+
+def report_failure(error: BaseException) -> None:
+    """Leave the last words of this worker: code 2 for a user's error, else 1. Never raises.
+
+    To our own launcher they go through a file; the first words stand. Otherwise they are printed, and written where
+    TORCHELASTIC_ERROR_FILE says.
+    """
+    rank = os.environ.get("RANK") or os.environ.get("SLURM_PROCID") or "0"
+    code = 2 if isinstance(error, GcnsimError) else 1
+    failure = Failure(int(rank) if rank.isdigit() else 0, describe(error), code, is_consequence(error), time.time())
+    folder = os.environ.get(FAILURES)
+    if folder is not None:
+        path = Path(folder, f"{failure.rank}.json")
+        text = json.dumps(asdict(failure))
+        if path.exists() or _written(path, text):
+            return
+        # A full disk is a reason to end, and the words may go to the same one.
+        with contextlib.suppress(OSError):
+            path.with_suffix(_ROOM).unlink()
+            if _written(path, text):
+                return
+    say(f"worker {failure.rank}: {failure.reason}")
+    if os.environ.get("TORCHELASTIC_ERROR_FILE"):
+        _written(Path(os.environ["TORCHELASTIC_ERROR_FILE"]), json.dumps(_elastic(failure)))
+
+
+def _elastic(failure: Failure) -> dict[str, object]:
+    """A failure as torchrun reads it. It calls the earliest one the root cause, counting in whole seconds."""
+    late = 1 if failure.consequence else 0
+    return {"message": {"message": failure.reason, "extraInfo": {"timestamp": str(int(failure.at) + late)}}}
+
+
+def _written(path: Path, text: str) -> bool:
+    try:
+        with atomic_write(path, text=True) as file:
+            file.write(text)
+    except FileError:
+        return False
+    return True
+
+
+def keep_room(folder: Path, workers: int) -> None:
+    """Keep room in `folder` for the last words of each worker, should the disk be full by then. Raises OSError."""
+    for rank in range(workers):
+        (folder / f"{rank}{_ROOM}").write_bytes(bytes(_ROOM_BYTES))
+
+
+def read_failures(folder: Path) -> Iterator[Failure]:
+    """The last words that workers left in `folder`, in no order."""
+    for path in folder.glob("*.json"):
+        yield Failure(**json.loads(path.read_text(encoding="utf-8")))
+
+
+def say(line: str) -> None:
+    """One line on standard error, where there is one."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        sys.stderr.write(f"{PROGRAM}: {line}\n")
+        sys.stderr.flush()
+
 
 ENDED_BY_TERM: Final = (-signal.SIGTERM, 128 + signal.SIGTERM)
 

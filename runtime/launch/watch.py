@@ -12,8 +12,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final, NoReturn
 
-from runtime.launch.failure_report import FAILURES, say
 from runtime.launch.place import RENDEZVOUS, Place
+from runtime.launch.verdict import FAILURES, say
 
 STARTED_BY: Final = os.getppid()
 """As this process began; when its parent dies it has another."""

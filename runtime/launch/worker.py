@@ -20,9 +20,9 @@ from importlib.util import find_spec
 from typing import Final, NoReturn
 
 from gcnsim.errors import GcnsimError, ScenarioError
-from runtime.launch.failure_report import report_failure
 from runtime.launch.group import disconnect
 from runtime.launch.place import Place, place
+from runtime.launch.verdict import report_failure
 
 _PARTING_S: Final = 5.0
 """How long leaving the process group may take."""

@@ -13,7 +13,7 @@ import numpy as np
 from gcnsim.ids import AnyArray
 from gcnsim.io.atomic import atomic_write
 from gcnsim.measured_compute.header import FORMAT
-from gcnsim.terminal.tables import aligned
+from gcnsim.terminal import aligned
 from gcnsim.timeline import KINDS, Direction
 from gcnsim.units import format_bytes, format_fraction, format_seconds
 from runtime.measuring.part import PartRecord

@@ -13,7 +13,7 @@ from gcnsim.knobs import Knob
 from runtime.methods import METHODS, method_of, method_type
 from runtime.methods.method import Method, read_as_text
 from runtime.options import RULES, Options, flag
-from runtime.train.arguments import HELP, knobs_of
+from runtime.train.tasks import HELP, knobs_of
 
 SECONDS: Final = Number(False, 0, 86_400, low_open=True)
 AIM: Final = 0.02

@@ -22,8 +22,7 @@ from runtime.measuring.neighbours import Neighbours, cores_apart, on_cores
 from runtime.measuring.request import MeasureRequest
 from runtime.measuring.rounds import Setting, SettingRecord, Tell, widths_of
 from runtime.options import Options
-from runtime.train.quickest import with_kernels
-from runtime.train.setup import DTYPES, device_of, weights_of
+from runtime.train.setup import DTYPES, device_of, weights_of, with_kernels
 
 ALONE: Final = Place(0, 1, 0, 1, launched=True)
 

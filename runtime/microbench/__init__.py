@@ -5,9 +5,8 @@ fitted here: `gcnsim` does that from the file. What this room's own modules impo
 alone; the process that starts them computes nothing.
 """
 
-from runtime.microbench.kernels import KERNELS, Measurement
+from runtime.microbench.measurements import KERNELS, Measurement, document, table, write
 from runtime.microbench.process_group import ProcessError, measured
-from runtime.microbench.report import document, table, write
 from runtime.microbench.request import FULL, QUICK, TINY, Budget, MicrobenchRequest
 
 __all__ = [

@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 import torch
 
-from runtime.microbench.kernels import Measurement
+from runtime.microbench.measurements import Measurement
 from runtime.microbench.request import Budget, MicrobenchRequest
 
 SEED: Final = 0

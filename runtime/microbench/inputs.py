@@ -19,7 +19,7 @@ import torch
 from gcnsim.graph import Graph, build_csr
 from gcnsim.ids import AnyArray, FloatArray, IntArray
 from gcnsim.partition import Part, part_of, partition_graph, reuse_of
-from gcnsim.partition.reuse import REUSE_NAMES, TURNED_NAMES
+from gcnsim.partition.facts import REUSE_NAMES, TURNED_NAMES
 from gcnsim.streams import stream
 from runtime.aggregate import Matrix, Rows, matrix_kind
 from runtime.microbench.bench import SEED

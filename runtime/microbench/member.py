@@ -6,7 +6,7 @@ import os
 import sys
 
 from runtime.launch import Place, Watch, run_worker
-from runtime.microbench.kernels import Measurement
+from runtime.microbench.measurements import Measurement
 from runtime.microbench.process_group import RESULTS
 from runtime.microbench.request import MicrobenchRequest, from_json
 

@@ -20,11 +20,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import Final
 
-from runtime.launch.failure_report import FAILURES, read_failures
 from runtime.launch.place import RENDEZVOUS
-from runtime.launch.verdict import Exit, first_cause
+from runtime.launch.verdict import FAILURES, Exit, first_cause, read_failures
 from runtime.launch.watch import PARENT
-from runtime.microbench.kernels import Measurement
+from runtime.microbench.measurements import Measurement
 from runtime.microbench.request import MicrobenchRequest
 
 RESULTS: Final = "GCNSIM_MEASUREMENTS"

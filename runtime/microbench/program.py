@@ -28,7 +28,7 @@ from runtime.microbench import (
 )
 from runtime.microbench.bench import Bench
 from runtime.microbench.inputs import prepared
-from runtime.microbench.kernels import Measurement
+from runtime.microbench.measurements import Measurement
 from runtime.microbench.request import MicrobenchRequest
 from runtime.options import Options
 from runtime.train.setup import device_of

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import torch
 
-from gcnsim.partition.reuse import REUSE_NAMES, TURNED_NAMES
+from gcnsim.partition.facts import REUSE_NAMES, TURNED_NAMES
 from runtime.aggregate import Matrix
 from runtime.microbench.bench import APART, FAR, Bench, Call
 from runtime.microbench.inputs import Shape, made_rows, prepared

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import Final, TextIO
 
 from gcnsim.ids import Iteration
-from gcnsim.terminal.live import LiveLine
+from gcnsim.terminal import LiveLine
 from gcnsim.units import format_fraction
 from runtime.record.run_folder import IterationRow
 

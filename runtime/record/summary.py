@@ -15,9 +15,9 @@ import numpy as np
 
 from gcnsim.breakdown import Spans
 from gcnsim.ids import AnyArray, BoolArray, FloatArray, IntArray, Iteration, Rank, Seconds
-from gcnsim.runs.shares import Shares
+from gcnsim.runs.files import Shares
 from gcnsim.shapes import Count, OneOrMore, Within
-from gcnsim.terminal.tables import aligned
+from gcnsim.terminal import aligned
 from gcnsim.timeline import PS_PER_S, Intervals, OpKind, Phase, Timeline
 from gcnsim.units import format_bytes, format_fraction, format_seconds
 from runtime.record.recorder import MAIN_STREAM

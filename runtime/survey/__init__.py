@@ -5,7 +5,6 @@ decides what is next, by the rule and the time that is left, and alone writes; n
 that import torch are imported by the workers alone.
 """
 
-from runtime.survey.request import SurveyRequest
-from runtime.survey.rule import ONE_WORKER, RULE, GeneratedGraph, PlannedRun, Rule, read_rule
+from runtime.survey.rule import ONE_WORKER, RULE, GeneratedGraph, SurveyRequest, read_rule
 
-__all__ = ["ONE_WORKER", "RULE", "GeneratedGraph", "PlannedRun", "Rule", "SurveyRequest", "read_rule"]
+__all__ = ["ONE_WORKER", "RULE", "GeneratedGraph", "SurveyRequest", "read_rule"]

@@ -21,12 +21,11 @@ from gcnsim.errors import FileError, ScenarioError
 from gcnsim.ids import Seconds
 from gcnsim.io.atomic import atomic_write
 from gcnsim.io.json_files import read_json
-from gcnsim.runs.cluster import CLUSTER, Cluster, write_cluster
+from gcnsim.runs.files import CLUSTER, Cluster, write_cluster
 from gcnsim.shapes import SINCE, Amount, As, OneOrMore, Positive
 from gcnsim.units import BANDWIDTH
 from runtime.record import read_run
-from runtime.survey.request import GRAPHS, RUNS, STATE, UNFINISHED, SurveyRequest
-from runtime.survey.rule import PlannedRun
+from runtime.survey.rule import GRAPHS, RUNS, STATE, UNFINISHED, PlannedRun, SurveyRequest
 
 _TEXT: Final = """\
 # Survey of a cluster

@@ -1,22 +1,99 @@
-"""`--dry-run`: what a survey would do, leave and say of the machine, without a worker started or a file written."""
+"""`--dry-run`: what a survey would do, leave and say of the machine, without a worker started or a file written.
+
+About how long a run of a survey takes and how much it leaves, before any was trained. For planning alone.
+
+Sizes follow from what is kept (docs/files.md); seconds from multiplications and bytes over the rates below, which are a
+machine's order of magnitude and no law: the survey itself goes by what its runs took.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import exp
 from typing import Any, Final
 
 from gcnsim.errors import ScenarioError, plural
 from gcnsim.hardware import gpu_of
-from gcnsim.terminal.tables import aligned
+from gcnsim.terminal import aligned
 from runtime.launch import Place
 from runtime.options import Options
 from runtime.record import hardware
-from runtime.survey import estimate
 from runtime.survey.folder import MICROBENCH, NOT_TOLD, commands, earlier, failures
-from runtime.survey.request import STATE, SurveyRequest
-from runtime.survey.rule import GeneratedGraph, PlannedRun, fitting
+from runtime.survey.rule import STATE, GeneratedGraph, PlannedRun, SurveyRequest, fitting
 from runtime.survey.servers import versions_here
+
+VALUE: Final = 4
+"""Bytes of a float and of a node's number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """start_s: of a run besides its iterations. flops_per_s: of each worker. sent_bytes_per_s: rows, likewise.
+
+    profile_s: of micro-benchmarks, by their level.
+    """
+
+    start_s: float
+    flops_per_s: float
+    sent_bytes_per_s: float
+    profile_s: dict[str, float]
+
+
+RATES: Final = {
+    # A survey of two workers on two cores of an AMD EPYC, and profiles there.
+    "cpu": Rates(1.3, 1e10, 5e8, {"tiny": 10.0, "quick": 75.0, "full": 540.0}),
+    # Assumed: no GPU has been surveyed. Slow on purpose, nearest to a T4 whose rows go through the host.
+    "cuda": Rates(4.0, 4e11, 5e8, {"tiny": 10.0, "quick": 60.0, "full": 300.0}),
+}
+
+PROFILE_BYTES: Final = {"tiny": 1e5, "quick": 4e5, "full": 1e6}
+SPAN_BYTES: Final = 900.0
+"""Of a worker's iteration in the timeline, measured."""
+
+STEPS: Final = 3
+"""A forward pass and the two products of a backward one for each of its own."""
+
+
+def seconds(options: Options, made: GeneratedGraph, workers: int, cores: int) -> float:
+    """What a run takes on `workers` of the options' device. cores: of the machine, which workers on CPUs share."""
+    rates, nodes = RATES[options.device], made.nodes[options.device]
+    widths = _widths(options, made)
+    dense = sum(into * out for into, out in pairwise(widths))
+    sides = 2 if options.model == "graphsage" else 1
+    flops = 2.0 * STEPS * nodes * (made.degree * sum(widths[:-1]) + sides * dense)
+    at_once = workers if options.device == "cuda" else min(workers, cores)
+    share = float(str(options.knobs.get("epsilon", 1.0)))
+    sent = 2.0 * VALUE * share * boundary(made, options.device, workers) * sum(widths[:-1])
+    step = flops / (rates.flops_per_s * at_once) + sent / (rates.sent_bytes_per_s * workers)
+    return rates.start_s + options.iterations * step
+
+
+def nbytes(options: Options, made: GeneratedGraph, workers: int) -> float:
+    """What a run's folder holds: access trace, spans, weights, and the norms that graphs were drawn with."""
+    widths, beyond = _widths(options, made), boundary(made, options.device, workers)
+    trace = beyond * (2 * VALUE + options.iterations / 8)
+    weights = VALUE * sum(into * out for into, out in pairwise(widths))
+    norms = 2 * VALUE * made.nodes[options.device] if "epsilon" in options.knobs else 0
+    return trace + weights + norms + SPAN_BYTES * options.iterations * workers + 1e4
+
+
+def graph_bytes(made: GeneratedGraph, device: str) -> float:
+    """Of the file of a made-up graph."""
+    return made.nodes[device] * (VALUE * made.degree + 2 * VALUE)
+
+
+def boundary(made: GeneratedGraph, device: str, workers: int) -> float:
+    """Boundary nodes of all workers together: far edges end at any worker, near ones within their own."""
+    away = made.degree * made.far / workers
+    return made.nodes[device] * (workers - 1) * (1.0 - exp(-away))
+
+
+def _widths(options: Options, made: GeneratedGraph) -> list[int]:
+    return [made.features, *[options.hidden] * (options.layers - 1), made.classes]
+
 
 TRAIN, DONE, LEFT_OUT, FAILED = "train", "done", "left out", "failed"
 CALIBRATE, JUDGE = "calibrate", "judge"
@@ -36,7 +113,7 @@ def preview(asked: SurveyRequest, place: Place | None) -> dict[str, Any]:
     before = _before(asked, servers, machine, versions)
     runs = _runs(asked, int(machine["cores"]), before)
     level, profiled = asked.rule.profile, (asked.out / MICROBENCH).is_file()
-    profile_s = 0.0 if profiled else estimate.RATES[asked.device].profile_s[level]
+    profile_s = 0.0 if profiled else RATES[asked.device].profile_s[level]
     _fit(asked, runs, before, profile_s)
     kept = [each for each in runs if each["state"] in (TRAIN, DONE)]
     graphs = [made for made in asked.rule.graphs.values() if isinstance(made, GeneratedGraph)]
@@ -52,8 +129,8 @@ def preview(asked: SurveyRequest, place: Place | None) -> dict[str, Any]:
         "microbenchmarks": {"level": level, "seconds": profile_s, "done": profiled},
         "runs": runs,
         "seconds": profile_s + sum(each["seconds"] or 0.0 for each in runs if each["state"] == TRAIN),
-        "bytes": estimate.PROFILE_BYTES[level] + sum(each["bytes"] or 0.0 for each in kept),
-        "graph_bytes": sum(estimate.graph_bytes(made, asked.device) for made in graphs),
+        "bytes": PROFILE_BYTES[level] + sum(each["bytes"] or 0.0 for each in kept),
+        "graph_bytes": sum(graph_bytes(made, asked.device) for made in graphs),
         "left_out": [each["name"] for each in runs if each["state"] == LEFT_OUT],
         "notes": list(_notes(asked, machine, runs)),
         "afterwards": commands([each["name"] for each in kept], asked.out.resolve().name),
@@ -81,7 +158,7 @@ def _runs(asked: SurveyRequest, cores: int, before: Mapping[str, Any]) -> list[d
         sizes: tuple[float | None, float | None] = (None, None)
         if isinstance(made, GeneratedGraph):
             workers = asked.workers
-            sizes = estimate.seconds(options, made, workers, cores), estimate.nbytes(options, made, workers)
+            sizes = seconds(options, made, workers, cores), nbytes(options, made, workers)
         found.append(
             {
                 "name": run.name,

@@ -16,18 +16,17 @@ import torch
 
 from gcnsim.graph import Graph, build_csr
 from gcnsim.io.atomic import atomic_write
-from gcnsim.runs.cluster import Cluster
+from gcnsim.runs.files import Cluster
 from gcnsim.streams import stream
 from runtime.data import DatasetCache
 from runtime.emulation import Emulation
 from runtime.launch import Place, Watch, connect
 from runtime.microbench import Measurement, MicrobenchRequest, document, measured, write
 from runtime.survey.folder import MICROBENCH, Folder, clear, note_failure
-from runtime.survey.request import GRAPHS, SurveyRequest
-from runtime.survey.rule import BUDGETS, GeneratedGraph, fitting
+from runtime.survey.rule import BUDGETS, GRAPHS, GeneratedGraph, SurveyRequest, fitting
 from runtime.survey.servers import Servers, carried, cluster_of, meet, transfers
-from runtime.train.agreement import agree_on
-from runtime.train.plan import naming
+from runtime.train.preflight import agree_on
+from runtime.train.tasks import naming
 from runtime.train.worker import train
 
 MEETING_S: Final = 120.0

@@ -16,7 +16,7 @@ import torch
 import torch.distributed as dist
 
 from gcnsim.errors import ScenarioError
-from gcnsim.runs.cluster import Cluster
+from gcnsim.runs.files import Cluster
 from runtime.emulation.spec import PAYLOAD_SHARE
 from runtime.exchange import Channel
 from runtime.exchange.channels import Message

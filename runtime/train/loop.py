@@ -25,8 +25,7 @@ from runtime.methods.worker import MethodWorker
 from runtime.model import Network
 from runtime.options import Options
 from runtime.record import Mark, Recorder
-from runtime.train.optimizers import Adam, Optimizer, Sgd
-from runtime.train.reduce import FlatGradients, GlobalSums, LocalSums
+from runtime.train.reduce import Adam, FlatGradients, GlobalSums, LocalSums, Optimizer, Sgd
 
 
 class DivergedError(GcnsimError):

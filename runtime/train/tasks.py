@@ -1,19 +1,230 @@
-"""The arguments of `python -m runtime.train`, and the runs that they ask for: one, or those of a plan."""
+"""The arguments of `python -m runtime.train`, and the runs that they ask for: one, or those of a plan.
+
+A plan: several runs, to be trained one after the other by the same workers.
+
+The command line of training: every option once, with its help; from arguments to `Options`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 import click
 
-from gcnsim.errors import GcnsimError, ScenarioError
-from runtime.launch.failure_report import say
-from runtime.options import Options
-from runtime.train.arguments import options_of, with_options
-from runtime.train.plan import Entry, Task, naming, read_plan
+from gcnsim.errors import FileError, GcnsimError, ScenarioError
+from gcnsim.fields import shown
+from gcnsim.io.yaml_files import read_yaml
+from gcnsim.knobs import Knob
+from runtime.launch.verdict import describe, say
+from runtime.methods import METHODS, method_of, method_type
+from runtime.methods.method import Method, read_as_text
+from runtime.options import Options, flag
 from runtime.train.preflight import DEFAULT, check_outputs, check_worker_count, free_folder
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One run of a plan: its folder and its arguments as they are typed. name: plan, number and folder in words."""
+
+    name: str
+    out: str
+    arguments: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A run to train. name: that of its plan's entry; None for a run that was asked for by itself."""
+
+    options: Options
+    name: str | None = None
+
+
+class EntryError(RuntimeError):
+    """An entry of a plan that failed by no user's error; the message names it and what went wrong."""
+
+
+def read_plan(path: str) -> tuple[Entry, ...]:
+    """The entries of a plan file: a list of `{out: FOLDER, args: [ARGUMENT, ...]}`, no folder twice.
+
+    Raises FileError, naming the entry.
+    """
+    document = read_yaml(path)
+    if not isinstance(document, list) or not document:
+        raise FileError(f"{path}: not a list of runs; allowed: one or more of {{out: FOLDER, args: [ARGUMENT, ...]}}")
+    found: dict[str, Entry] = {}
+    for number, each in enumerate(document, 1):
+        entry = _entry(f"{path}: entry {number}", each)
+        if entry.out in found:
+            raise FileError(f"{entry.name}: this folder is already that of {found[entry.out].name}")
+        found[entry.out] = entry
+    return tuple(found.values())
+
+
+def _entry(place: str, given: Any) -> Entry:
+    if not isinstance(given, dict) or set(given) - {"args"} != {"out"}:
+        keys = f"has {', '.join(given) or 'nothing'}" if isinstance(given, dict) else "is not a mapping"
+        raise FileError(f"{place}: {keys}; allowed: out, args")
+    out, words = given["out"], given.get("args", [])
+    if not isinstance(out, str) or not out:
+        raise FileError(f"{place}: out is {shown(out)}; allowed: a folder's path")
+    if not isinstance(words, list) or not all(_word(word) for word in words):
+        raise FileError(f"{place} ({out}): args is not a list of strings; allowed: e.g. [--tau, 2]")
+    return Entry(f"{place} ({out})", out, tuple(str(word) for word in words))
+
+
+def _word(value: Any) -> bool:
+    return isinstance(value, str | int | float) and not isinstance(value, bool)
+
+
+@contextmanager
+def naming(name: str | None) -> Iterator[None]:
+    """Errors in the block name the entry; None: they stay as they are."""
+    try:
+        yield
+    except GcnsimError as error:
+        if name is None:
+            raise
+        raise type(error)(f"{name}: {error}") from error
+    except Exception as error:
+        if name is None:
+            raise
+        raise EntryError(f"{name}: {describe(error)}") from error
+
+
+SWITCHES: Final = frozenset({"bias", "preaggregate", "record", "overwrite", "json", "json_log", "quiet"})
+
+HELP: Final[Mapping[str, str]] = {
+    "method": f"One of {', '.join(METHODS)}.",
+    "dataset": "digits, or the name of a graph in the folder GCNSIM_DATA.",
+    "graph": "Graph file instead (.npz with features and labels; others need --random-features).",
+    "workers": "Local workers to start; torchrun's own count applies.",
+    "iterations": "Model updates in total, including those before --resume.",
+    "seed": "Seed of every random draw.",
+    "feature_dim": "Project features to this width by a fixed random matrix.",
+    "feature_norm": "none, row (divide by the row's sum) or standard (mean 0, deviation 1 over training nodes).",
+    "random_features": "Random features of this width instead of the file's.",
+    "random_classes": "Random labels of this many classes instead of the file's.",
+    "partition": "Partition: of graph partition --out, owners (.npy or a number a line), or a DGL folder.",
+    "partition_method": "metis, random or block.",
+    "objective": "METIS minimises vol (communication volume) or cut (edges cut).",
+    "balance": "METIS balances the parts' nodes, edges, or nodes and training-nodes.",
+    "partition_seed": "Seed of the partitioner.",
+    "model": "gcn, graphsage or gat.",
+    "layers": "Graph convolutions.",
+    "hidden": "Hidden width.",
+    "heads": "Attention heads (gat).",
+    "dropout": "Share of each layer's input values that is dropped.",
+    "norm": "After every layer but the last: none or layer (LayerNorm).",
+    "bias": "Whether the layers' maps have a bias.",
+    "sage_aggregator": "graphsage: mean of the neighbours, or pool (the largest values of a learnt map of them).",
+    "sage_mean": "graphsage: mean over the neighbours, or with the node itself.",
+    "dropout_order": "exchange-first drops after rows arrived (PipeGCN), dropout-first before they leave (BNS-GCN).",
+    "preaggregate": "Sum layer 0's neighbours once: layer 0 never communicates.",
+    "optimizer": "adam or sgd.",
+    "lr": "Learning rate.",
+    "weight_decay": "Weight decay.",
+    "eval_every": "Evaluate on the full graph every so many iterations, and at the end; 0: only then.",
+    "init_weights": "Initial weights by parameter name (.npz).",
+    "save_init": "Write the initial weights (.npz).",
+    "device": "cpu or cuda.",
+    "backend": "Of rows and gradients: gloo, nccl (not run yet), or auto: gloo, on cuda through pinned host memory.",
+    "dtype": "float32 or float64.",
+    "aggregator": "Sums over neighbours: plain (torch), numba (kernels of our own), dgl, or auto (the quickest here).",
+    "overlap": "tau 0: wait for rows first (none), or sum local rows during the transfer (central).",
+    "threads": "CPU threads of each worker.  [default: cores / local workers]",
+    "timeout": "Seconds after which a silent worker counts as lost.",
+    "out": "Run folder; must not hold a run.  [default: that of --resume, else the first free one of run, run-2, ...]",
+    "record": "Whether to record spans and write the run folder.",
+    "warmup": "Iterations left out of the means.",
+    "save_trace": "Write the access trace of the run, for gcnsim.  [default: access.trace in the run folder]",
+    "loss_log": "Write iteration and global training loss as CSV.",
+    "checkpoint_every": "Save a checkpoint every so many iterations; 0: only when asked to stop.",
+    "resume": "Continue from the last checkpoint of this run folder.",
+    "overwrite": "Replace the run that the run folder holds.",
+    "json": "Print the final figures as one JSON object.",
+    "json_log": "One JSON object per iteration on standard error.",
+    "quiet": "Show no progress line.",
+}
+
+
+def knobs_of(methods: Iterable[type[Method]]) -> Mapping[str, tuple[Knob, ...]]:
+    """The knobs of `methods` by name: methods may have different ranges and defaults of one."""
+    found: dict[str, dict[Knob, None]] = {}
+    for method in methods:
+        for knob in method.knobs():
+            found.setdefault(knob.name, {})[knob] = None
+    return {name: tuple(knobs) for name, knobs in found.items()}
+
+
+_KNOBS: Final = knobs_of(METHODS.values())
+
+
+def with_options(
+    command: Callable[..., Any],
+    help_of: Mapping[str, str] = HELP,
+    knobs_by_name: Mapping[str, tuple[Knob, ...]] = _KNOBS,
+    *,
+    lists: bool = False,
+) -> Callable[..., Any]:
+    """`command` with an option for each field of `Options` that has help, and one for each knob.
+
+    lists: knobs are taken as text, several values of each.
+    """
+    for name, knobs in reversed(list(knobs_by_name.items())):
+        names = [flag(name), *(["--p"] if name == "rate" else [])]
+        text = "  ".join(_explained(knob) for knob in knobs)
+        kind: Any = str if lists or read_as_text(knobs[0]) else {"int": int, "real": float}.get(knobs[0].kind, str)
+        command = click.option(*names, name, type=kind, help=text)(command)
+    defaults = Options.__dataclass_fields__
+    for name in reversed(list(help_of)):
+        default = defaults[name].default
+        if name in SWITCHES:
+            off = f"/--no-{name.replace('_', '-')}" if default else ""
+            command = click.option(f"{flag(name)}{off}", name, is_flag=True, default=default, help=help_of[name])(
+                command
+            )
+            continue
+        kind = type(default) if default is not None else _TYPES.get(name, str)
+        command = click.option(flag(name), name, type=kind, default=default, show_default=True, help=help_of[name])(
+            command
+        )
+    return command
+
+
+def _explained(knob: Knob) -> str:
+    """What a knob is, of which methods, its words if it takes a few, and its default."""
+    having = ", ".join(method for method, known in METHODS.items() if knob in known.knobs())
+    share = knob.kind == "size" or (knob.kind == "real" and knob.unit == "%")
+    shown = (
+        f"{100 * float(str(knob.default)):g}%"
+        if share and knob.default != "auto"
+        else "none"
+        if knob.default is None
+        else knob.default
+    )
+    allowed = f"; allowed: {', '.join(knob.choices)}" if knob.choices else ""
+    return f"{knob.help[0].upper()}{knob.help[1:]} ({having}){allowed}.  [default: {shown}]"
+
+
+_TYPES: Final[Mapping[str, type]] = {
+    "feature_dim": int,
+    "random_features": int,
+    "random_classes": int,
+    "threads": int,
+}
+
+
+def options_of(given: Mapping[str, Any]) -> Options:
+    """The options that arguments say. Raises ScenarioError for a value or a knob that is not allowed."""
+    method = method_type(given["method"])
+    fields = {name: given[name] for name in HELP} | {"method": method.name}
+    asked = {name: given[name] for name in _KNOBS if given[name] is not None}
+    options = Options(**fields, knobs=method.settled(asked))
+    method_of(options.method, options.knobs).refuse(options)
+    return options
 
 
 @click.command("runtime.train", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})

@@ -10,10 +10,9 @@ from gcnsim.ids import Iteration
 from gcnsim.workload import layer_shapes
 from runtime.accelerator.clock import NS, ScaledRecorder
 from runtime.accelerator.exchange import WaitingExchange
-from runtime.accelerator.iteration import DeviceIteration
+from runtime.accelerator.iteration import DeviceIteration, EdgeSampler, NodeSampler, Sampler
 from runtime.accelerator.lengths import Drawn, Lengths
 from runtime.accelerator.machine import WaitMachine
-from runtime.accelerator.sampling import EdgeSampler, NodeSampler, Sampler
 from runtime.emulation.waking import first_in_line
 from runtime.exchange import SampledGraph
 from runtime.methods.worker import Context

@@ -35,13 +35,13 @@ from runtime.record import (
     summarise,
     to_arrays,
 )
-from runtime.train.agreement import agree
 from runtime.train.checkpoint.files import with_saved_kernels
 from runtime.train.memory_usage import COMPONENTS
-from runtime.train.plan import Task, naming
+from runtime.train.preflight import agree
 from runtime.train.run_state import KINDS, Outcome, run_record
 from runtime.train.session import Session
 from runtime.train.setup import device_of, prepare
+from runtime.train.tasks import Task, naming
 
 ROUNDS = 8
 """Exchanges by which a worker learns the clock of worker 0."""

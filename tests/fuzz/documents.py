@@ -8,15 +8,14 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from gcnsim.api.scenario_file import read_base
+from gcnsim.api.question import read_base
 from gcnsim.cli import main
 from gcnsim.cli.outputs import scenario_files
 from gcnsim.comparison.answers import read_answer
 from gcnsim.errors import ScenarioError
 from gcnsim.hardware import devices, kind_described, links
 from gcnsim.hardware.catalogue import _assumed
-from gcnsim.hardware.own_device import own_device
-from gcnsim.hardware.own_host import own_host
+from gcnsim.hardware.own_files import own_device, own_host
 from gcnsim.hardware.platforms import read_platform
 from gcnsim.hardware.pricing import PriceBook
 from gcnsim.reproduction.facts import read_published

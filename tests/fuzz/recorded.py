@@ -10,7 +10,7 @@ from gcnsim.calibration_record.measurements import read_measurements
 from gcnsim.calibration_record.record import read_calibration, write_calibration
 from gcnsim.evidence import scenario_of
 from gcnsim.measured_compute.reading import read_measured_compute
-from gcnsim.runs.cluster import Cluster, write_cluster
+from gcnsim.runs.files import Cluster, write_cluster
 from gcnsim.runs.measured import read_measured
 from gcnsim.runs.recorded_run import read_learning_curve, read_recorded_run
 from gcnsim.timeline.parquet import write_spans

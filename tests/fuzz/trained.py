@@ -20,14 +20,14 @@ from gcnsim.graph.formats.arrays import read_npy
 from gcnsim.io.json_files import canonical
 from runtime.data.load import load_dataset, partitioning_of
 from runtime.emulation.spec import NAME, Emulation
-from runtime.launch.failure_report import read_failures
+from runtime.launch.verdict import read_failures
 from runtime.model import Network, load_weights, save_weights
 from runtime.options import Options
 from runtime.record.run_folder import LossLog
 from runtime.survey import SurveyRequest, read_rule
 from runtime.survey.folder import Folder
 from runtime.train.checkpoint.files import STATE, WORKERS, complete, latest, read_checkpoint, write_part
-from runtime.train.plan import read_plan
+from runtime.train.tasks import read_plan
 from tests.fuzz.documents import ROOT
 from tests.fuzz.graphs import npz, ring
 from tests.fuzz.readers import Reader, file_named, put, shipped, text

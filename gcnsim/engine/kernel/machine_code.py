@@ -13,8 +13,8 @@ from numba import cfunc, types
 from numba.extending import intrinsic, overload, register_jitable
 
 from gcnsim.engine.kernel import coarse, flights, heaps, lanes, memory, run, sharing, turns, views
-from gcnsim.engine.kernel.loading import NEEDED
 from gcnsim.engine.kernel.memory import ARRAYS
+from gcnsim.engine.kernel.store import NEEDED
 from gcnsim.engine.kernel.vectors import WRITTEN, use_vectors
 
 OPTIONS: Final[Any] = {"_nrt": False, "error_model": "numpy", "boundscheck": False}

@@ -10,8 +10,7 @@ import numpy as np
 
 from gcnsim.cluster import Cluster, Link, LinkSpec
 from gcnsim.engine.kernel.driver import simulate_by
-from gcnsim.engine.kernel.loading import LoadedKernel
-from gcnsim.engine.kernel.store import read
+from gcnsim.engine.kernel.store import LoadedKernel, read
 from gcnsim.engine.reference import simulate
 from gcnsim.ids import FloatArray
 from gcnsim.schedule import Builder, Schedule

@@ -1,15 +1,104 @@
-"""Which array of a graph file is what: edges, features, labels, split, and those that nobody understands."""
+"""Which array of a graph file is what: edges, features, labels, split, and those that nobody understands.
+
+What the arrays of a graph are called: one table of names, for the simulator and for training alike.
+
+Case, underscores, dots and hyphens do not matter: `adj_matrix.indptr` is `adj_matrix_indptr`.
+"""
 
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Final, Literal, Protocol
 
-from gcnsim.graph.formats import array_names as known
-from gcnsim.graph.formats.array_names import first_of, plain
 from gcnsim.ids import AnyArray
+
+FEATURES: Final = (
+    *("x", "features", "feature", "feats", "feat"),
+    *("node_features", "node_feature", "node_feats", "node_feat"),
+    *("attr", "attrs", "attributes", "node_attr", "node_attrs", "attr_matrix", "feature_matrix"),
+)
+"""Features [N, F]; with `_data`, `_indices`, `_indptr`, `_shape` behind, their compressed rows."""
+
+SPARSE_PARTS: Final = ("data", "indices", "indptr", "shape")
+
+LABELS: Final = ("labels", "label", "y", "node_labels", "node_label", "class_labels")
+
+EDGE_TABLES: Final = ("edge_index", "edges", "edge_list", "edge_indices", "edge_idx")
+"""Both ends of every edge in one array, [2, E] or [E, 2]."""
+
+SIDES_FIRST: Final = ("edge_index",)
+"""Tables that are [2, E] by their name, where the shape [2, 2] does not say."""
+
+EDGE_ENDS: Final = (
+    *(("row", "col"), ("rows", "cols"), ("src", "dst"), ("source", "target"), ("sources", "targets")),
+    *(("src_id", "dst_id"), ("src_ids", "dst_ids"), ("senders", "receivers"), ("head", "tail"), ("u", "v")),
+)
+"""One array for the sources, one for the targets."""
+
+COMPRESSED_ROWS: Final = (
+    *(("indptr", "indices"), ("rowptr", "col"), ("row_ptr", "col_idx"), ("row_ptr", "col_ind")),
+    *(("crow_indices", "col_indices"), ("xadj", "adjncy")),
+)
+"""Where each row begins, and the columns of the rows."""
+
+MATRIX_PREFIXES: Final = ("", "adj", "adj_matrix", "adjacency", "adjacency_matrix", "graph", "csr")
+
+COUNTS: Final = ("num_nodes", "n_nodes", "number_of_nodes", "num_nodes_list")
+"""One number: how many nodes there are."""
+
+PARTS: Final = {
+    "train": ("train", "training", "trn", "tr"),
+    "val": ("val", "valid", "validation", "dev", "va"),
+    "test": ("test", "testing", "tst", "te"),
+}
+"""Who trains, validates and tests, each with the words for it."""
+
+MASKS: Final = ("mask", "masks")
+NODE_IDS: Final = (
+    *("idx", "idxs", "index", "indexes", "indices", "id", "ids", "nid", "nids", "node", "nodes"),
+    *("node_id", "node_ids", "node_idx", "node_index", "seeds"),
+)
+EITHER: Final = ("set", "split", "")
+"""Names behind or before the part: of a mask [N], of node numbers, and of what the values have to say."""
+
+
+def plain(name: str) -> str:
+    """The name as it is compared: small letters and digits alone."""
+    return re.sub(r"[^0-9a-z]", "", name.lower())
+
+
+def first_of(names: Iterable[str], held: dict[str, str]) -> str | None:
+    """The first of `names` that is held, as it is spelled there. held: by plain name."""
+    return next((held[plain(name)] for name in names if plain(name) in held), None)
+
+
+def named_like(name: str, part: str, other: str) -> str:
+    """What the array of the part `other` is called where that of `part` is `name`.
+
+    >>> named_like("idx_train", "train", "val"), named_like("te_mask", "test", "val")
+    ('idx_val', 'va_mask')
+    """
+    word = max((each for each in PARTS[part] if each in name.lower()), key=len)
+    at = name.lower().index(word)
+    said = PARTS[other][-1 if word == PARTS[part][-1] else 0]
+    return f"{name[:at]}{said}{name[at + len(word) :]}"
+
+
+def split_names(kinds: tuple[str, ...], part: str) -> tuple[str, ...]:
+    """All names of `part` of this kind, such as train_mask and mask_train; the usual ones first."""
+    words = PARTS[part]
+    return tuple(
+        dict.fromkeys(f"{first}_{second}" for kind in kinds for word in words for first, second in _orders(word, kind))
+    )
+
+
+def _orders(word: str, kind: str) -> tuple[tuple[str, str], ...]:
+    return ((word, kind), (kind, word))
+
 
 _SCIPY = ("format", "shape", "data", "row", "col", "indptr", "indices", "isarray")
 """By plain name, what `scipy.sparse.save_npz` writes."""
@@ -98,8 +187,8 @@ def contents_of(source: ArraySource) -> Contents:
     if edges is not None and edges.form == "scipy":
         left = {key: name for key, name in left.items() if key not in _SCIPY}
     features, sparse = _features(left)
-    labels, split = first_of(known.LABELS, left), _split(left)
-    count = first_of(known.COUNTS, left)
+    labels, split = first_of(LABELS, left), _split(left)
+    count = first_of(COUNTS, left)
     if count is not None and math.prod(source.shape(count)) != 1:
         count = None
     used = {features, labels, count, *sparse.values(), *(part.name for part in split.values())}
@@ -113,20 +202,20 @@ def contents_of(source: ArraySource) -> Contents:
 def _edges(held: dict[str, str]) -> Edges | None:
     if "format" in held and "shape" in held:
         return Edges("scipy")
-    for prefix in known.MATRIX_PREFIXES:
+    for prefix in MATRIX_PREFIXES:
         at = f"{prefix}_" if prefix else ""
         more = held.get(plain(f"{at}shape")), held.get(plain(f"{at}data"))
-        for begins, columns in known.COMPRESSED_ROWS:
+        for begins, columns in COMPRESSED_ROWS:
             found = held.get(plain(at + begins)), held.get(plain(at + columns))
             if found[0] and found[1]:
                 return Edges("rows", (found[0], found[1]), *more)
-    table = first_of(known.EDGE_TABLES, held)
+    table = first_of(EDGE_TABLES, held)
     if table is not None:
         return Edges("table", (table,))
-    for prefix in known.MATRIX_PREFIXES:
+    for prefix in MATRIX_PREFIXES:
         at = f"{prefix}_" if prefix else ""
         more = held.get(plain(f"{at}shape")), held.get(plain(f"{at}data")) or held.get(plain(f"{at}val"))
-        for sources, targets in known.EDGE_ENDS:
+        for sources, targets in EDGE_ENDS:
             found = held.get(plain(at + sources)), held.get(plain(at + targets))
             if found[0] and found[1]:
                 return Edges("ends", (found[0], found[1]), *more)
@@ -135,9 +224,9 @@ def _edges(held: dict[str, str]) -> Edges | None:
 
 def _features(held: dict[str, str]) -> tuple[str | None, dict[str, str]]:
     """The dense array, and the parts of the sparse one."""
-    dense = first_of(known.FEATURES, held)
-    for name in known.FEATURES:
-        parts = {part: held[plain(f"{name}_{part}")] for part in known.SPARSE_PARTS if plain(f"{name}_{part}") in held}
+    dense = first_of(FEATURES, held)
+    for name in FEATURES:
+        parts = {part: held[plain(f"{name}_{part}")] for part in SPARSE_PARTS if plain(f"{name}_{part}") in held}
         if len(parts) > 1:
             return None, parts
         if parts.keys() == {"shape"}:
@@ -147,9 +236,9 @@ def _features(held: dict[str, str]) -> tuple[str | None, dict[str, str]]:
 
 def _split(held: dict[str, str]) -> dict[str, Split]:
     found: dict[str, Split] = {}
-    for part in known.PARTS:
-        for kind, words in (("mask", known.MASKS), ("ids", known.NODE_IDS), ("either", known.EITHER)):
-            name = first_of(known.split_names(words, part), held)
+    for part in PARTS:
+        for kind, words in (("mask", MASKS), ("ids", NODE_IDS), ("either", EITHER)):
+            name = first_of(split_names(words, part), held)
             if name is not None:
                 found[part] = Split(name, kind)  # type: ignore[arg-type]
                 break

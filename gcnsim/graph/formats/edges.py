@@ -21,8 +21,7 @@ from typing import Final
 import numpy as np
 
 from gcnsim.errors import FileError, GraphError, plural
-from gcnsim.graph.build import build_csr
-from gcnsim.graph.csr import Graph
+from gcnsim.graph.csr import Graph, build_csr
 from gcnsim.graph.formats.columns import (
     CHOOSE,
     Layout,

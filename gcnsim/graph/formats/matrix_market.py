@@ -9,8 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from gcnsim.errors import FileError
-from gcnsim.graph.build import build_csr
-from gcnsim.graph.csr import Graph
+from gcnsim.graph.csr import Graph, build_csr
 from gcnsim.graph.formats.table import Pairs, numbered_lines, read_pairs
 from gcnsim.ids import AnyArray
 

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gcnsim.errors import FileError
-from gcnsim.graph.build import build_csr
-from gcnsim.graph.csr import Graph
+from gcnsim.graph.csr import Graph, build_csr
 from gcnsim.ids import IntArray
 
 _MOST_DIGITS = 18

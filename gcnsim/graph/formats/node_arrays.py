@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from gcnsim.errors import FileError
-from gcnsim.graph.formats.array_names import PARTS, named_like
 from gcnsim.graph.formats.arrays import whole_numbers, whole_row
-from gcnsim.graph.formats.contents import ArraySource, Contents, Split, contents_of
+from gcnsim.graph.formats.contents import PARTS, ArraySource, Contents, Split, contents_of, named_like
 from gcnsim.ids import AnyArray, BoolArray, frozen
 
 MASKS = ("train_mask", "val_mask", "test_mask")

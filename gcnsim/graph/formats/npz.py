@@ -1,6 +1,6 @@
 """Graphs in named arrays, of a NumPy archive or of a folder: compressed rows, edge tables, SciPy's matrices.
 
-Which array is what follows from its name (`array_names`). Only the structure is read in full. Feature arrays can be a
+Which array is what follows from its name (`contents`). Only the structure is read in full. Feature arrays can be a
 hundred times larger, so of those just the header is parsed; no object array is ever opened, since that would run a
 pickle.
 """
@@ -15,11 +15,9 @@ from typing import Any
 import numpy as np
 
 from gcnsim.errors import FileError
-from gcnsim.graph.build import build_csr, from_csr
-from gcnsim.graph.csr import Graph
-from gcnsim.graph.formats.array_names import SIDES_FIRST, plain
+from gcnsim.graph.csr import Graph, build_csr, from_csr
 from gcnsim.graph.formats.arrays import class_count, npy_shape, opened, read_npy, whole_numbers
-from gcnsim.graph.formats.contents import ArraySource, Contents, Edges, contents_of
+from gcnsim.graph.formats.contents import SIDES_FIRST, ArraySource, Contents, Edges, contents_of, plain
 from gcnsim.graph.formats.node_arrays import feature_shape, labels_of, rows_said, skipped
 from gcnsim.graph.formats.source import Size
 from gcnsim.ids import AnyArray

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from gcnsim.errors import FileError, GraphError
-from gcnsim.graph.build import build_csr
-from gcnsim.graph.csr import Graph
+from gcnsim.graph.csr import Graph, build_csr
 from gcnsim.graph.formats.arrays import whole_numbers
 from gcnsim.graph.formats.columns import ends_of_header
 from gcnsim.graph.formats.edges import NUMBERS, graph_of_pairs

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from gcnsim.errors import FileError, plural
-from gcnsim.graph.build import MOST_NODES
+from gcnsim.graph.csr import MOST_NODES
 from gcnsim.graph.formats.columns import EXACT, fields_of, whole_number
 from gcnsim.ids import AnyArray
 

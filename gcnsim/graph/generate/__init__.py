@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from gcnsim.graph.generate.communities import BlockModel, Nature, block_model, memory_needed, nature_of
+from gcnsim.graph.generate.communities import BlockModel, block_model, memory_needed, nature_of
 from gcnsim.graph.generate.fitted import (
     Bordering,
-    Check,
-    CrossEdges,
     FitRow,
     Outline,
     Surrogate,
@@ -20,10 +18,7 @@ from gcnsim.graph.generate.fitted import (
 __all__ = [
     "BlockModel",
     "Bordering",
-    "Check",
-    "CrossEdges",
     "FitRow",
-    "Nature",
     "Outline",
     "Surrogate",
     "block_model",

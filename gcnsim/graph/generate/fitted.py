@@ -15,8 +15,7 @@ from typing import Any, Final
 
 from gcnsim.errors import GraphError, nearest
 from gcnsim.graph.csr import Graph
-from gcnsim.graph.generate.communities import BlockModel, block_model
-from gcnsim.graph.generate.distinct import Say, silent
+from gcnsim.graph.generate.communities import BlockModel, Say, block_model, silent
 from gcnsim.io.yaml_files import read_yaml
 
 FILE: Final = Path(__file__).resolve().parents[2] / "data" / "surrogates.yaml"

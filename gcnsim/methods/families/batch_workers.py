@@ -43,8 +43,8 @@ from gcnsim.cost import (
     uva_row_bytes,
 )
 from gcnsim.ids import FloatArray, IntArray, Rank
-from gcnsim.methods.facts import HOST, ON_GPU, Facts, Placement
 from gcnsim.methods.families.mini_batch import MiniBatch, Plan
+from gcnsim.methods.method import HOST, ON_GPU, Facts, Placement
 from gcnsim.schedule import COMPUTE_STREAM, Builder, Schedule, allreduce
 from gcnsim.timeline import Direction, OpKind
 

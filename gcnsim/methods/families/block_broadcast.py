@@ -17,7 +17,7 @@ from gcnsim.staleness import BlockRule
 from gcnsim.workload import LayerShape
 
 if TYPE_CHECKING:
-    from gcnsim.methods.facts import Facts
+    from gcnsim.methods.method import Facts
     from gcnsim.schedule import Schedule
 
 

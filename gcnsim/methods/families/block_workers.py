@@ -36,8 +36,8 @@ from gcnsim.cost import (
     step_seconds,
 )
 from gcnsim.ids import FloatArray, Layer, Rank
-from gcnsim.methods.facts import Facts
 from gcnsim.methods.families.block_broadcast import BlockBroadcast, grid_of
+from gcnsim.methods.method import Facts
 from gcnsim.schedule import Builder, Dependency, Schedule, allreduce, ring_broadcast, ring_reduce_among
 from gcnsim.timeline import Direction, OpKind
 

@@ -13,7 +13,7 @@ from gcnsim.timeline import Direction
 from gcnsim.workload import LayerShape
 
 if TYPE_CHECKING:
-    from gcnsim.methods.facts import Facts
+    from gcnsim.methods.method import Facts
     from gcnsim.schedule import Schedule
 
 EVERY_OPTION: Final = frozenset(

@@ -33,10 +33,10 @@ from gcnsim.cost import (
 )
 from gcnsim.hardware import DeviceProfile
 from gcnsim.ids import FloatArray, IntArray, Layer, Rank
-from gcnsim.methods.facts import Facts
 from gcnsim.methods.families.cpu_ops import SAMPLER, WOKEN_S, CpuOps
 from gcnsim.methods.families.cpu_workers import COUNTS
 from gcnsim.methods.families.mini_batch import MiniBatch
+from gcnsim.methods.method import Facts
 from gcnsim.schedule import Schedule
 from gcnsim.schedule.builder import Dependency, Work
 from gcnsim.timeline import Direction, OpKind

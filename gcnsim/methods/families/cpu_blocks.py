@@ -27,10 +27,10 @@ from gcnsim.cost import (
     step_seconds,
 )
 from gcnsim.ids import FloatArray, IntArray, Layer, Rank
-from gcnsim.methods.facts import Facts
 from gcnsim.methods.families.block_broadcast import BlockBroadcast, grid_of
 from gcnsim.methods.families.block_workers import GAP_PASSES
 from gcnsim.methods.families.cpu_ops import TAG, WOKEN_S, CpuOps
+from gcnsim.methods.method import Facts
 from gcnsim.schedule import Schedule
 from gcnsim.schedule.builder import Dependency
 from gcnsim.schedule.collectives import CHUNK

@@ -25,7 +25,7 @@ from gcnsim.cost import (
 )
 from gcnsim.hardware import DeviceProfile
 from gcnsim.ids import FloatArray, IntArray, Layer, Rank
-from gcnsim.methods.facts import Facts
+from gcnsim.methods.method import Facts
 from gcnsim.schedule import COMPUTE_STREAM, Builder
 from gcnsim.schedule.builder import Dependency, Work
 from gcnsim.streams import stream as random_stream

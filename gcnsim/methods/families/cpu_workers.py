@@ -39,10 +39,9 @@ from gcnsim.cost import (
     step_seconds,
 )
 from gcnsim.ids import FloatArray, IntArray, Layer, Rank
-from gcnsim.methods.facts import Facts
 from gcnsim.methods.families.boundary_rows import BoundaryRows
 from gcnsim.methods.families.cpu_ops import SAMPLER, TAG, WOKEN_S, CpuOps
-from gcnsim.methods.method import CENTRAL
+from gcnsim.methods.method import CENTRAL, Facts
 from gcnsim.schedule import Schedule
 from gcnsim.schedule.builder import Dependency, Work
 from gcnsim.timeline import Direction, OpKind

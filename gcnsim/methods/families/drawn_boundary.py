@@ -23,11 +23,11 @@ from gcnsim.cost import (
     rebuild_seconds,
 )
 from gcnsim.ids import FloatArray, IntArray, Layer, Rank
-from gcnsim.methods.facts import Facts
 from gcnsim.methods.families.boundary_rows import BoundaryRows
 from gcnsim.methods.families.cpu_workers import CpuWriter
 from gcnsim.methods.families.gpu_workers import ONE_THREAD, GpuWriter
 from gcnsim.methods.families.released_code import id_streams, id_width
+from gcnsim.methods.method import Facts
 from gcnsim.schedule.builder import Dependency, Work
 from gcnsim.timeline import Direction, OpKind
 

@@ -14,13 +14,12 @@ from gcnsim.cost import Memory, batch_memory
 from gcnsim.errors import ScenarioError
 from gcnsim.fields import PerLayer
 from gcnsim.knobs import BATCH, FANOUT, LAYER_SIZES, knob
-from gcnsim.methods.facts import FEATURES, Placement
-from gcnsim.methods.method import Method
+from gcnsim.methods.method import FEATURES, Method, Placement
 from gcnsim.sampling import passes, subgraphs
 from gcnsim.workload import LayerShape
 
 if TYPE_CHECKING:
-    from gcnsim.methods.facts import Facts
+    from gcnsim.methods.method import Facts
     from gcnsim.schedule import Schedule
 
 

@@ -27,8 +27,8 @@ from gcnsim.cost import (
 )
 from gcnsim.hardware import DeviceProfile
 from gcnsim.ids import FloatArray, IntArray, Layer
-from gcnsim.methods.facts import Facts
 from gcnsim.methods.families.gpu_ops import GpuOps
+from gcnsim.methods.method import Facts
 from gcnsim.schedule import allreduce
 from gcnsim.timeline import OpKind
 

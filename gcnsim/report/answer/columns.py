@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from gcnsim.errors import ScenarioError, nearest
-from gcnsim.report.answer.provenance import plain
-from gcnsim.report.answer.rows import shared_knobs, value_of, varies
+from gcnsim.report.answer.rows import plain, shared_knobs, value_of, varies
 from gcnsim.results import Row
 from gcnsim.units import BANDWIDTH, NBYTES, SECONDS
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from gcnsim.report.answer.columns import LEAD, TEXT, Column
-from gcnsim.terminal.tables import UNLIMITED, aligned
+from gcnsim.terminal import UNLIMITED, aligned
 
 ALWAYS = (*LEAD, "time", "epoch_s")
 """The columns that name the row, and the times that it is sorted by."""

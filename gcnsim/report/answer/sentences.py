@@ -11,8 +11,7 @@ from typing import NamedTuple
 from gcnsim.errors import GcnsimError, plural
 from gcnsim.hardware import device, instance_of, is_host
 from gcnsim.report.answer.columns import MACHINE
-from gcnsim.report.answer.provenance import number, plain
-from gcnsim.report.answer.rows import bandwidth_text, labels_of, shared_knobs, varies
+from gcnsim.report.answer.rows import bandwidth_text, labels_of, number, plain, shared_knobs, varies
 from gcnsim.results import NO_RANGE, Row, RuleReport, SimulationReport, Step, TimeAgain, WhatIf
 from gcnsim.scenario import ClusterSpec
 from gcnsim.units import format_seconds, range_text

@@ -15,14 +15,15 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from gcnsim.errors import plural
-from gcnsim.report.answer import provenance, sentences
+from gcnsim.report.answer import rows as provenance
+from gcnsim.report.answer import sentences
 from gcnsim.report.answer.columns import MACHINE, MEANINGS, SHOWN, TEXT, checked, columns_of, silent_costs
 from gcnsim.report.answer.layout import Layout, cut, laid_out, lines_of, needed
 from gcnsim.report.answer.rows import checked_order, shown_rows, varies
 from gcnsim.report.figures.tornado import tornado_data, tornado_lines
 from gcnsim.report.page.templates import rendered
 from gcnsim.results import NO_RANGE, Row, WhatIf
-from gcnsim.terminal.screen import shown
+from gcnsim.terminal import shown
 
 if TYPE_CHECKING:
     from rich.console import Console

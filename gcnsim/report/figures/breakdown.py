@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from gcnsim.breakdown import HIDDEN, Parts, iteration_s
-from gcnsim.report.answer.provenance import plain
-from gcnsim.report.answer.rows import labels_of
+from gcnsim.report.answer.rows import labels_of, plain
 from gcnsim.report.figures.style import PLAIN, layout, said, time_unit
 from gcnsim.report.palette import LIGHT, Theme
 from gcnsim.results import Row, WhatIf

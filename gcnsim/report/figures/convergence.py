@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
-from gcnsim.report.answer.provenance import plain
+from gcnsim.report.answer.rows import plain
 from gcnsim.report.figures.style import MOST_LINES, layout, said, time_unit
 from gcnsim.report.palette import LIGHT, Theme, faded
 from gcnsim.units import format_seconds

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from gcnsim.report.answer.provenance import plain
-from gcnsim.report.answer.rows import varies
+from gcnsim.report.answer.rows import plain, varies
 from gcnsim.report.figures.style import LOG_FROM, MOST_LINES, PLAIN, Ticks, layout, log_ticks, said, time_unit
 from gcnsim.report.palette import LIGHT, Theme, faded
 from gcnsim.results import Row

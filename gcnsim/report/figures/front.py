@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gcnsim.report.answer.provenance import plain
+from gcnsim.report.answer.rows import plain
 from gcnsim.report.figures.style import layout, said, time_unit
 from gcnsim.report.palette import LIGHT, Theme
 from gcnsim.results import Advice, PointReport

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from gcnsim.ids import FloatArray, Iteration
-from gcnsim.report.answer.provenance import plain
+from gcnsim.report.answer.rows import plain
 from gcnsim.report.figures.style import byte_unit, layout, said
 from gcnsim.report.palette import LIGHT, Theme
 from gcnsim.results import LinkTraffic

@@ -15,7 +15,7 @@ from gcnsim.caching import Cache
 from gcnsim.errors import UnitError
 from gcnsim.fields import Measure
 from gcnsim.fields import Number as Numeral
-from gcnsim.report.answer.provenance import plain
+from gcnsim.report.answer.rows import plain
 from gcnsim.report.figures.style import LOG_FROM, Unit, byte_unit, layout, log_ticks, said, time_unit
 from gcnsim.report.palette import LIGHT, Theme, faded
 from gcnsim.scenario import rule_at

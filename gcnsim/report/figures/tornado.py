@@ -7,11 +7,11 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, NamedTuple
 
 from gcnsim.report.answer.layout import cut
-from gcnsim.report.answer.provenance import plain, range_of
+from gcnsim.report.answer.rows import plain, range_of
 from gcnsim.report.figures.style import layout, said, time_unit
 from gcnsim.report.palette import LIGHT, Theme
 from gcnsim.results import Advice, WhatIf
-from gcnsim.terminal.tables import UNLIMITED, aligned
+from gcnsim.terminal import UNLIMITED, aligned
 from gcnsim.units import format_seconds
 
 if TYPE_CHECKING:

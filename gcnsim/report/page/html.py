@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gcnsim.cluster import LinkName
-from gcnsim.report.answer import provenance, sentences
+from gcnsim.report.answer import rows as provenance
+from gcnsim.report.answer import sentences
 from gcnsim.report.answer.columns import MEANINGS, Column, columns_of
-from gcnsim.report.answer.provenance import plain
+from gcnsim.report.answer.rows import plain
 from gcnsim.report.answer.table import wide_keys
 from gcnsim.report.figures.breakdown import MOST_BARS, breakdown_data, breakdown_figure
 from gcnsim.report.figures.curves import Curve, curve_data, curve_figure, styled

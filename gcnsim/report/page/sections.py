@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gcnsim.comparison import PARTS
 from gcnsim.io.atomic import atomic_write
-from gcnsim.report.answer import provenance
-from gcnsim.report.answer.provenance import plain
+from gcnsim.report.answer import rows as provenance
+from gcnsim.report.answer.rows import plain
 from gcnsim.report.answer.sentences import label_of, limit_text, money
 from gcnsim.report.comparison import times
 from gcnsim.report.figures.breakdown import MOST_BARS, breakdown_figure, parts_data, sides_data
@@ -21,8 +21,7 @@ from gcnsim.report.figures.difference import difference_data, difference_figure
 from gcnsim.report.figures.front import front_data, front_figure
 from gcnsim.report.figures.links import links_data, links_figure, pairs_figure
 from gcnsim.report.figures.memory import memory_data, memory_figure
-from gcnsim.report.figures.runs import pairs_of_result, timeline_of_result
-from gcnsim.report.figures.timeline import TimelineData, timeline_figure
+from gcnsim.report.figures.timeline import TimelineData, pairs_of_result, timeline_figure, timeline_of_result
 from gcnsim.report.figures.tornado import tornado_figure, tornado_of_advice
 from gcnsim.report.page.templates import Sheet, write_page
 from gcnsim.report.recommended import percent, reasons, time_text

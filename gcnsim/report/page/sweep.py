@@ -9,8 +9,7 @@ from typing import Final
 
 from gcnsim.errors import plural
 from gcnsim.report.answer.columns import MEANINGS, columns_of
-from gcnsim.report.answer.provenance import plain
-from gcnsim.report.answer.rows import bandwidth_text, varies
+from gcnsim.report.answer.rows import bandwidth_text, plain, varies
 from gcnsim.report.figures.curves import AXES, curve_data, curve_figure, curve_of_rows
 from gcnsim.report.figures.style import legend
 from gcnsim.report.page.html import one_cell, one_line

@@ -1,6 +1,6 @@
 """CAGNET, 1.5D (`cagnet-1.5d`): as 1D, with `replication` workers that hold the same block and share its broadcasts.
 
-Source: CAGNET, 1.5D algorithm. Who holds and who multiplies what is the simulator's rule (`gcnsim.partition.replicas`).
+Source: CAGNET, 1.5D algorithm. Who holds and who multiplies what is the simulator's rule (`gcnsim.partition.parts`).
 Equal to training in one process up to the order of sums.
 """
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 from gcnsim.errors import ScenarioError
 from gcnsim.knobs import REPLICATION, knob
 from gcnsim.partition import allowed_copies
-from runtime.methods.families.block_method import BlockMethod
+from runtime.methods.method import BlockMethod
 from runtime.options import Options
 
 if TYPE_CHECKING:
@@ -46,6 +46,6 @@ class Cagnet15d(BlockMethod):
 
     def worker(self, context: Context) -> MethodWorker:
         """All blocks, always, each held by several."""
-        from runtime.methods.families.block_worker import BlockWorker
+        from runtime.methods.block_worker import BlockWorker
 
         return BlockWorker(context, copies=self.replication)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from runtime.methods.families.block_method import BlockMethod
+from runtime.methods.method import BlockMethod
 
 if TYPE_CHECKING:
     from runtime.methods.worker import Context, MethodWorker
@@ -23,6 +23,6 @@ class Cagnet1d(BlockMethod):
 
     def worker(self, context: Context) -> MethodWorker:
         """All blocks, always."""
-        from runtime.methods.families.block_worker import BlockWorker
+        from runtime.methods.block_worker import BlockWorker
 
         return BlockWorker(context)

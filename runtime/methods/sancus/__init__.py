@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from gcnsim.knobs import CLIP, DETECTION, SKIP_BACKWARD, STALE_TEST, THRESHOLD, WARM_ITERATIONS, knob
 from gcnsim.staleness import BlockRule
-from runtime.methods.families.block_method import BlockMethod
+from runtime.methods.method import BlockMethod
 
 if TYPE_CHECKING:
     from runtime.methods.worker import Context, MethodWorker

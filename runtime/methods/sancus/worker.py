@@ -22,7 +22,7 @@ from gcnsim.ids import Iteration, Layer
 from gcnsim.staleness import is_due
 from gcnsim.timeline import Direction, OpKind
 from runtime.exchange.channels import Message, TimedChannel
-from runtime.methods.families.block_worker import BlockWorker
+from runtime.methods.block_worker import BlockWorker
 from runtime.methods.worker import Context
 
 if TYPE_CHECKING:

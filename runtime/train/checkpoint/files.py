@@ -32,8 +32,8 @@ from gcnsim.io.atomic import atomic_write
 from gcnsim.io.json_files import canonical, read_json
 from gcnsim.shapes import As, Keys, OneOrMore, Share, Within
 from runtime.options import Options
-from runtime.train.optimizers import Optimizer
 from runtime.train.preflight import out_folder, restarted, writes_folder
+from runtime.train.reduce import Optimizer
 
 STATE = "state.json"
 WORKERS = "--workers"

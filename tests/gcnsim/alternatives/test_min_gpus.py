@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gcnsim.alternatives import min_gpus
-from gcnsim.alternatives.min_gpus import least_gpus
+from gcnsim import alternatives
+from gcnsim.alternatives import least_gpus
 from gcnsim.scenario import MOST_GPUS, SCHEMA, Scenario, from_mapping
 from gcnsim.sources import Source, open_source
 
@@ -28,7 +28,7 @@ def test_it_is_found_with_few_looks(
         looks.append(scenario.cluster.gpus)
         return scenario.cluster.gpus >= least
 
-    monkeypatch.setattr(min_gpus, "holds", holds)
+    monkeypatch.setattr(alternatives, "holds", holds)
     found = least_gpus(base, open_source(base))
     assert found == (least if least <= MOST_GPUS else None)
     assert len(looks) <= looked_at

@@ -9,7 +9,7 @@ import pytest
 
 import gcnsim
 from gcnsim.api import question
-from gcnsim.api.comparison import compare
+from gcnsim.api.iterations import compare
 from gcnsim.errors import FileError, GcnsimError, ScenarioError
 from gcnsim.methods import COMPARED, methods
 from gcnsim.planning.settings import Grid, scenarios

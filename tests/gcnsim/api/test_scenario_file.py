@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 import gcnsim
-from gcnsim.api.question import settings
-from gcnsim.api.scenario_file import read_base
+from gcnsim.api.question import read_base, settings
 from gcnsim.cli import main
 from gcnsim.errors import ScenarioError
 from gcnsim.methods import COMPARED

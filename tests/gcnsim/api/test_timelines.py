@@ -12,7 +12,7 @@ import pytest
 from gcnsim.api import run_timeline, setting_run, what_if
 from gcnsim.cli import main
 from gcnsim.errors import ScenarioError
-from gcnsim.report.figures.runs import timeline_of_result
+from gcnsim.report.figures.timeline import timeline_of_result
 from gcnsim.report.page.sections import Drawn, write_timelines_csv
 from tests.gcnsim.comparison.test_compare import recorded
 from tests.gcnsim.validation.conftest import WriteRun, write_run

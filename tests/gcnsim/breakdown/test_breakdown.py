@@ -28,7 +28,7 @@ from gcnsim.breakdown import (
     other_s,
     phases_of_means,
 )
-from gcnsim.runs.shares import Shares
+from gcnsim.runs.files import Shares
 from gcnsim.timeline import KIND_CODE, Intervals, OpKind, Timeline
 
 WHOLE = ("compute", *EXPOSED, *OTHER)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gcnsim.caching import DEMAND, request_stream
-from gcnsim.caching.demand import next_request
+from gcnsim.caching.policies import next_request
 from gcnsim.errors import ScenarioError
 
 STREAM = [0, 1, 2, 0, 3, 0, 1, 2, 0, 4, 1, 0]

@@ -12,7 +12,7 @@ from gcnsim.calibration import calibrate
 from gcnsim.calibration.runs import OF_GPUS, Coefficient, moved
 from gcnsim.calibration_record.record import Calibration, Fitted, write_calibration
 from gcnsim.errors import ScenarioError
-from gcnsim.runs.cluster import Cluster
+from gcnsim.runs.files import Cluster
 from gcnsim.runs.recorded_run import read_recorded_run
 from gcnsim.validation import judge
 from tests.gcnsim.calibration.made import World, write_measurements

@@ -13,7 +13,7 @@ from gcnsim.calibration.kernels_in_runs import busy_sums_ratio
 from gcnsim.calibration.runs import outside_kernels
 from gcnsim.calibration_record.record import Calibration, Fitted, write_calibration
 from gcnsim.evidence import scenario_of
-from gcnsim.hardware.sums import TERMS, SumFigures
+from gcnsim.hardware.profiles import TERMS, SumFigures
 from gcnsim.runs.recorded_run import COMPUTE, RecordedRun, read_recorded_run
 from gcnsim.schedule import Schedule
 from gcnsim.simulation import study

@@ -23,7 +23,7 @@ from gcnsim.calibration.runs import (
 from gcnsim.calibration_record.record import Calibration, Fitted, write_calibration
 from gcnsim.errors import FileError, ScenarioError
 from gcnsim.hardware import CoreKernels, device
-from gcnsim.hardware.sums import TERMS, SumFigures
+from gcnsim.hardware.profiles import TERMS, SumFigures
 from gcnsim.runs.recorded_run import RecordedRun, read_recorded_run
 from gcnsim.validation import judge
 from tests.gcnsim.calibration.made import World, calibration, measurements, write_measurements

@@ -12,9 +12,9 @@ from gcnsim.calibration.fitting import Laws
 from gcnsim.calibration.sums import fit_sums, product_of
 from gcnsim.calibration_record.measurements import Measurement, Measurements
 from gcnsim.cost.sums import product_seconds
-from gcnsim.hardware.sums import TERMS, SumFigures
+from gcnsim.hardware.profiles import TERMS, SumFigures
 from gcnsim.partition import reuse_of
-from gcnsim.partition.reuse import REUSE_NAMES, TURNED_NAMES
+from gcnsim.partition.facts import REUSE_NAMES, TURNED_NAMES
 
 SECONDS = (2e-6, 2e-9, 4e-11, 7e-11, 1e-9, 4e-10, 5e-12, 3e-10, 4e-12, 3e-9, 3e-11, 2e-9, 5e-11)
 KNOWN = SumFigures((32e3, 1e6, 24e6), dict(zip(TERMS, SECONDS, strict=True)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gcnsim.calibration_record.coverage import beyond, settings
+from gcnsim.calibration_record.record import beyond, settings
 
 PLACE = {"hosts": 2, "workers_per_host": 2, "bandwidth": 1e8, "latency_s": 0.0}
 NAMES = {"method": "psc-gcn", "model": "gcn", "graph": "feed"}

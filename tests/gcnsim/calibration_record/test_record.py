@@ -20,7 +20,7 @@ from gcnsim.hardware import (
     MapFigures,
     PoolingFigures,
 )
-from gcnsim.hardware.sums import TERMS, SumFigures
+from gcnsim.hardware.profiles import TERMS, SumFigures
 from tests.gcnsim.calibration.made import calibration, fitted
 
 HINT = "; gcnsim calibrate writes such a file"

@@ -20,7 +20,7 @@ from gcnsim.hardware import (
     PoolingFigures,
     SumFigures,
 )
-from gcnsim.hardware.sums import TERMS
+from gcnsim.hardware.profiles import TERMS
 
 MAPS = MapFigures(dict.fromkeys(MAP_TERMS, 1e-9), ((5.0, 1e-7),))
 SUMS = SumFigures((48e3, 2e6, 4e7), dict.fromkeys(TERMS, 1e-9))

@@ -23,7 +23,7 @@ from gcnsim.cost.core import sum_seconds
 from gcnsim.cost.maps import map_seconds
 from gcnsim.cost.sums import Product, product_seconds
 from gcnsim.hardware import Curve, DeviceProfile, HostProfile, SumFigures
-from gcnsim.hardware.sums import TERMS
+from gcnsim.hardware.profiles import TERMS
 from gcnsim.partition import PRODUCTS, WINDOWS
 from gcnsim.workload import layer_shapes
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gcnsim.cost.sums import BLUR, Product, outside, product_seconds, terms
-from gcnsim.hardware.sums import TERMS, SumFigures
+from gcnsim.hardware.profiles import TERMS, SumFigures
 from gcnsim.partition import WINDOWS, reuse_of
 
 CACHES = (48e3, 2e6, 40e6)

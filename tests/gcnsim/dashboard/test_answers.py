@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 
 from gcnsim.dashboard import answers as module
-from gcnsim.dashboard.answers import Answers, SupersededError, _effort
+from gcnsim.dashboard.answers import GONE, Answers, SupersededError, Worker, _effort
 from gcnsim.dashboard.state import Question
-from gcnsim.dashboard.workers import GONE, Worker
 
 MANY = 32
 """GPUs of a row that takes long."""

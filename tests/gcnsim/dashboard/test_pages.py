@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from gcnsim.dashboard.answers import Answers
+from gcnsim.dashboard.app import found
 from gcnsim.dashboard.files import Files
 from gcnsim.dashboard.jobs import Job, Jobs
 from gcnsim.dashboard.pages import forms, what_if
-from gcnsim.dashboard.panel import found
 from gcnsim.dashboard.state import Question, stops
 from gcnsim.dashboard.work import FIGURES
 from gcnsim.errors import FileError, GcnsimError, ScenarioError

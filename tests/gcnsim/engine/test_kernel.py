@@ -17,9 +17,9 @@ from gcnsim.cluster import Cluster, Link, LinkSpec
 from gcnsim.engine import compile_now
 from gcnsim.engine.kernel import store
 from gcnsim.engine.kernel.driver import Kernel, layout, simulate_by
-from gcnsim.engine.kernel.loading import LoadedKernel
 from gcnsim.engine.kernel.memory import packed
 from gcnsim.engine.kernel.run import run as uncompiled
+from gcnsim.engine.kernel.store import LoadedKernel
 from gcnsim.engine.kernel.trial import sample
 from gcnsim.engine.reference import simulate
 from gcnsim.engine.run import Run
@@ -34,7 +34,7 @@ from gcnsim.simulation.faults import apply_transient_faults
 from gcnsim.simulation.run import write_schedule
 from gcnsim.sources import open_source
 from gcnsim.sources.model import resolve_model
-from gcnsim.sources.range_end import RangeEnd
+from gcnsim.sources.source import RangeEnd
 from gcnsim.timeline import OpKind
 
 

@@ -13,7 +13,7 @@ from gcnsim.errors import ScenarioError
 from gcnsim.evidence import refuse_other_trace, scenario_of
 from gcnsim.runs.recorded_run import read_recorded_run
 from gcnsim.sources import open_source
-from gcnsim.sources.range_end import RangeEnd
+from gcnsim.sources.source import RangeEnd
 from gcnsim.trace import BatchOrigin, BatchTrace, packed, write_batch_trace
 from tests.gcnsim.validation.conftest import WriteRun
 

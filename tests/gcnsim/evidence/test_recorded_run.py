@@ -14,11 +14,11 @@ from gcnsim.calibration_record.record import write_calibration
 from gcnsim.errors import ScenarioError
 from gcnsim.evidence import refuse_other_kernels, scenario_of
 from gcnsim.hardware import ATTENTION_TERMS, PLAIN_KERNELS, AttentionFigures, CoreKernels, SumFigures
-from gcnsim.hardware.sums import TERMS
+from gcnsim.hardware.profiles import TERMS
 from gcnsim.methods import create_method
 from gcnsim.methods.psc_gcn import PscGcn
 from gcnsim.methods.sancus import Sancus
-from gcnsim.runs.cluster import Cluster
+from gcnsim.runs.files import Cluster
 from gcnsim.runs.recorded_run import read_recorded_run
 from gcnsim.scenario import Scenario, from_mapping, to_mapping
 from gcnsim.schedule import Schedule

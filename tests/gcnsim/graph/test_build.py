@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gcnsim.errors import GraphError
-from gcnsim.graph import Cleaning, Graph, build, build_csr, from_csr
+from gcnsim.graph import Cleaning, Graph, build_csr, csr, from_csr
 from gcnsim.ids import AnyArray, Int32Array, IntArray
 
 _Pairs = list[tuple[int, int]]
@@ -114,7 +114,7 @@ def test_unequal_lengths_and_absurd_node_counts_are_refused() -> None:
         build_csr(np.array([0]), np.array([1]), 10**9, "g")
 
 
-@pytest.mark.parametrize("place", [0, build._PIECE - 1, build._PIECE, 2 * build._PIECE - 1])
+@pytest.mark.parametrize("place", [0, csr._PIECE - 1, csr._PIECE, 2 * csr._PIECE - 1])
 def test_one_pair_of_entries_out_of_order_is_found_in_a_large_graph(place: int) -> None:
     """Order is looked for by pieces, and between them."""
     indptr, indices = ring(70_000)

@@ -14,7 +14,7 @@ from gcnsim.errors import ScenarioError
 from gcnsim.hardware import DeviceProfile, Figure, platform
 from gcnsim.hardware.platforms import FOLDER
 from gcnsim.machine import resolve_machine
-from gcnsim.machine.platform import cached_share, with_l2_cache
+from gcnsim.machine.links import cached_share, with_l2_cache
 from gcnsim.sampling import DEGREE_SPREAD
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
 from gcnsim.simulation import study

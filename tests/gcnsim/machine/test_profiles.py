@@ -28,7 +28,7 @@ from gcnsim.hardware import (
     host,
     link,
 )
-from gcnsim.hardware.sums import TERMS
+from gcnsim.hardware.profiles import TERMS
 from gcnsim.machine import for_graph, resolve_machine
 from gcnsim.machine.profiles import calibration_of
 from gcnsim.methods import create_method

@@ -9,7 +9,7 @@ import pytest
 
 import gcnsim
 from gcnsim.hardware import device, host, link
-from gcnsim.machine.replaced import GIVEN, with_drawn, with_given
+from gcnsim.machine.profiles import GIVEN, with_drawn, with_given
 from gcnsim.methods import create_method
 from gcnsim.scenario import ClusterSpec
 from gcnsim.simulation import study

@@ -15,7 +15,7 @@ from gcnsim.cost.device import elementwise_seconds
 from gcnsim.cost.maps import map_seconds
 from gcnsim.errors import ScenarioError
 from gcnsim.hardware import POOLING_TERMS, FarFigures, Figure, PoolingFigures, SumFigures
-from gcnsim.hardware.sums import TERMS
+from gcnsim.hardware.profiles import TERMS
 from gcnsim.methods import method_type
 from gcnsim.methods.families.cpu_batches import NEAR_CALLS, NEAR_HELD
 from gcnsim.methods.families.cpu_ops import WOKEN_S

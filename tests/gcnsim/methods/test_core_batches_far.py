@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gcnsim.hardware import MAP_TERMS, FarFigures, Figure, MapFigures, SumFigures
-from gcnsim.hardware.sums import TERMS
+from gcnsim.hardware.profiles import TERMS
 from gcnsim.methods.families.cpu_batches import CALLS, INTERPRETER_HELD
 from gcnsim.schedule import COMPUTE_STREAM
 from gcnsim.timeline import Direction, OpKind

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gcnsim.partition import WINDOWS, reuse_of
-from gcnsim.partition import reuse as module
+from gcnsim.partition import facts as module
 
 
 def by_hand(stream: list[int]) -> list[float]:

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from jsonschema import validate
 
 import gcnsim
-from gcnsim.cli.what_if import command
+from gcnsim.cli.what_if import what_if
 from gcnsim.errors import FileError, ScenarioError
 from gcnsim.hardware import prices
 from gcnsim.planning import Subject, Target
@@ -247,7 +247,7 @@ def test_runs_alone_are_refused(write_run: WriteRun) -> None:
 
 
 def test_a_number_that_may_be_a_percentage_needs_its_unit() -> None:
-    result = CliRunner().invoke(command, ["--target-accuracy", "90"])
+    result = CliRunner().invoke(what_if, ["--target-accuracy", "90"])
     assert result.exception is not None
     assert "--target-accuracy" in str(result.exception)
 

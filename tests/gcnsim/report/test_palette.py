@@ -1,18 +1,15 @@
 from __future__ import annotations
 
 import re
+from dataclasses import fields
 from pathlib import Path
 
 from gcnsim import report
 from gcnsim.report.palette import (
     DARK,
-    GRID,
-    INK,
     LIGHT,
-    MEANINGS,
-    MUTED,
-    PAPER,
     SETTINGS,
+    Theme,
     replacements,
     variable,
     variables,
@@ -20,8 +17,9 @@ from gcnsim.report.palette import (
 
 
 def test_every_colour_of_the_page_has_one_meaning() -> None:
-    colours = [*MEANINGS.values(), *(color for color, _, _ in SETTINGS), INK, MUTED, GRID, PAPER]
-    assert len({color.upper() for color in colours}) == len(colours)
+    for theme in (LIGHT, DARK):
+        colours = re.findall("#[0-9A-Fa-f]{6}", variables(theme))
+        assert len({color.upper() for color in colours}) == len(colours) == len(fields(Theme)) - 2 + len(SETTINGS)
 
 
 def test_the_style_sheet_brings_no_other_colours() -> None:
@@ -30,7 +28,7 @@ def test_the_style_sheet_brings_no_other_colours() -> None:
     used = {part[:6].lower() for part in css.split("#")[1:] if re.fullmatch(r"[0-9a-fA-F]{6}", part[:6])}
     assert used
     assert {found.lower() for found in re.findall(r"#[0-9a-fA-F]{3}(?![0-9a-fA-F])", css)} == set()
-    known = {color[1:].lower() for color in (*MEANINGS.values(), INK, MUTED, GRID)}
+    known = {color[1:].lower() for color in re.findall("#[0-9A-Fa-f]{6}", variables(LIGHT))}
     assert used - known <= {
         "d9dfe5",
         "f5f7f9",
@@ -63,7 +61,7 @@ def test_every_colour_of_a_figure_has_one_in_the_dark() -> None:
     found = replacements()
     assert found[LIGHT.ink] == DARK.ink
     assert found["rgba(0, 114, 178,"] == "rgba(59, 155, 220,"
-    assert {LIGHT.paper, LIGHT.grid, *LIGHT.lines, *MEANINGS.values()} <= set(found)
+    assert set(re.findall("#[0-9A-Fa-f]{6}", variables(LIGHT))) <= set(found)
 
 
 def test_style_sheets_have_the_colours_as_variables() -> None:

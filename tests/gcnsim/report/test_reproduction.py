@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from gcnsim.report.reproduction import left_out_lines, render_reproduction, write_reproduction
+from gcnsim.report.evidence import left_out_lines, render_reproduction, write_reproduction
 
 
 def cell(row: str, predicted: float | None, **more: Any) -> dict[str, Any]:

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from gcnsim.errors import FileError
-from gcnsim.report import calibration as calibration_report
-from gcnsim.report import validation as report
-from gcnsim.report.figures.errors import errors_data, errors_figure
-from gcnsim.report.figures.validation import validation_data, validation_figure
+from gcnsim.report import evidence as calibration_report
+from gcnsim.report import evidence as report
+from gcnsim.report.figures.validation import errors_data, errors_figure, validation_data, validation_figure
 from gcnsim.validation import payload as plain
 from tests.gcnsim.calibration.made import calibration
 from tests.gcnsim.validation.made import SETTING, four

@@ -10,9 +10,9 @@ import pytest
 
 from gcnsim.errors import FileError
 from gcnsim.evidence import scenario_of
-from gcnsim.runs.cluster import Cluster, read_cluster, write_cluster
+from gcnsim.runs.files import Cluster, read_cluster, write_cluster
 from gcnsim.runs.recorded_run import read_recorded_run
-from gcnsim.validation.run_check import setting_of
+from gcnsim.validation import setting_of
 from runtime.options import Options
 from tests.gcnsim.validation.conftest import EMULATED, run_document, write_folder
 

@@ -12,8 +12,8 @@ from gcnsim.breakdown import PHASES
 from gcnsim.caching import CacheSize
 from gcnsim.errors import FileError
 from gcnsim.knobs import KnobValue
+from gcnsim.runs.files import Shares
 from gcnsim.runs.recorded_run import read_learning_curve, read_recorded_run
-from gcnsim.runs.shares import Shares
 from runtime.options import Options
 from tests.gcnsim.validation.conftest import EMULATED, WIDTHS, run_document, write_folder
 

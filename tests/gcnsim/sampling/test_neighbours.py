@@ -8,7 +8,7 @@ import pytest
 from gcnsim.graph import Graph
 from gcnsim.graph.generate import BlockModel, block_model
 from gcnsim.ids import IntArray
-from gcnsim.sampling import drawn_neighbours, layer_batch, neighbour_batch, subgraph_batch, walked_nodes
+from gcnsim.sampling import layer_batch, neighbour_batch, subgraph_batch, walked_nodes
 from gcnsim.streams import stream
 
 
@@ -22,6 +22,12 @@ def batch(graph: Graph) -> IntArray:
     return np.sort(stream(0, "batch").choice(graph.nodes, size=100, replace=False))
 
 
+def drawn(graph: Graph, nodes: IntArray, amount: int | float, generator: np.random.Generator) -> tuple[IntArray, int]:
+    """Neighbours that each of `nodes` draws for one layer, and how many entries were looked at."""
+    found = neighbour_batch(graph, nodes, (amount,), generator, keep=True)
+    return graph.indices[found.places[0]].astype(np.int64), found.looked
+
+
 def rows_of(graph: Graph, nodes: IntArray) -> list[set[int]]:
     return [set(graph.indices[graph.indptr[node] : graph.indptr[node + 1]].tolist()) for node in nodes]
 
@@ -29,10 +35,10 @@ def rows_of(graph: Graph, nodes: IntArray) -> list[set[int]]:
 @pytest.mark.parametrize("amount", [1, 3, 32, 33, 10_000])
 def test_neighbours_are_distinct_and_as_many_as_asked_or_all(graph: Graph, batch: IntArray, amount: int) -> None:
     near = rows_of(graph, batch)
-    columns, looked = drawn_neighbours(graph, batch, amount, stream(0, "draw"))
+    columns, looked = drawn(graph, batch, amount, stream(0, "draw"))
     assert columns.size == looked == sum(min(len(row), amount) for row in near)
     for node, row in zip(batch, near, strict=True):
-        alone, _ = drawn_neighbours(graph, np.array([node]), amount, stream(0, "draw"))
+        alone, _ = drawn(graph, np.array([node]), amount, stream(0, "draw"))
         assert len(set(alone.tolist())) == alone.size == min(len(row), amount)
         assert set(alone.tolist()) <= row
 
@@ -43,13 +49,13 @@ def test_every_neighbour_is_drawn_as_often_as_the_others(amount: int) -> None:
     ids = np.arange(1, ring + 1, dtype=np.int32)
     star = Graph(np.r_[0, ring, ring + np.arange(1, ring + 1)], np.r_[ids, np.zeros(ring, np.int32)], "star")
     hub = np.array([0])
-    drawn = [drawn_neighbours(star, hub, amount, stream(0, "fair", k))[0] for k in range(3000)]
-    share = np.bincount(np.concatenate(drawn), minlength=ring + 1)[1:] / 3000
+    draws = [drawn(star, hub, amount, stream(0, "fair", k))[0] for k in range(3000)]
+    share = np.bincount(np.concatenate(draws), minlength=ring + 1)[1:] / 3000
     assert share == pytest.approx(np.full(ring, amount / ring), abs=0.05)
 
 
 def test_a_share_draws_each_entry_by_chance(graph: Graph, batch: IntArray) -> None:
-    sizes = [drawn_neighbours(graph, batch, 0.25, stream(0, "share", k)) for k in range(200)]
+    sizes = [drawn(graph, batch, 0.25, stream(0, "share", k)) for k in range(200)]
     entries = int(graph.degrees[batch].sum())
     assert {looked for _, looked in sizes} == {entries}
     assert np.mean([columns.size for columns, _ in sizes]) == pytest.approx(0.25 * entries, rel=0.02)

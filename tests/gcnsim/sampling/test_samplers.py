@@ -7,7 +7,7 @@ import pytest
 
 from gcnsim.errors import ScenarioError
 from gcnsim.partition import Part
-from gcnsim.sampling import Full, Uniform, VarianceReduction, sampler, water_filling
+from gcnsim.sampling import Full, Uniform, VarianceReduction, sampler, samplers
 from gcnsim.sampling import samplers as samplers_module
 from tests.sampled import edge_probabilities, edge_weights
 
@@ -91,7 +91,7 @@ def test_one_preparation_answers_every_rate_the_same(parts: tuple[Part, ...]) ->
 def test_chunks_do_not_change_the_answer(parts: tuple[Part, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     whole = VarianceReduction(parts[0]).probabilities(0.3).p
     monkeypatch.setattr(samplers_module, "BLOCK", 16)
-    monkeypatch.setattr(water_filling, "BLOCK", 16)
+    monkeypatch.setattr(samplers, "BLOCK", 16)
     assert np.array_equal(VarianceReduction(parts[0]).probabilities(0.3).p, whole)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from gcnsim.errors import ScenarioError, UnitError
 from gcnsim.scenario import Scenario, from_mapping, scenario_hash, to_mapping
-from gcnsim.scenario.figures import CatalogueFigures, figure_text
+from gcnsim.scenario.catalogue_fields import CatalogueFigures, figure_text
 
 TEXT = "ethernet.latency_s=20us,generic-16.cores=32,t4.launch_s=0s,t4.spmm_efficiency=50%"
 VALUES = (("ethernet.latency_s", 2e-5), ("generic-16.cores", 32.0), ("t4.launch_s", 0.0), ("t4.spmm_efficiency", 0.5))

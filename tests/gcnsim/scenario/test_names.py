@@ -8,8 +8,8 @@ import pytest
 
 from gcnsim.errors import ScenarioError
 from gcnsim.hardware import links
+from gcnsim.scenario.catalogue_fields import LINK, PCIE, Words
 from gcnsim.scenario.load import from_mapping
-from gcnsim.scenario.names import LINK, PCIE, Words
 
 NAMES = Words("device", lambda: ("t4", "h100"), own=lambda text: text.endswith(".yaml"))
 

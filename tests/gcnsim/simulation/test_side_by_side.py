@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from gcnsim.methods import methods
-from gcnsim.simulation import side_by_side
-from gcnsim.simulation.side_by_side import computing_and_exposed, slowest_of
-from gcnsim.simulation.window import MeasurementWindow
+from gcnsim.simulation import metrics
+from gcnsim.simulation.metrics import computing_and_exposed, slowest_of
+from gcnsim.simulation.steady import MeasurementWindow
 from tests.gcnsim.simulation.faulted import REDDIT, studied
 
 SHORT: dict[str, Any] = REDDIT | {"run": {"iterations": 6}, "cluster": {"gpus": 4, "gpus_per_server": 4}}
@@ -29,8 +29,8 @@ def test_all_workers_at_once_are_as_each_alone(name: str, monkeypatch: pytest.Mo
     found = studied(SHORT | {"method": {"name": name}})
     window = MeasurementWindow(found.run, found.warm_up)
     check(window)
-    monkeypatch.setattr(side_by_side, "AT_ONCE", 2 * window.run.ends.size // window.schedule.workers)
-    assert [len(each) for each in side_by_side._together(window)] == [2] * (window.schedule.workers // 2)
+    monkeypatch.setattr(metrics, "AT_ONCE", 2 * window.run.ends.size // window.schedule.workers)
+    assert [len(each) for each in metrics._together(window)] == [2] * (window.schedule.workers // 2)
     check(window)
 
 

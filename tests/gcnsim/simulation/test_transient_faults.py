@@ -15,9 +15,8 @@ from gcnsim.planning import links_of
 from gcnsim.scenario import Fault, Jitter, Pause, SlowGpu, from_mapping, read_injected
 from gcnsim.schedule import Builder, Schedule
 from gcnsim.simulation import study
-from gcnsim.simulation.faults import apply_transient_faults
+from gcnsim.simulation.faults import apply_transient_faults, struck
 from gcnsim.simulation.steady import Steady
-from gcnsim.simulation.transient_faults import struck
 from gcnsim.timeline import PS_PER_S, OpKind
 from tests.cases import Case, method
 from tests.gcnsim.simulation.faulted import REDDIT, studied

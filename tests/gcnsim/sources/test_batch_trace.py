@@ -13,7 +13,7 @@ from gcnsim.errors import GcnsimError
 from gcnsim.methods import create_method
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
 from gcnsim.sources import open_source
-from gcnsim.sources.range_end import RangeEnd
+from gcnsim.sources.source import RangeEnd
 from gcnsim.trace import BatchOrigin, BatchTrace, packed, write_batch_trace
 
 NODES = 12

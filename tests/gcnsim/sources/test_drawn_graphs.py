@@ -8,7 +8,7 @@ import pytest
 
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
 from gcnsim.sources import RangeEnd, open_source
-from gcnsim.sources.drawn_graphs import MOST_PAIRS, drawn_graphs, fewer_drawn
+from gcnsim.sources.source import MOST_PAIRS, drawn_graphs, fewer_drawn
 
 
 def asked(gpus: int, iterations: int = 30, **method: Any) -> Scenario:

@@ -12,8 +12,8 @@ from gcnsim.methods import HOST, ON_GPU, UVA, Placement
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
 from gcnsim.simulation import study
 from gcnsim.sources import open_source, resolve_model
-from gcnsim.sources.placement import batch_memory_of, placement_of, sampler_of
-from gcnsim.sources.range_end import RangeEnd
+from gcnsim.sources.batches import batch_memory_of, placement_of, sampler_of
+from gcnsim.sources.source import RangeEnd
 
 
 def mapping(name: str = "dgl", dataset: str = "reddit", knobs: dict[str, Any] | None = None, **cluster: Any) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gcnsim.alternatives.min_gpus import least_gpus
+from gcnsim.alternatives import least_gpus
 from gcnsim.errors import ScenarioError
 from gcnsim.scenario import Scenario, from_mapping, scenario_hash, to_mapping
 from gcnsim.sources import PublishedTables, RangeEnd, SurrogateSource, open_source

@@ -10,7 +10,7 @@ import pytest
 
 from gcnsim.boundary import AccessCounts
 from gcnsim.calibration_record.record import write_calibration
-from gcnsim.hardware.sums import TERMS, SumFigures
+from gcnsim.hardware.profiles import TERMS, SumFigures
 from gcnsim.methods import Method, create_method
 from gcnsim.scenario import ClusterSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec
 from gcnsim.simulation import study

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from gcnsim.terminal.live import LiveLine
+from gcnsim.terminal import LiveLine
 from tests.terminals import Terminal, drawn
 
 

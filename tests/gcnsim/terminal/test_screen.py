@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from gcnsim.cli import main
-from gcnsim.terminal.screen import Screen, raw_of, screened, shown
-from gcnsim.terminal.tables import aligned
+from gcnsim.terminal import Screen, aligned, raw_of, screened, shown
 
 NAME = "g\x1b[2J\x1b]0;title\x07\x9b1m\u202egpz"
 

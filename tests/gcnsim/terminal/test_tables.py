@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from gcnsim.terminal.tables import aligned
+from gcnsim.terminal import aligned
 
 ROWS = [("a_long_name", "1,234,567", "one two three four five six seven"), ("b", "8", "[bold] :smile: 日本")]
 HEADS = ("name", "rows\nof it", "what")

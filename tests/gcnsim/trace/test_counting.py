@@ -9,7 +9,7 @@ import pytest
 from gcnsim.caching import CacheSize, cached_mask, capacity
 from gcnsim.errors import ScenarioError
 from gcnsim.streams import stream
-from gcnsim.trace import AccessTrace, counting, counts, record_trace
+from gcnsim.trace import AccessTrace, access, counts, record_trace
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def trace(small: Any) -> AccessTrace:
 def test_rows_and_hits_equal_a_node_by_node_count(
     trace: AccessTrace, policy: str, few: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(counting, "_FEW", few)
+    monkeypatch.setattr(access, "_FEW", few)
     found = counts(trace, CacheSize(fraction=0.3), policy, 16, seed=5)
     for n, worker in enumerate(trace.workers):
         size = capacity(CacheSize(fraction=0.3), worker.boundary_nodes, 16)
@@ -71,7 +71,7 @@ def test_a_bigger_cache_never_hits_less(trace: AccessTrace) -> None:
 
 def test_blocks_of_iterations_do_not_change_the_counts(trace: AccessTrace, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = counts(trace, CacheSize(fraction=0.3), "degree", 16, seed=0)
-    monkeypatch.setattr(counting, "_UNPACKED", 1)
+    monkeypatch.setattr(access, "_UNPACKED", 1)
     pieces = counts(trace, CacheSize(fraction=0.3), "degree", 16, seed=0)
     assert np.array_equal(whole.rows, pieces.rows)
     assert np.array_equal(whole.hits, pieces.hits)

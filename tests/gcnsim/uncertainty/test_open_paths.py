@@ -11,7 +11,7 @@ import pytest
 from gcnsim.machine import NVLINK_THERE, TRANSPORT
 from gcnsim.scenario import Scenario, from_mapping
 from gcnsim.sources import open_source
-from gcnsim.sources.range_end import RangeEnd
+from gcnsim.sources.source import RangeEnd
 from gcnsim.uncertainty import (
     DRAWS,
     DrawnRuns,

@@ -30,7 +30,7 @@ from gcnsim.uncertainty import (
     position,
     with_figures,
 )
-from gcnsim.uncertainty.other_partition import partition_factors, scattered
+from gcnsim.uncertainty.placement import partition_factors, scattered
 from gcnsim.uncertainty.propagation import _ends, best_lower_s, favourable, higher_is_better
 
 SEED = 0

@@ -15,8 +15,8 @@ from gcnsim import __version__
 from gcnsim.evidence import scenario_of
 from gcnsim.graph import Graph, build_csr
 from gcnsim.partition import Part, partition_graph, split
+from gcnsim.runs.files import Shares
 from gcnsim.runs.recorded_run import RecordedRun, read_recorded_run
-from gcnsim.runs.shares import Shares
 from gcnsim.simulation import study
 from gcnsim.sources import open_source
 from gcnsim.trace import record_nodes, record_trace, write_trace

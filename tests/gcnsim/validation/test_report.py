@@ -10,8 +10,7 @@ import pytest
 from gcnsim import __version__
 from gcnsim.breakdown import PHASES
 from gcnsim.calibration_record.record import Source, content_hash, write_calibration
-from gcnsim.validation import payload, summarise
-from gcnsim.validation.report import COLUMNS
+from gcnsim.validation import COLUMNS, payload, summarise
 from tests.gcnsim.calibration.made import MACHINE, calibration
 from tests.gcnsim.validation.made import four
 

@@ -12,12 +12,10 @@ from gcnsim.breakdown import PHASES
 from gcnsim.calibration.fit import ranges
 from gcnsim.calibration_record.record import Source, write_calibration
 from gcnsim.errors import FileError, ScenarioError
+from gcnsim.report.evidence import render_validation
 from gcnsim.report.figures.validation import validation_data, validation_figure
-from gcnsim.report.validation import render_validation
 from gcnsim.runs.recorded_run import read_recorded_run
-from gcnsim.validation import judge
-from gcnsim.validation.report import payload
-from gcnsim.validation.run_check import configuration_of, outside, setting_of
+from gcnsim.validation import configuration_of, judge, outside, payload, setting_of
 from tests.gcnsim.calibration.made import calibration
 from tests.gcnsim.validation.conftest import EMULATED, WriteRun, simulated, small_graph
 from tests.gcnsim.validation.made import judged

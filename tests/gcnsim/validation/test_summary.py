@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from gcnsim.validation import by_configuration, summarise
-from gcnsim.validation.summary import kendall, regret, spread
+from gcnsim.validation import by_configuration, kendall, regret, spread, summarise
 from tests.gcnsim.validation.made import SETTING, four, judged
 
 

@@ -8,7 +8,7 @@ import sys
 
 from tests.runtime.shell import ROOT
 
-HEAD = "import os, signal, runtime.cli.interrupts as i; i.leave_quietly('p'); "
+HEAD = "import os, signal, runtime.emulate as i; i.leave_quietly('p'); "
 EARLY = HEAD + "os.kill(os.getpid(), signal.SIGINT); print('on')"
 LATE = HEAD + (
     "i.interrupt_again()\ntry: os.kill(os.getpid(), signal.SIGINT)\nexcept KeyboardInterrupt: print('raised')"

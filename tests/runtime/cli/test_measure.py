@@ -304,7 +304,7 @@ def test_a_partition_of_a_file_is_taken(measure: Measure, case: Case, tmp_path: 
 
 def test_a_terminal_shows_which_part_has_its_turn(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[str] = []
-    monkeypatch.setattr("gcnsim.terminal.live.LiveLine.show", lambda _, text: told.append(text))
+    monkeypatch.setattr("gcnsim.terminal.LiveLine.show", lambda _, text: told.append(text))
     assert main(["--graph", str(case.path), "--out", "told.parquet", "--seconds", "0.2"]) == 0
     assert told[:3] == ["starting", "reading the graph", "partitioning the graph"]
     assert "full-graph, warm-up, part 2 of 2" in told

@@ -17,7 +17,7 @@ from jsonschema import Draft202012Validator
 
 from runtime.cli.microbench import main
 from runtime.microbench import FULL, KERNELS, TINY, MicrobenchRequest, ProcessError, measured
-from runtime.microbench.kernels import CUDA_ONLY, NETWORK, WHERE_VISIBLE, Measurement
+from runtime.microbench.measurements import CUDA_ONLY, NETWORK, WHERE_VISIBLE, Measurement
 from runtime.microbench.request import from_json
 from tests.runtime.shell import ROOT, Shell, gone, until
 from tests.terminals import drawn

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from gcnsim.errors import FileError, ScenarioError
-from runtime.launch import failure_report, report_failure
-from runtime.launch.failure_report import Failure, describe, is_consequence, keep_room, read_failures
+from runtime.launch import report_failure, verdict
+from runtime.launch.verdict import Failure, describe, is_consequence, keep_room, read_failures
 
 
 @pytest.fixture
@@ -64,12 +64,12 @@ def test_words_to_our_launcher_and_the_first_stand(
 
 def test_words_find_room_on_a_full_disk(alone: pytest.MonkeyPatch, tmp_path: Path) -> None:
     keep_room(tmp_path, 4)
-    real = failure_report._written
+    real = verdict._written
 
     def full(path: Path, text: str) -> bool:
         return not path.with_suffix(".room").exists() and real(path, text)
 
-    alone.setattr(failure_report, "_written", full)
+    alone.setattr(verdict, "_written", full)
     alone.setenv("GCNSIM_FAILURES", str(tmp_path))
     report_failure(FileError("run: cannot be written: No space left on device"))
     (failure,) = read_failures(tmp_path)

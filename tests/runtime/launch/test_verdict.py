@@ -5,8 +5,7 @@ from __future__ import annotations
 import signal
 from itertools import permutations
 
-from runtime.launch.failure_report import Failure
-from runtime.launch.verdict import Exit, first_cause
+from runtime.launch.verdict import Exit, Failure, first_cause
 
 
 def said(rank: int, reason: str, at: float, *, code: int = 1, consequence: bool = False) -> Failure:

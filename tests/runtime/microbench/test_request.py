@@ -27,7 +27,7 @@ from runtime.microbench import (
 )
 from runtime.microbench.bench import Bench
 from runtime.microbench.inputs import Shape, matrix_of
-from runtime.microbench.kernels import CUDA_ONLY, NETWORK
+from runtime.microbench.measurements import CUDA_ONLY, NETWORK
 from runtime.microbench.process_group import merged
 from runtime.microbench.request import from_json
 from runtime.microbench.sums import product

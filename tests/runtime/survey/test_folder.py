@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from gcnsim.errors import FileError, ScenarioError
-from gcnsim.runs.cluster import Cluster, read_cluster
+from gcnsim.runs.files import Cluster, read_cluster
 from runtime.survey import SurveyRequest, read_rule
 from runtime.survey.folder import Folder, note_failure
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch.nn import Parameter
 
-from runtime.train.optimizers import Adam, Optimizer, Sgd
+from runtime.train.reduce import Adam, Optimizer, Sgd
 from tests.runtime.shell import ROOT
 
 PAIRS: dict[str, tuple[type[Optimizer], type[torch.optim.Optimizer]]] = {
@@ -45,7 +45,7 @@ def test_as_torch_does(kind: str, dtype: torch.dtype, decay: float) -> None:
 def test_a_step_does_not_import_the_compiler() -> None:
     code = (
         "import sys, torch, runtime.train.worker\n"
-        "from runtime.train.optimizers import Adam, Sgd\n"
+        "from runtime.train.reduce import Adam, Sgd\n"
         "weight = torch.nn.Parameter(torch.ones(3)); weight.grad = torch.ones(3)\n"
         "for kind in (Adam, Sgd): kind([weight], lr=0.1, weight_decay=0.1).step()\n"
         "print([name for name in sys.modules if name.startswith('torch._dynamo')])"

@@ -10,8 +10,7 @@ import pytest
 from gcnsim.errors import FileError, ScenarioError
 from runtime.data import DatasetCache
 from runtime.options import Options
-from runtime.train.plan import Entry, EntryError, naming, read_plan
-from runtime.train.tasks import tasks_of
+from runtime.train.tasks import Entry, EntryError, naming, read_plan, tasks_of
 from tests.runtime.shell import Shell
 
 COMMON = ("--iterations", "8", "--hidden", "16", "--quiet", "--threads", "1", "--workers", "2")

@@ -14,9 +14,9 @@ from gcnsim.errors import ScenarioError
 from runtime.aggregate import Matrix, PlainMatrix
 from runtime.options import Options
 from runtime.record import read_run
-from runtime.train import quickest as quickest_module
+from runtime.train import setup as quickest_module
 from runtime.train.checkpoint.files import with_saved_kernels
-from runtime.train.quickest import KERNELS, quickest, with_kernels
+from runtime.train.setup import KERNELS, quickest, with_kernels
 from tests.runtime.conftest import Case, MakeOptions
 from tests.runtime.crew import Crew
 from tests.runtime.session_jobs import ran

@@ -5,17 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from gcnsim.errors import FileError
-from gcnsim.graph.formats.layouts.array_folder import ArrayFolder
+from gcnsim.graph.formats.layouts.array_folders import ArrayFolder, GnnLabFolder, IgbFolder
 from gcnsim.graph.formats.layouts.dgl import DglFacts, DglFolder
 from gcnsim.graph.formats.layouts.dgl_csv import DglCsvFolder
-from gcnsim.graph.formats.layouts.gnnlab import GnnLabFolder
 from gcnsim.graph.formats.layouts.graphbolt import GraphBoltFolder
-from gcnsim.graph.formats.layouts.igb import IgbFolder
 from gcnsim.graph.formats.layouts.layout import Layout, refuse_pickles, refuse_relations
 from gcnsim.graph.formats.layouts.ogb import OgbFolder
-from gcnsim.graph.formats.layouts.pagraph import PaGraphFolder
-from gcnsim.graph.formats.layouts.reddit import RedditPair
-from gcnsim.graph.formats.layouts.saint import SaintFolder
+from gcnsim.graph.formats.layouts.scipy_matrices import PaGraphFolder, RedditPair, SaintFolder
 
 __all__ = ["DglFacts", "DglFolder", "Layout", "layout_of"]
 

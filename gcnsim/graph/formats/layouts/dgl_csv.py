@@ -14,11 +14,9 @@ from pathlib import Path
 import numpy as np
 
 from gcnsim.errors import FileError
-from gcnsim.graph.build import build_csr
-from gcnsim.graph.csr import Graph
+from gcnsim.graph.csr import Graph, build_csr
 from gcnsim.graph.formats.arrays import HeldArrays
-from gcnsim.graph.formats.layouts.document import Document
-from gcnsim.graph.formats.layouts.layout import refuse_kinds
+from gcnsim.graph.formats.layouts.layout import Document, refuse_kinds
 from gcnsim.graph.formats.node_arrays import Found, node_arrays
 from gcnsim.graph.formats.npz import widths_of
 from gcnsim.graph.formats.source import Size, text_size

@@ -15,13 +15,10 @@ from pathlib import Path
 import numpy as np
 
 from gcnsim.errors import FileError
-from gcnsim.graph.build import build_csr
-from gcnsim.graph.csr import Graph
-from gcnsim.graph.formats.array_names import PARTS
+from gcnsim.graph.csr import Graph, build_csr
 from gcnsim.graph.formats.arrays import NpyFiles, class_count, npy_shape, read_npy, whole_numbers, whole_row
-from gcnsim.graph.formats.contents import contents_of
-from gcnsim.graph.formats.layouts.document import Document
-from gcnsim.graph.formats.layouts.layout import read_numbers, refuse_kinds
+from gcnsim.graph.formats.contents import PARTS, contents_of
+from gcnsim.graph.formats.layouts.layout import Document, read_numbers, refuse_kinds
 from gcnsim.graph.formats.node_arrays import Found, check_whole, mask_of, node_arrays
 from gcnsim.graph.formats.npz import widths_of
 from gcnsim.graph.formats.source import Size, text_size

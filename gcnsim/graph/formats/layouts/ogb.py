@@ -16,8 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from gcnsim.errors import FileError
-from gcnsim.graph.build import build_csr
-from gcnsim.graph.csr import Graph
+from gcnsim.graph.csr import Graph, build_csr
 from gcnsim.graph.formats.arrays import class_count, opened
 from gcnsim.graph.formats.layouts.layout import check_rows, columns_of, home_of, read_column, read_numbers
 from gcnsim.graph.formats.node_arrays import Found, masks_of

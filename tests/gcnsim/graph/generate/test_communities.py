@@ -7,7 +7,7 @@ import pytest
 
 from gcnsim.errors import GraphError
 from gcnsim.graph import Cleaning, from_csr
-from gcnsim.graph.generate import BlockModel, block_model, distinct, nature_of
+from gcnsim.graph.generate import BlockModel, block_model, communities, nature_of
 from gcnsim.streams import stream
 
 SMALL = BlockModel(3000, 45_000, communities=16, bridges=0.4, cross_mean=0.3)
@@ -22,7 +22,7 @@ def test_a_drawn_graph_is_clean_has_exactly_its_edges_and_its_widths() -> None:
 
 
 def test_a_seed_is_a_graph_in_any_number_of_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(distinct, "BLOCK", 4096)
+    monkeypatch.setattr(communities, "BLOCK", 4096)
     one, two, other = (block_model(SMALL, seed, processes=count) for seed, count in ((1, 1), (1, 2), (2, 1)))
     assert one.content_hash() == two.content_hash()
     assert one.content_hash() != other.content_hash()

@@ -5,7 +5,7 @@ import pytest
 
 from gcnsim.errors import GraphError
 from gcnsim.graph import build_csr
-from gcnsim.graph.generate.distinct import BLOCK, blocks, distinct_edges, graph_of, keys_of
+from gcnsim.graph.generate.communities import BLOCK, blocks, distinct_edges, graph_of, keys_of
 from gcnsim.ids import IntArray
 from gcnsim.streams import stream
 

@@ -2,12 +2,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from gcnsim.report.answer import provenance
+from gcnsim.report.answer import rows
 from tests.gcnsim.results.made import answer_of
 
 
 def test_provenance_holds_every_fact_but_assumptions_and_warnings(payload: dict[str, Any]) -> None:
-    told = dict(provenance.provenance_of(answer_of(payload)))
+    told = dict(rows.provenance_of(answer_of(payload)))
     assert set(told) == {
         "graph",
         "model",
@@ -23,10 +23,10 @@ def test_provenance_holds_every_fact_but_assumptions_and_warnings(payload: dict[
 
 
 def test_assumptions_carry_their_range(payload: dict[str, Any]) -> None:
-    first = provenance.assumptions_of(answer_of(payload))[0]
+    first = rows.assumptions_of(answer_of(payload))[0]
     assert (first.value, first.range) == ("4", "2 to 9.5")
 
 
 def test_control_characters_do_not_reach_a_terminal(payload: dict[str, Any]) -> None:
     payload["provenance"]["warnings"] = ["bad\x1b[2Jname\nnext"]
-    assert provenance.warnings_of(answer_of(payload)) == ["bad [2Jname next"]
+    assert rows.warnings_of(answer_of(payload)) == ["bad [2Jname next"]

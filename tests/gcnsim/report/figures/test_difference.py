@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from gcnsim.report.comparison import write_parts_csv
 from gcnsim.report.figures.difference import difference_data, difference_figure
 from gcnsim.report.palette import LIGHT
-from gcnsim.report.tables import write_parts_csv
 from tests.gcnsim.report.test_comparison import part, payload
 
 PARTS = [

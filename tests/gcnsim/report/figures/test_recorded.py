@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gcnsim.errors import FileError
-from gcnsim.report.figures.runs import facts_of_run, in_one_unit, timeline_of_run
+from gcnsim.report.figures.timeline import facts_of_run, in_one_unit, timeline_of_run
 from gcnsim.runs.recorded_run import read_recorded_run
 from gcnsim.timeline import Phase
 from gcnsim.timeline.parquet import write_spans

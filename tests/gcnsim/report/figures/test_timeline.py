@@ -7,8 +7,15 @@ import numpy as np
 import pytest
 
 from gcnsim.api import simulate
-from gcnsim.report.figures.runs import pairs_of_result, timeline_of_result
-from gcnsim.report.figures.timeline import BINS, Block, steady_iteration, timeline_data, timeline_figure
+from gcnsim.report.figures.timeline import (
+    BINS,
+    Block,
+    pairs_of_result,
+    steady_iteration,
+    timeline_data,
+    timeline_figure,
+    timeline_of_result,
+)
 from gcnsim.report.palette import DARK, replacements
 from gcnsim.timeline import Phase, Timeline
 from tests.gcnsim.report.figures.spans import MS, small_run

@@ -1,0 +1,338 @@
+"""What could be otherwise: the host side, the number of GPUs, the partition.
+
+What the CPU side of servers could be otherwise: more cores, samplers of several threads, sampling on the GPU.
+
+What the paths between GPUs could be otherwise: direct copies in place of staged ones, NVLink where there is none.
+
+Other partitions of one's own graph: other seeds of the partitioner, and other settings of it.
+
+The fewest GPUs that would hold a scenario, by the counts of as many parts: nothing is scaled.
+
+A part of half the nodes borders on more than half as many, and its cache is a share of these, so memory at one number
+of parts does not tell that at another. What is known of a dataset does; of one partition of a graph it does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from gcnsim.errors import ScenarioError, plural
+from gcnsim.ids import Seconds
+from gcnsim.machine import resolve_machine
+from gcnsim.partition import EDGES, KWAY, NODES, RECURSIVE, metis_label
+from gcnsim.scenario import DIRECT, MOST_GPUS, STAGED, ClusterSpec, PartitionSpec, Scenario
+from gcnsim.simulation.limit import SLIGHT, Limit
+from gcnsim.simulation.run import fits, memory_of
+from gcnsim.sources import Source
+from gcnsim.sources.batches import sampler_of
+from gcnsim.sources.model import resolve_model
+from gcnsim.sources.source import RangeEnd
+from gcnsim.uncertainty.propagation import with_figures
+
+
+@dataclass(frozen=True, slots=True)
+class KnobChange:
+    """One knob changed one step, which gives `scenario`. even: it is the partition that changes, to even parts."""
+
+    knob: str
+    start: int | float | str
+    end: int | float | str
+    scenario: Scenario
+    even: bool = False
+
+
+def host_steps(scenario: Scenario) -> list[KnobChange]:
+    """Twice the cores; and where a sampler draws on the host, four times its threads, and the GPU in its place."""
+    cores = resolve_machine(scenario.cluster).host.cores.value
+    steps = [KnobChange("host cores", round(cores), round(2 * cores), more_cores(scenario))]
+    if _draws_on_host(scenario):
+        threads = _threads(scenario)
+        steps.append(KnobChange("sampler threads", threads, 4 * threads, more_sampler_threads(scenario)))
+        steps.append(KnobChange("sampler", "CPU", "GPU", gpu_sampler(scenario)))
+    return steps
+
+
+def more_cores(scenario: Scenario) -> Scenario:
+    """The scenario with twice the cores in every server."""
+    host = resolve_machine(scenario.cluster).host
+    return with_figures(scenario, {f"{host.name}.cores": 2.0 * host.cores.value})
+
+
+def more_sampler_threads(scenario: Scenario) -> Scenario:
+    """The scenario with four times the threads that share the drawing of one worker's graph, without loss."""
+    threads = 4 * _threads(scenario)
+    return replace(scenario, cluster=replace(scenario.cluster, sampler_threads=threads))
+
+
+def gpu_sampler(scenario: Scenario) -> Scenario:
+    """The scenario with graphs drawn on the GPUs, at the rate of `gcnsim.cost.sampler_seconds`."""
+    return replace(scenario, cluster=replace(scenario.cluster, sampler_device="gpu", sampler_threads=None))
+
+
+def cores_used(scenario: Scenario) -> tuple[int, int] | None:
+    """The most cores that the samplers of a server use at once, and how many it has; None where none draws there."""
+    if not _draws_on_host(scenario):
+        return None
+    cluster = scenario.cluster
+    workers = min(cluster.gpus, cluster.gpus_per_server)
+    return workers * _threads(scenario), round(resolve_machine(cluster).host.cores.value)
+
+
+def why_cores_do_not_matter(scenario: Scenario) -> str | None:
+    """Why more cores would bring nothing to a sampler; None where they would, or no sampler is on the host."""
+    used = cores_used(scenario)
+    if used is None or used[0] > used[1]:
+        return None
+    threads = _threads(scenario)
+    return f"sampling uses {used[0]} of a server's {used[1]} cores ({plural(threads, 'thread')} per worker)"
+
+
+def sampler_decides(limit: Limit, scenario: Scenario) -> str | None:
+    """That the host's sampler limits, and what follows; None where something else does."""
+    # Of mini-batches the host picks rows too, and the limit does not say which of both.
+    mini_batches = scenario.method.mini_batches
+    if limit.kind != "cpu" or limit.share <= SLIGHT or mini_batches or not _draws_on_host(scenario):
+        return None
+    reason = why_cores_do_not_matter(scenario)
+    if limit.only:
+        text = "at the stated values the host's CPU sampler decides: a faster GPU, network or PCIe then changes nothing"
+        return text if reason is None else f"{text}; nor do more cores: {reason}"
+    text = "at the stated values the host's CPU sampler costs the most time"
+    return text if reason is None else f"{text}; more cores change nothing: {reason}"
+
+
+def _draws_on_host(scenario: Scenario) -> bool:
+    """Whether the scenario's graphs are drawn by threads of the host, of GPUs' workers."""
+    method, cluster = scenario.method, scenario.cluster
+    on_gpus = resolve_machine(cluster).kind == "gpu"
+    if method.mini_batches:
+        return on_gpus and not sampler_of(scenario).on_gpu
+    return on_gpus and method.draws_on_host and not method.sampling().whole and cluster.sampler_device != "gpu"
+
+
+def _threads(scenario: Scenario) -> int:
+    """CPU threads that draw for one worker."""
+    if scenario.method.mini_batches:
+        return max(1, sampler_of(scenario).threads)
+    return scenario.cluster.sampler_threads or 1
+
+
+def path_steps(scenario: Scenario) -> list[KnobChange]:
+    """Direct copies where rows are staged; else NVLink, where the device is made with it and the servers lack it.
+
+    None on a platform, whose figures are fitted to the paths of its runs.
+    """
+    cluster = scenario.cluster
+    if cluster.gpus == 1 or cluster.platform is not None or "transport" not in scenario.method.uses:
+        return []
+    machine = resolve_machine(cluster)
+    if machine.kind != "gpu":
+        return []
+    if machine.between.transport == STAGED:
+        if cluster.sockets != "free":
+            return []
+        direct = replace(scenario, cluster=replace(cluster, transport=DIRECT))
+        return [KnobChange("transport", STAGED, DIRECT, direct)]
+    rates = [each.nvlink for each in machine.devices or (machine.device,)]
+    alone = min(cluster.gpus, cluster.gpus_per_server) == 1
+    if machine.between.nvlink is not None or alone or not all(rates):
+        return []
+    rate = min(each.value for each in rates if each is not None)
+    moved = replace(scenario, cluster=replace(cluster, nvlink=rate))
+    return [KnobChange("NVLink", "none", f"{rate / 1e9:g} GB/s", moved)]
+
+
+def staging_decides(limit: Limit, scenario: Scenario) -> str | None:
+    """That staged copies set the pace, and what follows; None where something else does."""
+    machine = resolve_machine(scenario.cluster)
+    staged = machine.kind == "gpu" and machine.between.transport == STAGED
+    if limit.kind not in ("memory", "pcie") or not staged or "transport" not in scenario.method.uses:
+        return None
+    what = "gradients" if limit.text.startswith("all-reduce") else "rows"
+    return (
+        f"{what} are staged, copied whole into host memory and out of it: that costs the time (cluster.transport: "
+        "direct moves them from GPU to GPU, as NCCL does)"
+    )
+
+
+MOST_SEEDS: Final = 100
+
+SETTINGS: Final[tuple[dict[str, Any], ...]] = (
+    {"balance": EDGES},
+    {"objective": "cut", "balance": EDGES},
+    {"objective": "cut"},
+    {"objective": "vol"},
+    {"objective": "cut", "algorithm": RECURSIVE},
+    {"imbalance": 0.1},
+)
+"""What METIS may be told otherwise, what evens out the work of GPUs and samplers first."""
+
+SECONDS_PER_ENTRY: Final = {"vol": 0.7e-6, "cut": 0.13e-6}
+"""Of METIS on one core at 3 GHz, per stored entry, by objective: four real graphs of 0.5 to 9 million at 8 parts."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionVariant:
+    """One way to cut the graph otherwise. setting: it in words; scenario: the question with it."""
+
+    setting: str
+    scenario: Scenario
+
+
+def partition_setting(spec: PartitionSpec) -> str:
+    """How a graph is cut, in a word: `metis-vol`, `metis-cut-recursive`, `random`, or the file's name."""
+    if spec.file is not None:
+        return spec.file
+    if spec.method != "metis":
+        return spec.method
+    return metis_label(spec.objective, spec.algorithm, spec.imbalance, spec.balance)
+
+
+def partition_variants(scenario: Scenario) -> list[PartitionVariant]:
+    """The settings of METIS that may be tried in place of the scenario's; none where the graph is not here to be cut,
+    where somebody else cut it, and of one worker.
+    """
+    if scenario.workload.graph is None or scenario.partition.file is not None or scenario.cluster.gpus == 1:
+        return []
+    now = scenario.partition
+    plain = replace(now, method="metis", algorithm=KWAY, imbalance=None, balance=NODES)
+    specs = [plain, *(replace(plain, **setting) for setting in SETTINGS)]
+    others = (spec for spec in dict.fromkeys(specs) if spec != now)
+    return [PartitionVariant(partition_setting(spec), replace(scenario, partition=spec)) for spec in others]
+
+
+def seeds_of(scenario: Scenario, count: int) -> list[Scenario]:
+    """The scenario under `count` seeds of the partitioner: its own, and those that follow.
+
+    The accesses of one graph (`gcnsim.sources.GraphSource`) keep each of these partitions. METIS cuts alike with seeds
+    0 and 1, so of these two there is one. Raises ScenarioError where no seed decides how the graph is cut.
+    """
+    spec = scenario.partition
+    if not 1 <= count <= MOST_SEEDS:
+        raise ScenarioError(f"--partition-seeds: {count} is not allowed; 1 to {MOST_SEEDS}")
+    if why := _no_seed(scenario):
+        raise ScenarioError(f"--partition-seeds: {count} is not allowed; {why}")
+    first = 1 if spec.method == "metis" and spec.seed == 0 else spec.seed
+    seeds = [spec.seed, *((first + step) % 2**31 for step in range(1, count))]
+    return [replace(scenario, partition=replace(spec, seed=seed)) for seed in seeds]
+
+
+def _no_seed(scenario: Scenario) -> str:
+    """Why no seed decides how the scenario's graph is cut; empty where one does."""
+    spec = scenario.partition
+    if scenario.workload.graph is None:
+        return "needs a graph of your own (--graph)"
+    if spec.file is not None:
+        return f"not with partition.file: {spec.file}"
+    return "not with partition.method: block, which has no seed" if spec.method == "block" else ""
+
+
+def partition_seconds(entries: int, spec: PartitionSpec) -> Seconds:
+    """About how long one core takes to cut a graph of so many stored entries, before it is split."""
+    return entries * SECONDS_PER_ENTRY[spec.objective] if spec.method == "metis" and spec.file is None else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class SeedSpread:
+    """Iteration times under several seeds of the partitioner, in seconds, the scenario's own first."""
+
+    seeds: tuple[int, ...]
+    seconds: tuple[Seconds, ...]
+
+    @classmethod
+    def of(cls, scenarios: Sequence[Scenario], seconds: Sequence[Seconds]) -> SeedSpread:
+        """Of `seeds_of`, with the iteration time of each."""
+        return cls(tuple(each.partition.seed for each in scenarios), tuple(seconds))
+
+    @property
+    def low_s(self) -> Seconds:
+        """The shortest."""
+        return min(self.seconds)
+
+    @property
+    def high_s(self) -> Seconds:
+        """The longest."""
+        return max(self.seconds)
+
+    @property
+    def mean_s(self) -> Seconds:
+        """The mean."""
+        return sum(self.seconds) / len(self.seconds)
+
+    @property
+    def best(self) -> int:
+        """The seed of the shortest."""
+        return self.seeds[self.seconds.index(self.low_s)]
+
+
+LINEAR_SCAN = 32
+"""Numbers of GPUs that are asked one by one: profiles answer for them at once."""
+
+NEAR = 128
+"""Numbers of GPUs that are looked at before larger ones, whose counts take seconds each."""
+
+DRAWN = 3
+"""Graphs drawn to tell what a worker holds at most: whole partitions differ little between draws."""
+
+
+def holds(scenario: Scenario, accesses: Source) -> bool | None:
+    """Whether the scenario's GPUs hold it, by a few drawn graphs; None where there is no law, or no counts."""
+    run = replace(scenario.run, iterations=min(scenario.run.iterations, DRAWN))
+    model = resolve_model(scenario.workload, accesses.declared)
+    asked = replace(scenario, run=run, faults=())
+    try:
+        counts = accesses.counts(asked, model.features, RangeEnd.LIKELY)
+        return fits(memory_of(asked, counts, model.shapes), resolve_machine(scenario.cluster).capacities)
+    except ScenarioError:
+        return None
+
+
+def known_at_other_sizes(scenario: Scenario, accesses: Source) -> bool:
+    """Whether counts are known at other numbers of parts, and parts are what makes memory smaller.
+
+    Where the GPUs stand for more (`partition.parts`) fewer of them hold parts as large.
+    """
+    return accesses.any_parts and scenario.partition.parts is None and not scenario.method.mini_batches
+
+
+def _first(cluster: ClusterSpec, gpus: int) -> ClusterSpec:
+    """Servers like the first ones of `cluster` with `gpus` in all, and no more of it than memory depends on."""
+    servers = -(-gpus // cluster.gpus_per_server)
+    return ClusterSpec(
+        gpus=gpus,
+        gpus_per_server=cluster.gpus_per_server,
+        device=cluster.device,
+        devices=None if cluster.devices is None else cluster.devices[:servers],
+        payload=cluster.payload,
+    )
+
+
+def least_gpus(scenario: Scenario, accesses: Source) -> int | None:
+    """The fewest GPUs of this kind that hold the scenario; None where that is not known, or not even the most do.
+
+    Each number is asked up to LINEAR_SCAN, since memory falls with parts but for their unevenness; beyond, by halving:
+    up to NEAR, or else up to twice as many until they hold it.
+    """
+    if not known_at_other_sizes(scenario, accesses) or resolve_machine(scenario.cluster).capacities is None:
+        return None
+    step = scenario.method.worker_multiple
+    most = min(accesses.most_gpus, MOST_GPUS) // step
+    walked = min(LINEAR_SCAN // step, most)
+
+    def enough(parts: int) -> bool:
+        return bool(holds(replace(scenario, cluster=_first(scenario.cluster, parts * step), faults=()), accesses))
+
+    found = next((parts for parts in range(1, walked + 1) if enough(parts)), None)
+    if found is not None:
+        return found * step
+    few, many = walked, min(max(walked, NEAR // step), most)
+    while few == many or not enough(many):
+        if many == most:
+            return None
+        few, many = many, min(2 * many, most)
+    while many - few > 1:
+        middle = (few + many) // 2
+        few, many = (few, middle) if enough(middle) else (middle, many)
+    return many * step

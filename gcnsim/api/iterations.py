@@ -1,0 +1,147 @@
+"""Iterations looked at: two side by side; that of a what-if or of a recorded run as a timeline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from gcnsim.api.question import settings
+from gcnsim.api.simulation import simulate
+from gcnsim.errors import FileError, ScenarioError
+from gcnsim.planning import Progress, StudyCache
+from gcnsim.processes import cores
+from gcnsim.runs.recorded_run import RecordedRun, read_recorded_run
+from gcnsim.simulation import Result
+
+if TYPE_CHECKING:
+    from gcnsim.comparison import IterationReport
+    from gcnsim.report.figures.timeline import TimelineData
+
+Source: TypeAlias = str | Path | Mapping[str, Any]
+"""A scenario (YAML, or its content as a mapping), a result or a row of a what-if (JSON), the folder of a result or of a
+recorded run, a trace of the PyTorch profiler (.json, .json.gz) or a folder of them, one per rank."""
+
+SCENARIOS = (".yaml", ".yml")
+RESULT = "result.json"
+KINDS = (
+    "a scenario (.yaml), JSON of simulate or what-if, the folder of a result or of a recorded run, a trace of the "
+    "PyTorch profiler or a folder of them"
+)
+
+
+def compare(
+    a: Source, b: Source, *, names: str | Path | None = None, progress: Progress = lambda _: None
+) -> dict[str, Any]:
+    """Where the difference of two iterations went: plain data in the shape of the JSON schema `gcnsim.compare/1`.
+
+    names: YAML file that says what the names in a profiler's trace mean. Raises GcnsimError (one line: path, value,
+    what is allowed).
+    """
+    from gcnsim.comparison import compare as beside
+
+    if names is not None and not (_is_trace(a) or _is_trace(b)):
+        raise ScenarioError("--names: neither A nor B is a profiler's trace; allowed: with one that is")
+    return beside(*(_side(source, names, progress) for source in (a, b)))
+
+
+def render_comparison(found: Mapping[str, Any]) -> str:
+    """The text that the command line prints."""
+    from gcnsim.report.comparison import render_comparison as render
+
+    return render(found)
+
+
+def write_comparison(path: str | Path, found: Mapping[str, Any]) -> None:
+    """Write a comparison as one offline page. Raises FileError."""
+    from gcnsim.report.page.sections import write_comparison_page
+
+    write_comparison_page(path, found)
+
+
+def _is_trace(source: Source) -> bool:
+    from gcnsim.torch_profiler.trace_events import is_profiler_trace
+
+    return not isinstance(source, Mapping) and is_profiler_trace(source)
+
+
+def _side(source: Source, names: str | Path | None, progress: Progress) -> IterationReport:
+    from gcnsim.comparison import read_answer, report_of_profile, report_of_result, report_of_run
+
+    if not isinstance(source, Mapping):
+        if not str(source).strip():
+            raise FileError(f"{str(source)!r}: is not a path; allowed: {KINDS}")
+        path = Path(source)
+        if _is_trace(source):
+            return report_of_profile(path, str(source), names, progress)
+        if (path / RESULT).is_file():
+            return read_answer(str(path / RESULT), str(source))
+        if path.is_dir():
+            return report_of_run(path, str(source))
+        if not path.exists() and not Path(str(source).rpartition("#")[0]).is_file():
+            raise FileError(f"{source}: does not exist; allowed: {KINDS}")
+        if path.suffix not in SCENARIOS:
+            return read_answer(str(source), str(source))
+    label = "scenario" if isinstance(source, Mapping) else str(source)
+    progress(f"simulating {label}")
+    return report_of_result(simulate(source).told, label, "scenario")
+
+
+@dataclass(frozen=True, slots=True)
+class RunTimeline:
+    """A recorded run, and what the simulator predicts for it."""
+
+    run: RecordedRun
+    predicted: Result
+
+    @property
+    def title(self) -> str:
+        """What was run."""
+        return f"{self.run.options['method']} on {self.run.graph['name']}, {self.run.workers} workers, measured"
+
+    def data(self) -> tuple[TimelineData, TimelineData]:
+        """One steady iteration, measured and predicted, in one unit. Raises FileError."""
+        from gcnsim.report.figures.timeline import in_one_unit, timeline_of_result, timeline_of_run
+
+        return in_one_unit(timeline_of_run(self.run), timeline_of_result(self.predicted))
+
+    def write_measured(self, path: str | Path, *, detail: bool = False) -> None:
+        """Write the recorded run for Perfetto, with the tracks of a simulated one. Raises FileError."""
+        from gcnsim.report.figures.timeline import facts_of_run
+        from gcnsim.timeline.run_perfetto import write_run_trace
+
+        spans = self.run.timeline()
+        write_run_trace(path, spans, self.title, facts_of_run(self.run, spans), detail=detail)
+
+
+def setting_run(progress: Progress = lambda _: None, **options: Any) -> Result:
+    """The simulated run of the one setting that these options of `what_if` name. Raises GcnsimError."""
+    found = settings(**options)
+    if len(found) != 1:
+        raise ScenarioError(f"timeline: {len(found)} settings are asked for; allowed: one method at one bandwidth")
+    studies = StudyCache(found[0], cores())
+    progress("simulating one setting")
+    studies.prepare([], found)
+    result: Result = studies.estimate(found[0]).result
+    return result
+
+
+def run_timeline(
+    folder: str | Path, calibration: str | Path | None = None, progress: Progress = lambda _: None
+) -> RunTimeline:
+    """The recorded run in a folder, and its prediction; calibration: the record for it, None for the catalogue.
+
+    Raises GcnsimError (one line: path, value, what is allowed).
+    """
+    from gcnsim.evidence import refuse_other_trace, scenario_of
+    from gcnsim.simulation import study
+    from gcnsim.sources import open_source
+
+    progress("reading the run")
+    run = read_recorded_run(folder)
+    run.timeline()
+    scenario = scenario_of(run, None if calibration is None else str(calibration))
+    refuse_other_trace(run, scenario)
+    progress("predicting the run")
+    return RunTimeline(run, study(scenario, open_source(scenario)))

@@ -1,0 +1,118 @@
+"""What predictions rest on: `gcnsim calibrate`, `gcnsim validate` and `gcnsim reproduce`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import click
+
+from gcnsim import api
+from gcnsim.cli.outputs import check_folder, check_outputs, show_and_write
+from gcnsim.cli.progress import progress
+
+
+@click.command("calibrate")
+@click.argument("measurements", type=click.Path())
+@click.option("--runs", multiple=True, type=click.Path(), help="Run folder to refine coefficients on (repeatable).")
+@click.option(
+    "--measured-compute",
+    multiple=True,
+    type=click.Path(),
+    help="Compute times of the runs' parts (runtime.measure), in place of fitted kernels (repeatable).",
+)
+@click.option("--out", type=click.Path(), default="calibration.json", show_default=True, help="The record to write.")
+def calibrate(measurements: str, runs: tuple[str, ...], measured_compute: tuple[str, ...], out: str) -> None:
+    """Fit the simulator's figures to this machine.
+
+    MEASUREMENTS is what `python -m runtime.profile` or `python -m runtime.measure --links` wrote. Runs given here are
+    seen by the model and cannot be used to validate it.
+
+    \b
+    Examples:
+      gcnsim calibrate profile.json
+      gcnsim calibrate profile.json --runs runs/a --runs runs/b --out calibration.json
+      gcnsim calibrate links.json --out links-calibration.json
+    """
+    check_outputs(measurements, *runs, *measured_compute, out=out)
+    notes: list[str] = []
+    with progress() as say:
+        record = api.calibrate(measurements, runs, measured_compute=measured_compute, progress=say, warn=notes.append)
+    show_and_write(api.render_calibration(record, out), lambda: api.write_calibration(out, record), notes=notes)
+
+
+@click.command("validate")
+@click.argument("runs", nargs=-1, required=True, type=click.Path(), metavar="RUN...")
+@click.option("--calibration", type=click.Path(), help="Calibration record (gcnsim calibrate).  [default: none]")
+@click.option(
+    "--measured-compute",
+    type=click.Path(),
+    multiple=True,
+    help="Compute times of runtime.measure; each run is predicted by the file of its graph and parts. Repeatable.",
+)
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Refuse runs of another machine or version than the calibration, or with links paced in the exchange.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON (schema gcnsim.validation/1).")
+@click.option("--json-out", type=click.Path(), help="Write that JSON to a file.")
+@click.option("--out", type=click.Path(), help="Write validation.md, .csv and .html into this folder.")
+def validate(
+    runs: tuple[str, ...],
+    calibration: str | None,
+    measured_compute: tuple[str, ...],
+    strict: bool,
+    as_json: bool,
+    json_out: str | None,
+    out: str | None,
+) -> None:
+    """Predict recorded runs and compare, phase by phase.
+
+    RUN is a folder that runtime.train wrote, with its access trace in it or where --save-trace put it.
+    Runs that the calibration used are refused: an error counts only on runs the model has not seen.
+
+    \b
+    Example:
+      gcnsim validate runs/* --calibration calibration.json --out report
+    """
+    check_folder("out", out, ("json-out", json_out), read=(*runs, calibration, *measured_compute))
+    with progress() as say:
+        found = api.validate(runs, calibration, measured_compute=measured_compute, strict=strict, progress=say)
+    writes: list[Callable[[], object]] = []
+    # The folder first: the JSON may go into it.
+    if out:
+        writes.append(lambda: api.write_validation(out, found))
+    if json_out:
+        writes.append(lambda: api.write_json(json_out, found))
+    text = json.dumps(found, indent=2, allow_nan=False) if as_json else api.render_validation(found)
+    show_and_write(text, *writes)
+
+
+@click.command("reproduce")
+@click.option("--published", type=click.Path(), help="Folder of published facts.  [default: those of the package]")
+@click.option("--paper", "papers", multiple=True, metavar="NAME", help="Only this paper's tables; may be repeated.")
+@click.option("--csv", "csv_out", type=click.Path(), help="Write a line per cell into this CSV file.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON (schema gcnsim.reproduction/1).")
+@click.option("--processes", type=click.IntRange(min=1), help="Processes to use.  [default: one per core]")
+def reproduce(
+    published: str | None, papers: tuple[str, ...], csv_out: str | None, as_json: bool, processes: int | None
+) -> None:
+    """Predict every row of published tables, beside what they print.
+
+    Rows of use calibrate have a published value and an error; rows of use predict have a prediction and its interval.
+    Systems that cannot be set up are listed on stderr, with empty cells in the file.
+
+    \b
+    Example:
+      gcnsim reproduce --csv cells.csv
+      gcnsim reproduce --paper pipegcn
+    """
+    from gcnsim.report.evidence import left_out_lines, render_reproduction, write_reproduction
+
+    check_outputs(published, csv=csv_out)
+    with progress() as say:
+        found = api.reproduce(published, papers=papers, progress=say, processes=processes)
+    text = json.dumps(found, indent=2, allow_nan=False) if as_json else render_reproduction(found)
+    writes = [lambda: write_reproduction(csv_out, found)] if csv_out else []
+    show_and_write(text, *writes, notes=left_out_lines(found))

@@ -1,0 +1,100 @@
+"""Iterations looked at: `gcnsim compare` puts two side by side, `gcnsim timeline` draws a recorded run."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+
+import click
+
+from gcnsim import api
+from gcnsim.api.iterations import SCENARIOS
+from gcnsim.cli.outputs import check_outputs, scenario_files, show_and_write
+from gcnsim.cli.progress import progress
+from gcnsim.errors import ScenarioError
+from gcnsim.units import format_seconds
+
+
+@click.command("compare")
+@click.argument("a", type=click.Path())
+@click.argument("b", type=click.Path())
+@click.option(
+    "--names", type=click.Path(), metavar="FILE", help="YAML file that says what names in a profiler's trace mean."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON (schema gcnsim.compare/1).")
+@click.option("--json-out", type=click.Path(), help="Write that JSON to a file.")
+@click.option("--html", type=click.Path(), help="Write an offline page with a figure.")
+def compare(a: str, b: str, names: str | None, as_json: bool, json_out: str | None, html: str | None) -> None:
+    """Two iterations side by side, part by part and link by link: where the difference went.
+
+    A and B are each a scenario (.yaml), an answer of `gcnsim simulate` (--json, or the folder of --out), or a row of
+    `gcnsim what-if --json` (FILE#2). They may also be measured: the folder of a recorded run, or an export of the
+    PyTorch profiler (.json, .json.gz, or a folder with a file for each rank).
+
+    \b
+    Examples:
+      gcnsim compare scenarios/reddit-6xt4.yaml scenarios/reddit-6xt4-full-graph.yaml
+      gcnsim compare traces/ scenarios/reddit-6xt4.yaml
+    """
+    check_outputs(*_read(a), *_read(b), names, json_out=json_out, html=html)
+    with progress() as say:
+        found = api.compare(a, b, names=names, progress=say)
+    text = json.dumps(found, indent=2, allow_nan=False) if as_json else api.render_comparison(found)
+    writes: list[Callable[[], object]] = [lambda: api.write_json(json_out, found)] if json_out else []
+    if html:
+        writes.append(lambda: api.write_comparison(html, found))
+    show_and_write(text, *writes)
+
+
+def _read(side: str) -> list[str]:
+    """What is read of one side: FILE of FILE#2, a folder, a scenario and the files that it names."""
+    if side.endswith(SCENARIOS) and os.path.isfile(side):
+        return scenario_files(side)
+    return [side, side.rpartition("#")[0]]
+
+
+@click.command("timeline")
+@click.argument("run", type=click.Path())
+@click.option("--out", type=click.Path(), help="Write the recorded run for Perfetto or chrome://tracing.")
+@click.option("--predicted", type=click.Path(), help="Write its prediction, with the same tracks.")
+@click.option("--html", type=click.Path(), help="Write an offline page with one steady iteration of both.")
+@click.option("--calibration", type=click.Path(), help="Predict with this record.  [default: the catalogue's figures]")
+@click.option("--timeline-detail", is_flag=True, help="With a track for every stream, not one per kind of work.")
+def timeline(
+    run: str,
+    out: str | None,
+    predicted: str | None,
+    html: str | None,
+    calibration: str | None,
+    timeline_detail: bool,
+) -> None:
+    """A recorded run as a timeline, beside what is predicted for it.
+
+    RUN is a folder that runtime.train wrote.
+
+    \b
+    Example:
+      gcnsim timeline RUN --out measured.json --predicted predicted.json
+    """
+    from gcnsim import api
+    from gcnsim.report.page.sections import Drawn, write_timelines
+
+    if timeline_detail and not (out or predicted):
+        raise ScenarioError("--timeline-detail: is of files; allowed: with --out FILE or --predicted FILE")
+    check_outputs(run, calibration, out=out, predicted=predicted, html=html)
+    with progress() as say:
+        found = api.run_timeline(run, calibration, say)
+        measured, other = found.data()
+    named = (("measured", measured, found.run.iteration_s), ("predicted", other, found.predicted.metrics.iteration_s))
+    lines = [
+        f"{name:<10} {format_seconds(mean)} an iteration; steady: iteration {data.iteration}"
+        for name, data, mean in named
+    ]
+    drawn = [Drawn(name, data) for name, data, _ in named]
+    writes = [
+        (out, lambda path: found.write_measured(path, detail=timeline_detail)),
+        (predicted, lambda path: api.write_timeline(found.predicted, path, detail=timeline_detail)),
+        (html, lambda path: write_timelines(path, found.title, drawn)),
+    ]
+    show_and_write("\n".join(lines), *(lambda path=path, write=write: write(path) for path, write in writes if path))

@@ -1,0 +1,193 @@
+"""The kernels that are measured, each named once, and what one measurement says.
+
+The file of the micro-benchmarks (schema `gcnsim.measurements/1`), and what is said of it to people.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated, Any, Final, NotRequired, TypeAlias, TypedDict
+
+from gcnsim.hardware import AGGREGATORS
+from gcnsim.ids import Seconds
+from gcnsim.io.atomic import atomic_write
+from gcnsim.shapes import As, OneOrMore, Within
+from gcnsim.terminal import aligned
+from gcnsim.units import format_seconds
+from runtime.microbench.request import MicrobenchRequest
+from runtime.record.machine import Machine, Versions, hardware, versions
+
+KERNELS: Final[Mapping[str, str]] = {
+    "spmm": "sum over neighbours: sparse matrix times rows",
+    "spmm_t": "its gradient: the transposed matrix times rows",
+    "attention": "graph attention: scores of entries, softmax over each row, weighted sum",
+    "attention_backward": "its gradients",
+    "pool": "GraphSAGE's pooling: the largest value of each column over neighbours",
+    "pool_backward": "its gradient, to the rows that the values came from",
+    "gemm": "learnt map of a layer",
+    "gemm_backward": "its gradients, of weights and (input_grad 1) of its input",
+    "relu": "activation",
+    "relu_backward": "its gradient",
+    "layer_norm": "normalisation of rows",
+    "layer_norm_backward": "its gradients",
+    "dropout": "mask drawn and applied",
+    "dropout_backward": "its gradient",
+    "loss": "cross-entropy of the training nodes",
+    "loss_backward": "its gradient, to the logits",
+    "correct": "count of the right answers, the largest logit of each row",
+    "optimizer_step": "one step of Adam over all parameters",
+    "gradients": "flat buffer zeroed, sums entered and read",
+    "pack": "rows gathered to be sent",
+    "scatter": "received gradients added to rows",
+    "draw": "edges drawn by their probabilities",
+    "thin": "graph of the drawn edges built",
+    "reweigh": "weights of drawn edges from probabilities",
+    "probabilities": "edge probabilities of least variance, from norms",
+    "inclusion": "chance that each boundary node is needed",
+    "draw_batch": "mini-batch drawn",
+    "build_batch": "rows of its layers built",
+    "batch_matrix": "matrix of a layer made, with (turned 1) or without its transpose",
+    "load_rows": "input rows picked into new memory",
+    "launch": "a kernel with next to nothing to do",
+    "launch_backward": "a backward pass with next to nothing to do",
+    "span": "one recorded span",
+    "handoff": "work given to another thread and awaited",
+    "iteration": "one iteration of one worker, nothing to exchange",
+    "shared_spmm": "spmm in several processes at once",
+    "shared_gemm": "gemm in several processes at once",
+    "shared_relu": "relu in several processes at once",
+    "shared_iteration": "iteration in several processes at once",
+    "p2p_oneway": "message to a peer and its 4-byte answer",
+    "p2p_oneway_cpu_sender": "processor time of it, at the sender of the message",
+    "p2p_oneway_cpu_receiver": "processor time of it, at its receiver",
+    "p2p_both": "messages to and from a peer at once",
+    "p2p_both_cpu": "processor time of it, per process",
+    "p2p_both_softirq": "interrupt time of it, of the whole machine",
+    "all_reduce": "sum over all processes",
+    "all_reduce_cpu": "processor time of it, per process",
+    "all_to_all": "messages to and from every peer at once",
+    "all_to_all_cpu": "processor time of it, per process",
+    "spmm_beside": "spmm while a thread transfers",
+    "gemm_beside": "gemm while a thread transfers",
+    "transfer_beside": "one of those transfers, both ways",
+    "copy_to_device": "host to device",
+    "copy_to_host": "device to host",
+    "spmm_copying": "spmm while a stream copies both ways",
+    "gemm_copying": "gemm while a stream copies both ways",
+}
+
+CUDA_ONLY: Final = frozenset({"copy_to_device", "copy_to_host", "spmm_copying", "gemm_copying"})
+NETWORK: Final = frozenset(name for name in KERNELS if name.startswith(("p2p_", "all_")) or name.endswith("_beside"))
+WHERE_VISIBLE: Final = frozenset({"p2p_both_softirq"})
+"""Measured only where the system shows it."""
+
+
+UpToAnHour: TypeAlias = Annotated[float, Within(minimum=0, maximum=3600)]
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """One kernel at one size."""
+
+    kernel: str
+    """One of the kernels in docs/calibration.md."""
+    params: Mapping[str, float]
+    """What its time depends on: sizes and the like."""
+    threads: OneOrMore
+    """Of each process."""
+    processes: OneOrMore
+    """At work at once."""
+    seconds: UpToAnHour
+    """Of one call: the mean; of messages the median of the samples. Without `rounds` in the options, the median of all
+    of one process alone."""
+    low: UpToAnHour
+    """10th percentile."""
+    high: UpToAnHour
+    """90th percentile."""
+    repeats: OneOrMore
+    """Samples; a sample of a kernel under 20 us is the mean of several calls."""
+
+    def __post_init__(self) -> None:
+        """Refuse a kernel that is not in the table."""
+        assert self.kernel in KERNELS, self.kernel
+
+    def asdict(self) -> dict[str, Any]:
+        """The fields as plain JSON values."""
+        return {**asdict(self), "params": dict(self.params)}
+
+    def to_json(self) -> str:
+        """One line."""
+        return json.dumps(self.asdict(), allow_nan=False)
+
+
+SCHEMA: Final = "gcnsim.measurements/1"
+
+
+class MeasuredWith(TypedDict):
+    """What was asked."""
+
+    budget: str
+    """quick or full."""
+    device: str
+    threads: OneOrMore
+    workers: Annotated[list[OneOrMore], Within(min_items=1)]
+    """Numbers of processes run at once, ascending."""
+    network: bool
+    """Whether transfers were measured."""
+    aggregator: NotRequired[Annotated[str, Within(enum=AGGREGATORS)]]
+    """Which kernels sum neighbours; not there: plain."""
+    kernels: NotRequired[bool]
+    """Whether kernels of one process alone were measured; not there: they were."""
+    rounds: NotRequired[OneOrMore]
+    """In how many parts, minutes apart, kernels of one process alone were measured; not there: in one, and their
+    seconds are the median of the samples."""
+
+
+class MeasurementsFile(TypedDict):
+    """What the kernels of training cost on one machine, as `python -m runtime.profile --out FILE` writes it. Seconds,
+    bytes."""
+
+    machine: Machine
+    versions: Versions
+    options: MeasuredWith
+    seconds: Seconds
+    """That the profile took, the start of its processes included."""
+    measurements: Annotated[list[dict[str, Any]], As(list[Measurement])]
+
+
+def document(asked: MicrobenchRequest, measurements: Sequence[Measurement], seconds: float) -> dict[str, Any]:
+    """What was measured in `seconds`, a `MeasurementsFile` with its schema."""
+    return {
+        "schema": SCHEMA,
+        "machine": hardware(asked.device == "cuda"),
+        "versions": versions(),
+        "options": asked.options(),
+        "seconds": seconds,
+        "measurements": [each.asdict() for each in measurements],
+    }
+
+
+def write(path: str | Path, results: Mapping[str, Any]) -> None:
+    """Write the document, a measurement a line. Raises FileError."""
+    head = {name: value for name, value in results.items() if name != "measurements"}
+    text = json.dumps(head, indent=1, allow_nan=False).rstrip("}\n")
+    lines = ",\n".join(f"  {json.dumps(each, allow_nan=False)}" for each in results["measurements"])
+    with atomic_write(path, text=True) as file:
+        file.write(f'{text},\n "measurements": [\n{lines}\n ]\n}}\n')
+
+
+def table(results: Mapping[str, Any], path: str) -> str:
+    """How many sizes of each kernel were measured, and the quickest and slowest; without a newline at its end."""
+    found: dict[str, list[float]] = {}
+    for each in results["measurements"]:
+        found.setdefault(each["kernel"], []).append(each["seconds"])
+    rows = [
+        (name, str(len(times)), format_seconds(min(times)), format_seconds(max(times)), KERNELS[name])
+        for name, times in found.items()
+    ]
+    heads = ("kernel", "sizes", "quickest", "slowest", "what it does")
+    head = f"{len(results['measurements'])} measurements in {format_seconds(results['seconds'])}, written to {path}"
+    return "\n".join([head, *aligned(rows, heads, left=(True, False, False, False, True), indent=2)])
