@@ -75,8 +75,11 @@ def going(options: MakeOptions, tmp_path: Path) -> Going:
     return make
 
 
-ALSO = ("full-graph sgd", "psc-gcn tau 1", "psc-gcn tau 3", "psc-gcn tau 0 whole")
-"""Of which others have the method, the optimizer and the staleness."""
+ALSO = (
+    *("full-graph sgd", "pipegcn", "psc-gcn tau 0", "psc-gcn tau 1", "psc-gcn tau 3", "psc-gcn sgd", "psc-gcn mean"),
+    *("psc-gcn tau 0 whole", "psc-gcn tau 1 whole", "psc-gcn pool"),
+)
+"""Of which others have the method, the optimizer, the model and the staleness."""
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in ALSO)) for name in RUNS])
