@@ -149,6 +149,7 @@ def test_a_bandwidth_that_no_machine_carries_is_measured_and_said(
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow  # the launcher's words for it are tested in tests/runtime/launch
 @needs_namespaces
 def test_a_workers_error_is_one_line_with_its_rank(tmp_path: Path) -> None:
     code, out, err = emulated(

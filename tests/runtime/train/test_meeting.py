@@ -44,6 +44,7 @@ def test_unlike_seeds_are_told_before_the_first_iteration(tmp_path: Path) -> Non
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.slow  # workers of a survey agree as those of a training do
 def test_unlike_rules_of_a_survey_are_told_before_anything_is_measured(tmp_path: Path) -> None:
     port = free_port()
     hashes = [read_rule(RULES / name).sha256[:12] for name in ("tiny.yaml", "quick.yaml")]
@@ -59,6 +60,7 @@ def test_unlike_rules_of_a_survey_are_told_before_anything_is_measured(tmp_path:
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.slow  # a survey holds its folder as a training does
 def test_two_surveys_do_not_share_a_folder(tmp_path: Path) -> None:
     handle = hold(tmp_path / "s")
     assert handle is not None
