@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import re
@@ -12,6 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+
+from gcnsim.cli import main
 
 TOKEN = "a-token-of-some-length"
 PATIENCE_MS = 60_000
@@ -49,16 +53,11 @@ def command_line(*options: str) -> dict[str, Any]:
 
 
 def said(*words: str, folder: Path | None = None) -> Any:
-    """What a command line says, begun in `folder`, with --json."""
-    done = subprocess.run(
-        [sys.executable, "-m", *words, "--json"],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])},
-    )
-    return json.loads(done.stdout)
+    """What a command line of gcnsim says, begun in `folder`, with --json."""
+    told = io.StringIO()
+    with contextlib.chdir(folder or Path.cwd()), contextlib.redirect_stdout(told):
+        assert (words[0], main([*words[1:], "--json"])) == ("gcnsim", 0)
+    return json.loads(told.getvalue())
 
 
 class Looking:

@@ -29,6 +29,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from studies.picture import main as draw
+from tests.docs.forked import Forked
 from tests.docs.generated import generated
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -44,6 +45,7 @@ DOCUMENTS = (
 TOLERANCE = 0.02
 GAP = "..."
 TRAIN = ("python", "-m", "runtime.train")
+HIDDEN = ("GCNSIM_DATA", "COLUMNS", "FORCE_COLOR")
 
 _NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?")
 _MEASURED = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?(?:e[-+]\d+)?(?: (?:ns|us|ms|s|min|h|B|KiB|MiB|GiB|%)(?!\w))?")
@@ -151,23 +153,32 @@ def _commands(block: Block) -> Iterator[Example]:
         )
 
 
-def ran(text: str, *, slow: bool = False, python: str | None = None) -> Iterator[Ran]:
+def ran(text: str, *, slow: bool = False, python: str | None = None, forked: Forked | None = None) -> Iterator[Ran]:
     """Run the examples of a document, one after the other, in a folder of their own. slow: those that take long too.
 
     python: an interpreter that has gcnsim installed, to run them with in place of this one and its modules.
+    forked: runs modules, in place of an interpreter that has to import them first.
     """
-    hidden = {"GCNSIM_DATA", "COLUMNS", "FORCE_COLOR", *(["PYTHONPATH"] if python else [])}
-    quiet = {name: value for name, value in os.environ.items() if name not in hidden}
-    with tempfile.TemporaryDirectory() as folder:
-        shutil.copytree(ROOT / "scenarios", Path(folder) / "scenarios")
+    with tempfile.TemporaryDirectory() as parent:
+        folder = Path(parent, "folder")
+        shutil.copytree(ROOT / "scenarios", folder / "scenarios")
         for example in examples_of(text):
             if example.slow and not slow:
                 continue
-            command = (python or example.command[0], *example.command[1:])
-            done = subprocess.run(command, cwd=folder, env=quiet, capture_output=True, text=True, check=False)
+            if forked is not None and example.command[1] == "-m":
+                done = forked.run(example.command[2], example.command[3:], folder)
+            else:
+                command = (python or example.command[0], *example.command[1:])
+                quiet = environment(*(["PYTHONPATH"] if python else []))
+                done = subprocess.run(command, cwd=folder, env=quiet, capture_output=True, text=True, check=False)
             told = done.stdout + (done.stderr if example.code else "")
             printed = tuple(line.rstrip() for line in told.rstrip().splitlines())
             yield Ran(example, done.returncode, printed, done.stderr)
+
+
+def environment(*hidden: str) -> dict[str, str]:
+    """That of examples: what would change what they print is not in it, nor is what `hidden` names."""
+    return {name: value for name, value in os.environ.items() if name not in (*HIDDEN, *hidden)}
 
 
 def matches(expected: Sequence[str], printed: Sequence[str], same: Callable[[str, str], bool] | None = None) -> bool:
@@ -199,13 +210,13 @@ def _value(text: str) -> float:
     return float(text.replace(",", ""))
 
 
-def rewritten(text: str, *, slow: bool = False) -> str:
+def rewritten(text: str, *, slow: bool = False, forked: Forked | None = None) -> str:
     """The document with its present output; where it shows only the first lines, as many of them.
 
     slow: that of examples that take long too.
     """
     lines = text.splitlines()
-    for each in reversed(list(ran(text, slow=slow))):
+    for each in reversed(list(ran(text, slow=slow, forked=forked))):
         example = each.example
         if each.code != example.code:
             raise RuntimeError(each.complaint)
@@ -254,11 +265,12 @@ def main(arguments: Sequence[str] = ()) -> None:
     if wrong:
         raise SystemExit(f"{wrong[0]}: not an option; allowed: --slow")
     draw()
-    for document in DOCUMENTS:
-        before = document.read_text(encoding="utf-8")
-        after = rewritten(before, slow="--slow" in arguments)
-        document.write_text(after, encoding="utf-8")
-        sys.stdout.write(f"{'rewritten' if after != before else 'current':<10}{document.relative_to(ROOT)}\n")
+    with tempfile.TemporaryDirectory() as folder, Forked(Path(folder), environment()) as forked:
+        for document in DOCUMENTS:
+            before = document.read_text(encoding="utf-8")
+            after = rewritten(before, slow="--slow" in arguments, forked=forked)
+            document.write_text(after, encoding="utf-8")
+            sys.stdout.write(f"{'rewritten' if after != before else 'current':<10}{document.relative_to(ROOT)}\n")
 
 
 if __name__ == "__main__":

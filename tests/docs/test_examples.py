@@ -21,11 +21,13 @@ from tests.docs.examples import (
     alike,
     alike_in_shape,
     blocks_of,
+    environment,
     examples_of,
     matches,
     ran,
     refilled,
 )
+from tests.docs.forked import Forked
 from tests.docs.generated import generated, table
 
 IDS = [str(path.relative_to(ROOT)) for path in DOCUMENTS]
@@ -45,15 +47,16 @@ KNOWN = {
 
 
 @pytest.fixture(scope="module")
-def complaints() -> Iterator[Mapping[Path, Future[list[str]]]]:
+def complaints(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[Path, Future[list[str]]]]:
     """What the examples of each document do that it does not say. Two documents at a time: most examples wait."""
     longest = sorted(DOCUMENTS, key=lambda document: -len(examples_of(document.read_text(encoding="utf-8"))))
-    with ThreadPoolExecutor(2) as pool:
-        yield {document: pool.submit(_complaints, document) for document in longest}
 
+    def complaints_of(document: Path) -> list[str]:
+        found = ran(document.read_text(encoding="utf-8"), forked=forked)
+        return [each.complaint for each in found if each.complaint]
 
-def _complaints(document: Path) -> list[str]:
-    return [each.complaint for each in ran(document.read_text(encoding="utf-8")) if each.complaint]
+    with Forked(tmp_path_factory.mktemp("forked"), environment()) as forked, ThreadPoolExecutor(2) as pool:
+        yield {document: pool.submit(complaints_of, document) for document in longest}
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=IDS)

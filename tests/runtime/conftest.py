@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,14 @@ def options(case: Case) -> MakeOptions:
         return made
 
     return make
+
+
+def mostly(often: Iterable[tuple[Any, ...]], *values: Iterable[Any]) -> list[Any]:
+    """All combinations of `values` as parameters, those in `often` in every run, the others in the slow one."""
+    kept = list(often)
+    every = list(product(*values))
+    assert all(each in every for each in kept)
+    return [each if each in kept else pytest.param(*each, marks=pytest.mark.slow) for each in every]
 
 
 def model_of(options: Options, case: Case) -> Model:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +17,8 @@ from runtime.options import Options
 from runtime.train.checkpoint.state import save
 from runtime.train.loop import DivergedError
 from runtime.train.session import Session
-from runtime.train.worker import FinalResults
+from runtime.train.tasks import tasks_of
+from runtime.train.worker import FinalResults, work
 from tests.runtime.jobs import ready_at
 
 
@@ -104,6 +108,15 @@ def spoilt(place: Place, options: Options, at: int, value: float) -> str:
     except DivergedError as error:
         return str(error)
     return "nobody noticed"
+
+
+def worked(place: Place, words: Sequence[str], folder: str) -> str:
+    """What the only worker of `python -m runtime.train` with `words`, begun in `folder`, prints."""
+    tasks, told = tasks_of(words), io.StringIO()
+    assert tasks is not None
+    with contextlib.chdir(folder), contextlib.redirect_stdout(told):
+        assert work(tasks, replace(place, launched=False)) == 0
+    return told.getvalue()
 
 
 def opened(place: Place, options: Options) -> Session:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from fractions import Fraction
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -170,9 +171,21 @@ def schedules(draw: st.DrawFn, cluster: Callable[..., Cluster]) -> Schedule:
     return b.close(closing)
 
 
-@settings(deadline=None, max_examples=400)
+@settings(deadline=None, max_examples=100)
 @given(data=st.data())
 def test_every_end_equals_the_oracle(data: st.DataObject, wires: Callable[..., Cluster]) -> None:
+    compare(data, wires)
+
+
+@pytest.mark.slow
+@settings(deadline=None, max_examples=2000)
+@given(data=st.data())
+def test_every_end_of_many_schedules_equals_the_oracle(data: st.DataObject, wires: Callable[..., Cluster]) -> None:
+    compare(data, wires)
+
+
+def compare(data: st.DataObject, wires: Callable[..., Cluster]) -> None:
+    """Draw a schedule and simulate it."""
     schedule = data.draw(schedules(wires))
     iterations = data.draw(st.integers(1, 5))
     run = simulate(schedule, iterations)

@@ -196,7 +196,17 @@ FEW_OPS = 2000
 """Ops of all graphs that the reference engine simulates in a moment. The compiled one gives the same picoseconds."""
 
 
-@pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
+def each_scenario(*long: str) -> list[Any]:
+    """The scenarios as parameters, `long` of them in the slow run alone."""
+    assert {*long} <= {each.stem for each in SCENARIOS}
+    return [pytest.param(each, id=each.stem, marks=[pytest.mark.slow] * (each.stem in long)) for each in SCENARIOS]
+
+
+MANY_OPS = ("pipegcn-ogbn-papers100M", "pipegcn-ogbn-products", "bns_gcn-ogbn-papers100M", "bns_gcn-ogbn-products")
+"""Scenarios whose resources take longest to remove: those of fewer GPUs have the same methods and machines."""
+
+
+@pytest.mark.parametrize("path", each_scenario(*MANY_OPS, "bns_gcn-yelp-gat", "bns_gcn-reddit-inputs"))
 def test_the_limit_of_the_scenarios(path: Path) -> None:
     checked(load_scenario(path))
 
@@ -216,11 +226,7 @@ LONG = ("pipegcn-ogbn-papers100M", "bns_gcn-ogbn-papers100M", "sancus-1", "sancu
 """Scenarios whose steps take some 10 seconds: many GPUs, or the draws of methods that broadcast blocks."""
 
 
-@pytest.mark.parametrize(
-    "path",
-    [pytest.param(each, marks=pytest.mark.slow) if each.stem in LONG else each for each in SCENARIOS],
-    ids=lambda path: path.stem,
-)
+@pytest.mark.parametrize("path", each_scenario(*LONG))
 def test_what_has_no_effect_on_the_scenarios_shortens_nothing(path: Path) -> None:
     for why, gain in effects(load_scenario(path)):
         assert gain < CERTAIN, why

@@ -126,7 +126,15 @@ def test_reddits_parts_are_as_counted() -> None:
         assert sent.max() / sent.mean() == pytest.approx(largest, rel=5e-3)
 
 
-BETWEEN = [(name, parts) for name in surrogates() for parts in profiled_parts(name) if parts not in shipped_parts(name)]
+GAPS = (7, 9, 12, 24)
+"""One number of parts in each gap between those shipped; the others are slow tests."""
+
+BETWEEN = [
+    pytest.param(name, parts, marks=[] if parts in GAPS else [pytest.mark.slow])
+    for name in surrogates()
+    for parts in profiled_parts(name)
+    if parts not in shipped_parts(name)
+]
 
 
 @pytest.mark.parametrize(("name", "parts"), [(name, parts) for name in DATASETS for parts in (7, 9)])

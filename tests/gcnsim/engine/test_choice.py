@@ -207,7 +207,7 @@ def test_the_doctor_names_the_engine(compiled: bytes, cache: Path, capsys: pytes
 def test_a_compiled_answer_is_the_same_bytes_and_never_imports_numba(compiled: bytes) -> None:
     code = (
         "import sys; from gcnsim.cli import main; "
-        "code = main(['what-if', '--gpus', '4', '--method', 'psc-gcn,full-graph', '--json']); "
+        "code = main(['what-if', '--gpus', '2', '--method', 'psc-gcn,full-graph', '--iterations', '4', '--json']); "
         "sys.exit(code or 'numba' in sys.modules)"
     )
     answers = []

@@ -154,7 +154,8 @@ def pace(run: Run, since: int) -> float:
 
 
 @pytest.mark.parametrize(
-    ("name", "bandwidth"), [("full-graph", "15Gbps"), ("pipegcn", "15Gbps"), ("psc-gcn", "100Gbps")]
+    ("name", "bandwidth"),
+    [("full-graph", "15Gbps"), pytest.param("pipegcn", "15Gbps", marks=pytest.mark.slow), ("psc-gcn", "100Gbps")],
 )
 def test_a_pipeline_keeps_its_pace(kernel: Kernel, name: str, bandwidth: str) -> None:
     # psc-gcn where its exact pace is steady: at 15 Gbit/s that differs by 9e-4 between windows of 60 iterations.
@@ -167,7 +168,7 @@ def test_a_pipeline_keeps_its_pace(kernel: Kernel, name: str, bandwidth: str) ->
 
 
 def test_work_of_its_own_for_each_op(kernel: Kernel) -> None:
-    schedule = unequal(written(scenario("pipegcn", cluster={"gpus": 14})))
+    schedule = unequal(written(scenario("pipegcn", cluster={"gpus": 8})))
     for grain in (PS_PER_S // 100_000, PS_PER_S // 1000):
         run = compared(kernel, schedule, 2, grain)
         check(run, grain)

@@ -239,8 +239,17 @@ def test_machines(kernel: Kernel, place: int) -> None:
     compare(unequal(schedule), 5, [kernel], at(3))
 
 
-@pytest.mark.parametrize(("gpus", "iterations"), [(6, 30), (16, 5)])
-@pytest.mark.parametrize("name", ["full-graph", "pipegcn", "psc-gcn"])
+@pytest.mark.parametrize(
+    ("name", "gpus", "iterations"),
+    [
+        ("full-graph", 6, 30),
+        ("pipegcn", 6, 30),
+        ("psc-gcn", 6, 30),
+        ("pipegcn", 16, 5),
+        pytest.param("full-graph", 16, 5, marks=pytest.mark.slow),
+        pytest.param("psc-gcn", 16, 5, marks=pytest.mark.slow),
+    ],
+)
 def test_pipelines_for_many_iterations(kernel: Kernel, name: str, gpus: int, iterations: int) -> None:
     schedule = written(scenario(name, cluster={"gpus": gpus}))
     compare(schedule, iterations, [kernel])

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,12 +14,6 @@ ROOT = Path(__file__).resolve().parents[3]
 SCENARIOS = sorted((ROOT / "scenarios").glob("*.yaml"))
 QUICK = ("pagraph-reddit.yaml", "reddit-6xt4.yaml", "reddit-6xt4-full-graph.yaml")
 """Scenarios that the reference engine answers in a moment."""
-
-
-def each_scenario() -> Iterator[Any]:
-    """The scenarios as parameters of a test, the long ones among the slow tests."""
-    for file in SCENARIOS:
-        yield pytest.param(file, marks=() if file.name in QUICK else pytest.mark.slow, id=file.stem)
 
 
 def answered(name: str, command: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> str:
@@ -46,6 +38,7 @@ def test_both_engines_answer_alike(
     assert json.loads(both[0])["result"]["iteration_s"] > 0
 
 
+@pytest.mark.slow  # the reference engine takes most of a minute; test_choice.py has a smaller question
 def test_both_engines_answer_the_default_question_alike(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -15,8 +15,9 @@ from gcnsim.processes import cores
 from runtime.cli.emulate import command, main
 from runtime.emulation.spec import PAYLOAD_SHARE
 from runtime.record import RunRecord, read_run
+from tests.runtime.crew import Crew
 from tests.runtime.emulation.places import emulated, namespaces, needs_namespaces
-from tests.runtime.shell import Shell
+from tests.runtime.session_jobs import worked
 
 SMALL = ("--iterations", "6", "--hidden", "16", "--quiet")
 
@@ -69,8 +70,8 @@ def test_the_exchange_limits_where_nothing_else_can(tmp_path: Path) -> None:
     assert run.summary["iteration_s"] > sent / run.iterations / (2.5e6 * PAYLOAD_SHARE)
 
 
-def test_a_run_that_is_not_emulated_says_so(tmp_path: Path) -> None:
-    assert Shell(tmp_path, *SMALL, "--workers", "1").end()[0] == 0
+def test_a_run_that_is_not_emulated_says_so(crew: Crew, tmp_path: Path) -> None:
+    crew.run(1, worked, [*SMALL, "--workers", "1", "--threads", "1"], str(tmp_path))
     assert read_run(tmp_path / "run").record.emulation is None
 
 
@@ -148,6 +149,7 @@ def test_a_bandwidth_that_no_machine_carries_is_measured_and_said(
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow  # the launcher's words for it are tested in tests/runtime/launch
 @needs_namespaces
 def test_a_workers_error_is_one_line_with_its_rank(tmp_path: Path) -> None:
     code, out, err = emulated(

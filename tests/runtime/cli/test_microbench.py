@@ -207,7 +207,10 @@ def test_a_killed_member_ends_the_profile(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(("signum", "expected"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
+@pytest.mark.parametrize(
+    ("signum", "expected"),
+    [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow), (signal.SIGKILL, -9)],
+)
 def test_no_member_outlives_the_profile(tmp_path: Path, signum: signal.Signals, expected: int) -> None:
     shell = Shell(tmp_path, "--quick", "--workers", "1,2", command=PROFILE)
     until(lambda: len(shell.workers()) == 2, "two members run")

@@ -28,7 +28,7 @@ from runtime.train.setup import check_gpus, device_of
 from runtime.train.tasks import tasks_of
 from tests.runtime.conftest import Case, small_graph
 from tests.runtime.crew import Crew
-from tests.runtime.session_jobs import refused
+from tests.runtime.session_jobs import refused, worked
 from tests.runtime.shell import ROOT, Shell
 
 WRONG: dict[str, tuple[str, str]] = {
@@ -191,20 +191,23 @@ def test_a_file_that_does_not_fit_is_named(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_run_is_never_written_over_unasked(case: Case, tmp_path: Path) -> None:
-    words = [*LONG, "--graph", str(case.path), "--iterations", "2", "--quiet"]
-    for name, said in (("run", ""), ("run-2", "runtime.train: run holds a run already: this one goes into run-2\n")):
-        code, _, err = Shell(tmp_path, *words).end()
-        assert (code, err) == (0, said)
-        assert json.loads((tmp_path / name / "run.json").read_text())["finished"]
+def test_a_run_is_never_written_over_unasked(
+    crew: Crew, case: Case, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    words = [*LONG, "--graph", str(case.path), "--iterations", "2", "--quiet", "--workers", "1"]
+    crew.run(1, worked, words, str(tmp_path))
     before = {path: path.read_bytes() for path in (tmp_path / "run").iterdir() if path.is_file()}
-    code, out, err = Shell(tmp_path, *words, "--out", "run").end()
-    assert (code, out) == (2, "")
+    code, _, err = Shell(tmp_path, *words).end()
+    assert (code, err) == (0, "runtime.train: run holds a run already: this one goes into run-2\n")
+    assert json.loads((tmp_path / "run-2" / "run.json").read_text())["finished"]
+    monkeypatch.chdir(tmp_path)
+    assert main([*words, "--out", "run"]) == 2
+    out, err = capfd.readouterr()
+    assert out == ""
     assert err.startswith("runtime.train: --out: run: holds a run already; allowed: another folder, --overwrite")
     assert err.count("\n") == 1
     assert {path: path.read_bytes() for path in (tmp_path / "run").iterdir() if path.is_file()} == before
-    code, _, err = Shell(tmp_path, *words, "--out", "run", "--overwrite", "--seed", "9").end()
-    assert (code, err) == (0, "")
+    crew.run(1, worked, [*words, "--out", "run", "--overwrite", "--seed", "9"], str(tmp_path))
     assert json.loads((tmp_path / "run" / "run.json").read_text())["seed"] == 9
     assert sorted(path.name for path in tmp_path.iterdir()) == ["run", "run-2"]
 

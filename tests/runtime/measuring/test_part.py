@@ -80,7 +80,11 @@ def test_all_methods_that_can_be_measured_are_here() -> None:
     assert {RUNS[name][0] for name in RUNS} == {name for name, method in METHODS.items() if method.alone}
 
 
-@pytest.mark.parametrize("name", list(RUNS))
+ALSO = ("full-none", "pipegcn-g", "pipegcn-f", "psc-whole", "clustergcn", "pagraph")
+"""Of which others have the model, the smoothing, the cache and the way of drawing."""
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in ALSO)) for name in RUNS])
 def test_a_part_alone_has_the_ops_of_a_worker_among_others(crew: Crew, options: MakeOptions, name: str) -> None:
     given = asked(options, name)
     for one, other in zip(alone(given), crew.run(2, trained, given), strict=True):

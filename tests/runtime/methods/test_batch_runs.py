@@ -157,7 +157,11 @@ DIGITS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("method", DIGITS)
+LOADED = ("dgl", "pagraph", "distdgl")
+"""Their batches are drawn as those of graphsage."""
+
+
+@pytest.mark.parametrize("method", [pytest.param(name, marks=[pytest.mark.slow] * (name in LOADED)) for name in DIGITS])
 def test_digits_are_learnt(crew: Crew, options: MakeOptions, method: str) -> None:
     fields: dict[str, Any] = {"graph": None, "dtype": "float32", "layers": 2, "hidden": 64, "lr": 0.01}
     asked = options(method, DIGITS[method], workers=2, iterations=60, model="graphsage", **fields)

@@ -25,7 +25,7 @@ from gcnsim.timeline import OpKind
 from runtime.methods.batches.worker import MetScaling
 from runtime.options import Options
 from tests.runtime.batch_jobs import CASES, Batches, trained
-from tests.runtime.conftest import Case, MakeOptions, model_of, params_of
+from tests.runtime.conftest import Case, MakeOptions, model_of, mostly, params_of
 from tests.runtime.crew import Crew
 from tests.runtime.reference.batches import Rules, Trained, batched, drawn_factors, whole_degrees
 from tests.runtime.reference.training import Training
@@ -69,9 +69,13 @@ MODELS: list[dict[str, Any]] = [
 FANOUTS: list[PerLayer] = [(3, 2, 4), (0.4, 0.6, 3), (40, 1, 2)]
 
 
-@pytest.mark.parametrize("amounts", FANOUTS, ids=str)
-@pytest.mark.parametrize("model", MODELS, ids=lambda model: "-".join(map(str, model.values())))
-def test_graphsage(crew: Crew, case: Case, options: MakeOptions, model: dict[str, Any], amounts: PerLayer) -> None:
+DRAWN = [(0, 0), (0, 1), (0, 2), (1, 0), (2, 1), (3, 2), (4, 0), (4, 1)]
+"""Every model and every fanout: places in MODELS and FANOUTS."""
+
+
+@pytest.mark.parametrize(("which", "place"), mostly(DRAWN, range(len(MODELS)), range(len(FANOUTS))))
+def test_graphsage(crew: Crew, case: Case, options: MakeOptions, which: int, place: int) -> None:
+    model, amounts = MODELS[which], FANOUTS[place]
     if model["model"] == "gat" and amounts != FANOUTS[0]:
         model = {"model": "gat"}
     knobs = {"batch": 9, "fanout": amounts}
@@ -113,9 +117,12 @@ SHUFFLED_OR_NOT: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("model", [*MODELS[:2], MODELS[3]], ids=lambda model: "-".join(model.values()))
-@pytest.mark.parametrize("method", SHUFFLED_OR_NOT)
-def test_loaders(crew: Crew, case: Case, options: MakeOptions, method: str, model: dict[str, Any]) -> None:
+LOADERS = [("dgl", 0), ("pagraph", 1), ("distdgl", 3), ("distdgl", 0), ("pagraph", 0)]
+
+
+@pytest.mark.parametrize(("method", "which"), mostly(LOADERS, SHUFFLED_OR_NOT, (0, 1, 3)))
+def test_loaders(crew: Crew, case: Case, options: MakeOptions, method: str, which: int) -> None:
+    model = MODELS[which]
     asked = options(method, SHUFFLED_OR_NOT[method], workers=WORKERS, seed=4, **model)
     told = crew.run(WORKERS, trained, asked)
     training = np.flatnonzero(case.problem.train.numpy())
@@ -148,12 +155,21 @@ def test_pagraph_with_its_input_summed_before(
     equal(told, wanted, case, summed=True)
 
 
-@pytest.mark.parametrize("queue", [1, 4])
-@pytest.mark.parametrize("cache", ["0%", "20%", "auto"])
-def test_neither_cache_nor_queue_changes_a_number(crew: Crew, options: MakeOptions, cache: str, queue: int) -> None:
+@pytest.fixture(scope="module")
+def plain(crew: Crew, options: MakeOptions) -> list[Batches]:
+    """A run without a cache that loads a batch when it is needed."""
+    knobs = {"batch": 9, "fanout": (3, 2, 4), "cache": "0%", "queue": 1}
+    return crew.run(2, trained, options("pagraph", knobs, workers=2, iterations=6))
+
+
+@pytest.mark.parametrize(
+    ("cache", "queue"), mostly([("0%", 4), ("20%", 1), ("auto", 4), ("20%", 4)], ("0%", "20%", "auto"), (1, 4))
+)
+def test_neither_cache_nor_queue_changes_a_number(
+    crew: Crew, options: MakeOptions, plain: list[Batches], cache: str, queue: int
+) -> None:
     knobs = {"batch": 9, "fanout": (3, 2, 4), "cache": cache, "queue": queue}
     told = crew.run(2, trained, options("pagraph", knobs, workers=2, iterations=6, record=True))
-    plain = crew.run(2, trained, options("pagraph", knobs | {"cache": "0%", "queue": 1}, workers=2, iterations=6))
     assert told[0].losses == plain[0].losses
     for one, other in zip(told, plain, strict=True):
         assert all(np.array_equal(a, b) for a, b in zip(one.rows, other.rows, strict=True))

@@ -14,7 +14,7 @@ import pytest
 from gcnsim.errors import ScenarioError
 from gcnsim.ids import AnyArray
 from gcnsim.partition import Part
-from tests.runtime.conftest import Case, MakeOptions, model_fields, model_of, params_of
+from tests.runtime.conftest import Case, MakeOptions, model_fields, model_of, mostly, params_of
 from tests.runtime.crew import Crew
 from tests.runtime.jobs import Told, final_weights, trained
 from tests.runtime.reference.bns import bns
@@ -43,8 +43,13 @@ def equals_reference(told: list[Told], wanted: History, parts: tuple[Part, ...],
         assert part.rank == rank
 
 
-@pytest.mark.parametrize("variant", ["", "-g", "-f", "-gf"])
-@pytest.mark.parametrize("model", ["gcn", "graphsage", "pool", "gat"])
+ALL_MODELS = ("gcn", "graphsage", "pool", "gat")
+VARIANTS = [("gcn", ""), ("gcn", "-g"), ("gcn", "-f"), ("gcn", "-gf")]
+VARIANTS += [("graphsage", "-gf"), ("pool", ""), ("gat", "-gf")]
+"""Every variant and every model."""
+
+
+@pytest.mark.parametrize(("model", "variant"), mostly(VARIANTS, ALL_MODELS, ("", "-g", "-f", "-gf")))
 def test_pipegcn(crew: Crew, case: Case, options: MakeOptions, variant: str, model: str) -> None:
     knobs = {"gamma": 0.7} if variant else {}
     asked = options(f"pipegcn{variant}", knobs, workers=3, **model_fields(model))
@@ -73,15 +78,20 @@ PSC: list[dict[str, Any]] = [
 
 
 # What a model reads of a drawn graph does not depend on how its rows age: most combinations are left to the slow run.
-OFTEN = (PSC[0], PSC[2], PSC[4], PSC[11])
+OFTEN = {
+    "gcn": PSC,
+    "graphsage": [PSC[2], PSC[4], PSC[5], PSC[6], PSC[8], PSC[11]],
+    "pool": [PSC[0], PSC[4]],
+    "gat": [PSC[2], PSC[11]],
+}
 DRAWN_MODELS = [
     pytest.param(
         knobs,
         model,
         id=f"{model} {knobs}",
-        marks=[] if model in ("gcn", "graphsage") or knobs in OFTEN else [pytest.mark.slow],
+        marks=[] if knobs in OFTEN[model] else [pytest.mark.slow],
     )
-    for model in ("gcn", "graphsage", "pool", "gat")
+    for model in ALL_MODELS
     for knobs in PSC
     if model in ("gcn", "graphsage") or "estimator" not in knobs
 ]
@@ -115,9 +125,13 @@ def test_the_mean_with_self_of_drawn_graphs(crew: Crew, case: Case, options: Mak
     equals_reference(told, wanted, parts)
 
 
-@pytest.mark.parametrize("model", ["gcn", "graphsage", "pool", "gat"])
-@pytest.mark.parametrize("scale", ["rate", "ratio"])
-@pytest.mark.parametrize("rate", [0.0, 0.35, 1.0])
+BNS = [(0.0, "rate", "gcn"), (0.35, "rate", "gcn"), (0.35, "ratio", "gcn"), (1.0, "ratio", "gcn")]
+BNS += [(0.35, "ratio", "graphsage"), (0.0, "ratio", "pool"), (0.35, "rate", "pool"), (1.0, "rate", "graphsage")]
+BNS += [(0.35, "ratio", "gat"), (0.0, "rate", "gat")]
+"""Every rate with every scale, and every model."""
+
+
+@pytest.mark.parametrize(("rate", "scale", "model"), mostly(BNS, (0.0, 0.35, 1.0), ("rate", "ratio"), ALL_MODELS))
 def test_bns_gcn(crew: Crew, case: Case, options: MakeOptions, rate: float, scale: str, model: str) -> None:
     knobs = {"rate": rate, "boundary_scale": scale}
     asked = options("bns-gcn", knobs, workers=3, seed=9, **model_fields(model))
@@ -183,9 +197,14 @@ def uncached(crew: Crew, options: MakeOptions) -> Callable[[str, float], list[To
 DRAWN: dict[str, Any] = {"tau": 2, "refresh": 2}
 
 
-@pytest.mark.parametrize("policy", ["inclusion", "degree", "random"])
-@pytest.mark.parametrize("sampler", ["vr", "uniform"])
-@pytest.mark.parametrize("epsilon", [0.3, 1.0])
+CACHES = [(0.3, "vr", "inclusion"), (0.3, "uniform", "degree"), (1.0, "uniform", "random"), (1.0, "vr", "degree")]
+CACHES += [(0.3, "vr", "random"), (1.0, "uniform", "inclusion")]
+"""Every pair of values."""
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "sampler", "policy"), mostly(CACHES, (0.3, 1.0), ("vr", "uniform"), ("inclusion", "degree", "random"))
+)
 def test_a_cache_changes_no_number_and_every_row_is_its_owners(
     crew: Crew,
     options: MakeOptions,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import product
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
 
 from gcnsim.ids import AnyArray
-from tests.runtime.conftest import Case, MakeOptions, model_of, params_of
+from tests.runtime.conftest import Case, MakeOptions, model_of, mostly, params_of
 from tests.runtime.crew import Crew
 from tests.runtime.jobs import Told, trained
 from tests.runtime.reference.training import Training, single
@@ -46,22 +46,20 @@ def same_run(told: list[Told], other: list[Told], nodes: int, bound: float = TIG
     close(whole(told, nodes), whole(other, nodes), "outputs", bound)
 
 
-MODELS = [
-    pytest.param({"model": "gcn"}, id="gcn"),
-    pytest.param({"model": "gcn", "norm": "layer", "bias": False}, id="gcn-norm"),
-    pytest.param({"model": "graphsage"}, id="sage"),
-    pytest.param({"model": "graphsage", "sage_mean": "with-self", "norm": "layer"}, id="sage-self"),
-    pytest.param({"model": "graphsage", "sage_aggregator": "pool"}, id="pool"),
-    pytest.param({"model": "graphsage", "sage_aggregator": "pool", "sage_mean": "with-self"}, id="pool-self"),
-    pytest.param({"model": "gat", "heads": 2}, id="gat"),
-]
+MODELS: dict[str, dict[str, object]] = {
+    "gcn": {"model": "gcn"},
+    "gcn-norm": {"model": "gcn", "norm": "layer", "bias": False},
+    "sage": {"model": "graphsage"},
+    "sage-self": {"model": "graphsage", "sage_mean": "with-self", "norm": "layer"},
+    "pool": {"model": "graphsage", "sage_aggregator": "pool"},
+    "pool-self": {"model": "graphsage", "sage_aggregator": "pool", "sage_mean": "with-self"},
+    "gat": {"model": "gat", "heads": 2},
+}
 
 
-@pytest.mark.parametrize("model", [m for m in MODELS if m.id != "gcn-norm"])
-def test_one_worker_is_the_plain_reference(
-    crew: Crew, case: Case, options: MakeOptions, model: dict[str, object]
-) -> None:
-    asked = options(workers=1, **model)
+@pytest.mark.parametrize("name", [name for name in MODELS if name != "gcn-norm"])
+def test_one_worker_is_the_plain_reference(crew: Crew, case: Case, options: MakeOptions, name: str) -> None:
+    asked = options(workers=1, **MODELS[name])
     told = crew.run(1, trained, asked)[0]
     wanted = single(
         case.graph, case.problem, model_of(asked, case), params_of(told.weights[0]), Training(10, asked.lr, "adam")
@@ -87,27 +85,34 @@ def alone(crew: Crew, options: MakeOptions) -> Alone:
 
 
 CUTS = [("random", "none", 2), ("random", "central", 3), ("metis", "none", 3), ("metis", "central", 4)]
-"""Partition, overlap and number of workers: each value with each model, the other combinations are slow."""
+"""Partition, overlap and number of workers."""
 
-OTHER_CUTS = set(product(("random", "metis"), ("none", "central"), (2, 3, 4))) - set(CUTS)
+OFTEN = [("gcn", *cut) for cut in CUTS]
+OFTEN += [
+    (name, *cut)
+    for place, name in enumerate(MODELS)
+    if name != "gcn"
+    for cut in (CUTS[::3] if place % 2 else CUTS[1:3])
+]
+"""With each model each partition, both overlaps and two numbers of workers."""
 
 
 @pytest.mark.parametrize(
-    ("cut", "overlap", "workers"), [*CUTS, *(pytest.param(*cut, marks=pytest.mark.slow) for cut in sorted(OTHER_CUTS))]
+    ("name", "cut", "overlap", "workers"),
+    mostly(OFTEN, MODELS, ("random", "metis"), ("none", "central"), (2, 3, 4)),
 )
-@pytest.mark.parametrize("model", MODELS)
 def test_full_graph_on_many_workers_equals_one(
     crew: Crew,
     case: Case,
     options: MakeOptions,
     alone: Alone,
-    model: dict[str, object],
+    name: str,
     cut: str,
     overlap: str,
     workers: int,
 ) -> None:
-    asked = options(workers=workers, partition_method=cut, overlap=overlap, **model)
-    same_run(crew.run(workers, trained, asked), alone(model), case.graph.nodes)
+    asked = options(workers=workers, partition_method=cut, overlap=overlap, **MODELS[name])
+    same_run(crew.run(workers, trained, asked), alone(MODELS[name]), case.graph.nodes)
 
 
 def test_a_gcn_whose_layer_0_is_summed_once_is_the_same(crew: Crew, case: Case, options: MakeOptions) -> None:
@@ -143,18 +148,19 @@ def test_sgd_and_weight_decay(crew: Crew, case: Case, options: MakeOptions) -> N
     close(np.array(told.losses), np.array(wanted.losses), "losses")
 
 
-@pytest.mark.parametrize("name", ["numba", "dgl"])
-def test_sums_by_other_kernels_equal_plain_ones(crew: Crew, case: Case, options: MakeOptions, name: str) -> None:
-    if name == "dgl":
-        pytest.importorskip("dgl", reason="DGL is not installed")
-    for model in ("gcn", "graphsage", "gat"):
-        plain = crew.run(2, trained, options(workers=2, model=model))
-        same_run(crew.run(2, trained, options(workers=2, model=model, aggregator=name)), plain, case.graph.nodes)
-    for method, knobs in (
-        ("psc-gcn", {"tau": 1, "epsilon": 0.3, "refresh": 3}),
-        ("psc-gcn", {"tau": 1, "epsilon": 0.3, "estimator": "mean", "sampler": "uniform"}),
-        ("bns-gcn", {"rate": 0.4}),
-    ):
-        plain = crew.run(2, trained, options(method, knobs, workers=2))
-        told = crew.run(2, trained, options(method, knobs, workers=2, aggregator=name))
-        same_run(told, plain, case.graph.nodes, 1e-6)
+SUMMED: list[tuple[str, dict[str, object], str, float]] = [
+    *(("full-graph", {}, model, TIGHT) for model in ("gcn", "graphsage", "gat")),
+    ("psc-gcn", {"tau": 1, "epsilon": 0.3, "refresh": 3}, "gcn", 1e-6),
+    ("psc-gcn", {"tau": 1, "epsilon": 0.3, "estimator": "mean", "sampler": "uniform"}, "gcn", 1e-6),
+    ("bns-gcn", {"rate": 0.4}, "gcn", 1e-6),
+]
+
+
+@pytest.mark.parametrize(("method", "knobs", "model", "bound"), SUMMED, ids=str)
+def test_sums_by_other_kernels_equal_plain_ones(
+    crew: Crew, case: Case, options: MakeOptions, method: str, knobs: dict[str, object], model: str, bound: float
+) -> None:
+    plain = crew.run(2, trained, options(method, knobs, workers=2, model=model))
+    for name in ("numba", *(["dgl"] if find_spec("dgl") else [])):
+        told = crew.run(2, trained, options(method, knobs, workers=2, model=model, aggregator=name))
+        same_run(told, plain, case.graph.nodes, bound)

@@ -52,7 +52,7 @@ def gathered(told: list[tuple[Scores, AnyArray, AnyArray]], nodes: int) -> AnyAr
     return logits
 
 
-@pytest.mark.parametrize("workers", [1, 3, 4])
+@pytest.mark.parametrize("workers", [1, 3])
 def test_accuracy(crew: Crew, case: Case, options: MakeOptions, tmp_path: Path, workers: int) -> None:
     from sklearn.metrics import accuracy_score
 
@@ -67,7 +67,7 @@ def test_accuracy(crew: Crew, case: Case, options: MakeOptions, tmp_path: Path, 
             assert getattr(scores, name) == pytest.approx(accuracy_score(labels[mask], said[mask]), abs=1e-12)
 
 
-@pytest.mark.parametrize("workers", [1, 3, 4])
+@pytest.mark.parametrize("workers", [1, 4])
 def test_micro_f1_where_nodes_may_have_several_labels(
     crew: Crew, case: Case, options: MakeOptions, several: AnyArray, tmp_path: Path, workers: int
 ) -> None:

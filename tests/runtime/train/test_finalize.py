@@ -17,15 +17,15 @@ from runtime.launch import Place, connect
 from runtime.train.worker import clock_offset
 from tests.runtime.conftest import Case, MakeOptions
 from tests.runtime.crew import Crew
+from tests.runtime.session_jobs import worked
 from tests.runtime.shell import Shell
 
 SMALL = ("--layers", "2", "--hidden", "8", "--quiet", "--json", "--threads", "1")
 
 
-def test_a_trace_is_saved_without_any_boundary(case: Case, tmp_path: Path) -> None:
+def test_a_trace_is_saved_without_any_boundary(crew: Crew, case: Case, tmp_path: Path) -> None:
     words = ("--graph", str(case.path), "--iterations", "3", "--workers", "1", "--method", "psc-gcn", "--no-record")
-    code, _, err = Shell(tmp_path, *words, *SMALL, "--epsilon", "0.5", "--save-trace", "one.trace").end()
-    assert (code, err) == (0, "")
+    crew.run(1, worked, [*words, *SMALL, "--epsilon", "0.5", "--save-trace", "one.trace"], str(tmp_path))
     trace = read_trace(tmp_path / "one.trace")
     assert (trace.iterations, trace.parts, trace.workers[0].bits.shape) == (3, 1, (3, 0))
     assert (trace.edges[:, 0, 0] > 0).all()
@@ -61,30 +61,17 @@ def test_the_bytes_of_all_iterations_are_those_of_the_run_also_after_a_resume(ca
     assert totals[0] == totals[1]
 
 
-def test_the_best_weights_are_those_of_the_best_validation_accuracy(case: Case, tmp_path: Path) -> None:
+def test_the_best_weights_are_those_of_the_best_validation_accuracy(crew: Crew, case: Case, tmp_path: Path) -> None:
     # A step this large makes the accuracy jump up and down: the best is not the last.
-    words = (
-        "--graph",
-        str(case.path),
-        *SMALL,
-        "--iterations",
-        "12",
-        "--eval-every",
-        "1",
-        "--lr",
-        "2",
-        "--workers",
-        "1",
-    )
-    code, out, _ = Shell(tmp_path, *words, "--optimizer", "adam", "--out", "jumps").end()
-    assert code == 0
+    words = ["--graph", str(case.path), *SMALL, "--workers", "1"]
+    jumping = ["--iterations", "12", "--eval-every", "1", "--lr", "2", "--optimizer", "adam", "--out", "jumps"]
+    (out,) = crew.run(1, worked, [*words, *jumping], str(tmp_path))
     with open(tmp_path / "jumps" / "iterations.csv", newline="") as file:
         seen = [float(row["val_accuracy"]) for row in csv.DictReader(file)]
     assert seen[-1] < max(seen)
     assert json.loads(out)["val_accuracy"] == max(seen)
-    again = ("--init-weights", "jumps/best.npz", "--iterations", "1", "--optimizer", "sgd", "--lr", "0")
-    code, out, _ = Shell(tmp_path, "--graph", str(case.path), *SMALL, "--workers", "1", *again, "--no-record").end()
-    assert code == 0
+    again = ["--init-weights", "jumps/best.npz", "--iterations", "1", "--optimizer", "sgd", "--lr", "0", "--no-record"]
+    (out,) = crew.run(1, worked, [*words, *again], str(tmp_path))
     assert json.loads(out)["val_accuracy"] == max(seen)
 
 

@@ -15,7 +15,7 @@ from gcnsim.trace import AccessTrace, counts, read_trace, record_trace, write_tr
 from gcnsim.validation import judge
 from runtime.options import Options
 from runtime.record import read_run
-from tests.runtime.conftest import Case, MakeOptions
+from tests.runtime.conftest import Case, MakeOptions, mostly
 from tests.runtime.crew import Crew
 from tests.runtime.session_jobs import ran, ran_keeping, refused
 
@@ -40,8 +40,7 @@ def _drawn_by_the_simulator(case: Case, path: Path, sampler: str, epsilon: float
     return path.read_bytes()
 
 
-@pytest.mark.parametrize("tau", [0, 2])
-@pytest.mark.parametrize("cache", ["0%", "40%"])
+@pytest.mark.parametrize(("cache", "tau"), mostly([("0%", 0), ("40%", 2)], ("0%", "40%"), (0, 2)))
 def test_uniform_draws_are_the_simulators_byte_for_byte(
     crew: Crew, options: MakeOptions, case: Case, tmp_path: Path, tau: int, cache: str
 ) -> None:
