@@ -1,4 +1,4 @@
-"""Two iterations side by side."""
+"""Comparison of two iterations."""
 
 from __future__ import annotations
 
@@ -28,10 +28,11 @@ KINDS = (
 def compare(
     a: Source, b: Source, *, names: str | Path | None = None, progress: Progress = lambda _: None
 ) -> dict[str, Any]:
-    """Where the difference of two iterations went: plain data in the shape of the JSON schema `gcnsim.compare/1`.
+    """Compare two iterations, part by part: plain data in the shape of the JSON schema `gcnsim.compare/1`.
 
-    names: YAML file that says what the names in a profiler's trace mean. Raises GcnsimError (one line: path, value,
-    what is allowed).
+    a, b: each a scenario, a result, a row of a what-if, a recorded run or a profiler's trace. names: YAML file that
+    assigns names in a profiler's trace to parts. Seconds and bytes are per iteration. Raises GcnsimError with one line:
+    the field, its value, and what is allowed.
     """
     from gcnsim.comparison import compare as beside
 

@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Recommended:
-    """What was recommended. told: what JSON and text say of it; chosen: the simulated run of the choice.
+    """A recommendation: the choice, the other options, and ways to print and write them.
 
-    `repr` is the verdict and the table, `str` all that the command line prints; a notebook shows the former.
+    `repr` gives the verdict and the table, and notebooks show the same; `str` gives everything that the command line
+    prints. told: the results as dataclasses. chosen: the simulated run of the choice.
     """
 
     told: Advice
@@ -32,7 +33,7 @@ class Recommended:
 
     @property
     def rows(self) -> list[PointReport]:
-        """The choice, the runner-up and the front of time against cost, the fastest first."""
+        """The choice, the runner-up and the Pareto front of time and cost, the fastest first."""
         return list(self.told.rows)
 
     def __repr__(self) -> str:
@@ -48,7 +49,7 @@ class Recommended:
         return render_recommended(self.told)
 
     def _repr_html_(self) -> str:
-        """The choice and the table as a notebook shows them."""
+        """The choice and the table as HTML, for notebooks."""
         from gcnsim.report.recommended import render_advice_notebook
 
         return render_advice_notebook(self.told)

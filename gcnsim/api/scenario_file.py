@@ -1,4 +1,4 @@
-"""A scenario file as the base of a what-if: options go before its fields, and a note names each that they replace."""
+"""A scenario file as the base of a what-if: options replace its fields, and a note names each replaced field."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from gcnsim.scenario import SCHEMA, SOURCES, of_host, rule_at
 
 
 def read_base(given: str | Path | Mapping[str, Any] | None) -> dict[str, Any]:
-    """The scenario that a what-if starts from, as plain data; nothing of one where none was given.
+    """The scenario that a what-if starts from, as plain data; empty if none was given.
 
-    Raises FileError, and ScenarioError for what is no scenario.
+    Raises FileError, and ScenarioError for anything that is not a scenario.
     """
     if given is None:
         return {}
@@ -32,7 +32,7 @@ def read_base(given: str | Path | Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def put_before(base: Mapping[str, Any], options: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """The scenario `base` with the options, by section and field, in the place of its own fields."""
+    """The scenario `base`, whose fields the options (by section and field) replace."""
     found = {**base}
     for section, fields in options.items():
         own = dict(base.get(section, {}))
@@ -44,7 +44,7 @@ def put_before(base: Mapping[str, Any], options: Mapping[str, Mapping[str, Any]]
 
 
 def replaced(base: Mapping[str, Any], options: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """What to say of each field of `base` that an option replaces by something else."""
+    """A note for each field of `base` that an option changes."""
     for section, fields in options.items():
         own = base.get(section, {})
         for key, value in fields.items():

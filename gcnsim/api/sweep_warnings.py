@@ -1,4 +1,4 @@
-"""What is odd about the rates that a sweep asks for, said before it begins: its rows have no room for it."""
+"""Warnings about the rates of a sweep, given before it begins because its rows cannot show them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _alone(question: Question) -> Iterator[dict[str, Any]]:
 
 
 def sweep_warnings(question: Question) -> tuple[str, ...]:
-    """Lines about rates above what there is, of the base and of each value of an axis alone put into it."""
+    """Warnings about impossibly high rates, for the base and for each value of each axis."""
     settings, found = Settings(question.base), []
     for values in _alone(question):
         # What contradicts the base alone may stand with other values: points say so.

@@ -59,9 +59,9 @@ def setting_run(progress: Progress = lambda _: None, **options: Any) -> Result:
 def run_timeline(
     folder: str | Path, calibration: str | Path | None = None, progress: Progress = lambda _: None
 ) -> RunTimeline:
-    """The recorded run in a folder, and its prediction; calibration: the record for it, None for the catalogue.
+    """The recorded run in a folder, and its prediction; calibration: the record to use, None for the catalogue.
 
-    Raises GcnsimError (one line: path, value, what is allowed).
+    Raises GcnsimError with one line: the field, its value, and what is allowed.
     """
     from gcnsim.evidence import refuse_other_trace, scenario_of
     from gcnsim.simulation import study

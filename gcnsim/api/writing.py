@@ -18,7 +18,7 @@ def write_json(path: str | Path, found: Mapping[str, Any]) -> None:
 
 
 def made(folder: str | Path) -> Path:
-    """`folder`, made if need be. Raises FileError."""
+    """`folder`, created if needed. Raises FileError."""
     target = Path(folder)
     try:
         target.mkdir(exist_ok=True)

@@ -38,10 +38,10 @@ def group() -> None:
 def info(
     file: str, max_memory: float | None, ids: str, ends: tuple[str, str] | None, ids_map: str | None, as_json: bool
 ) -> None:
-    """Print what FILE, or the folder of a published data set, holds and what was cleaned on loading.
+    """Describe FILE, or the folder of a published data set, and what was cleaned on loading.
 
-    Degrees, connected components, and homophily where the nodes have one class each. Of a folder that DGL
-    partitioned, what its JSON says.
+    Prints degrees, connected components, and homophily if each node has one class. For a folder that DGL partitioned,
+    prints the contents of its JSON file.
 
     \b
     Examples:

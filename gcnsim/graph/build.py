@@ -36,12 +36,16 @@ def build_csr(
     ignored: tuple[str, ...] = (),
     where: str | None = None,
 ) -> Graph:
-    """The graph with an edge between rows[k] and cols[k] for every k, symmetrised and without loops or duplicates.
+    """Build an undirected graph with an edge between rows[k] and cols[k] for every k.
 
-    rows, cols: integers[E] in 0..nodes-1. A duplicate is the same (row, col) again, not the other direction.
-    ignored: names of what the source holds and the graph does not keep. `where` (default `name`) begins every message.
-    Raises GraphError for ids out of range, other dtypes or lengths, no nodes, no edge between two different nodes, and
-    over a million nodes of which nine in ten cannot have an edge.
+    Missing directions are added; self-loops and duplicates are dropped. rows, cols: integers[E] in 0..nodes-1.
+    features, classes: widths, if known. ignored: names of data in the source that the graph does not keep. where: the
+    start of every message (default: `name`). Raises GraphError for ids out of range, other dtypes or lengths, no nodes,
+    no edge between two different nodes, and over a million nodes of which nine in ten cannot have an edge.
+
+    >>> path = build_csr(np.array([0, 1]), np.array([1, 2]), 3, "path")
+    >>> path.indptr.tolist(), path.indices.tolist()
+    ([0, 1, 3, 4], [1, 0, 2, 1])
     """
     at = where or name
     if not 0 < nodes <= MOST_NODES:

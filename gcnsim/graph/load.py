@@ -1,4 +1,4 @@
-"""Loading a graph file: the format follows from the content where it says so, else from the suffix."""
+"""Loading a graph file: the content or else the suffix determines the format."""
 
 from __future__ import annotations
 
@@ -23,17 +23,15 @@ SUFFIXES = (".npz", ".npy", ".mtx", ".graph", *_EDGE_LISTS, *PARQUET)
 
 
 def load_graph(path: str | Path, ids: str = NUMBERS, ends: Sequence[str] | None = None) -> Graph:
-    """The graph in the file or folder at `path`, named after it.
+    """Load the graph in a file or folder; it is named after the path.
 
-    `.npz` (NumPy or SciPy), `.npy` (edges), edge lists `.txt .tsv .csv .edges .parquet`, Matrix Market `.mtx`, METIS
-    `.graph`; text may be gzip.
-    A folder holds a data set as it was published (`gcnsim.graph.formats.layouts`). What was changed to make it clean is
-    in `graph.cleaning`.
-    ids: how the ids of an edge list become node numbers (`graph.formats.edges`): `numbers`, `compact` or `names`; what
-    the nodes were called is then in `graph.original_ids`. ends: the two columns of an edge list with the ends of an
-    edge, by their names in its header or as numbers from 1; without them the header says it. Other formats number
-    their nodes themselves.
-    Raises FileError or GraphError, the path first, for anything that is not a usable graph.
+    Formats: `.npz` (NumPy or SciPy), `.npy` (edges), edge lists `.txt .tsv .csv .edges .parquet`, Matrix Market `.mtx`,
+    METIS `.graph`; text may be compressed with gzip. A folder holds a data set as it was published
+    (`gcnsim.graph.formats.layouts`). `graph.cleaning` says what was changed.
+    ids: how the ids of an edge list become node numbers: `numbers`, `compact` or `names`; `graph.original_ids` then has
+    the old ids. ends: the two columns of an edge list that hold the ends of an edge, by name or number from 1; None:
+    as the header says.
+    Raises FileError or GraphError, starting with the path, for anything that is not a usable graph.
     """
     source = Path(path)
     if ids not in IDS:

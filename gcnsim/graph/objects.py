@@ -1,4 +1,4 @@
-"""Graphs from objects of other libraries, told by their attributes: none of the libraries is imported.
+"""Graphs from objects of other libraries, recognised by their attributes: no library is imported.
 
 `from_scipy` takes sparse matrices and arrays, `from_pyg` the `Data` of PyTorch Geometric, `from_dgl` homogeneous graphs
 of DGL. Features and labels are read for their widths alone.
@@ -22,7 +22,7 @@ KNOWN = "a path, a gcnsim.Graph, or a graph of NetworkX, SciPy (sparse), PyTorch
 
 
 def from_object(graph: Any) -> Graph:
-    """The graph of an object of any of these libraries, or of NetworkX. Raises GraphError for any other."""
+    """Convert a graph of any of these libraries, or of NetworkX. Raises GraphError for any other object."""
     if hasattr(graph, "tocsr") and hasattr(graph, "shape"):
         return from_scipy(graph)
     if hasattr(graph, "edge_index"):
@@ -35,9 +35,13 @@ def from_object(graph: Any) -> Graph:
 
 
 def from_scipy(matrix: Any, name: str = "scipy") -> Graph:
-    """The structure of a square SciPy sparse matrix or array: an edge for every stored entry, its value aside.
+    """Convert a square SciPy sparse matrix or array; every stored entry is an edge, whatever its value.
 
-    Raises GraphError when it is not square, or has no entry between two different nodes.
+    Raises GraphError if it is not square, or has no entry between two different nodes.
+
+    >>> from scipy.sparse import eye_array
+    >>> from_scipy(eye_array(3, k=1)).entries
+    4
     """
     if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
         shape = " x ".join(map(str, matrix.shape))
@@ -48,10 +52,10 @@ def from_scipy(matrix: Any, name: str = "scipy") -> Graph:
 
 
 def from_pyg(data: Any, name: str = "pyg") -> Graph:
-    """The structure of a `torch_geometric.data.Data`: `edge_index` of shape [2, E] and `num_nodes`.
+    """Convert a `torch_geometric.data.Data`: `edge_index` of shape [2, E] and `num_nodes`.
 
-    Widths of features and number of classes are those of `x` and `y` where it has them. Raises GraphError for an
-    object without edges.
+    The width of features and the number of classes come from `x` and `y`, if present. Raises GraphError for an object
+    without edges.
     """
     if data.edge_index is None:
         raise GraphError(f"{name}: no edge_index: a Data with adj_t alone is not read; allowed: one with edge_index")
@@ -67,9 +71,9 @@ def from_pyg(data: Any, name: str = "pyg") -> Graph:
 
 
 def from_dgl(graph: Any, name: str = "dgl") -> Graph:
-    """The structure of a homogeneous `dgl.DGLGraph`, with the widths of its node data `feat` and `label`.
+    """Convert a homogeneous `dgl.DGLGraph`; widths come from its node data `feat` and `label`.
 
-    Raises GraphError for a heterogeneous graph, whose nodes of several kinds have no common numbers.
+    Raises GraphError for a heterogeneous graph, whose nodes have no common numbering.
     """
     if not graph.is_homogeneous:
         raise GraphError(f"{name}: a heterogeneous graph; allowed: a homogeneous one (dgl.to_homogeneous)")
@@ -99,10 +103,14 @@ def _widths(features: Any, labels: Any) -> dict[str, Any]:
 
 
 def from_networkx(graph: nx.Graph[Any], name: str = "networkx") -> Graph:
-    """The structure of a NetworkX graph (directed and multigraphs too); `cleaning` names the attributes left out.
+    """Convert a NetworkX graph, also directed graphs and multigraphs; `cleaning` names the omitted attributes.
 
-    Node k is the k-th of `sorted(graph)` when the nodes can be compared, else the k-th in order of insertion.
-    Raises GraphError when there is no edge between two different nodes.
+    Node k is the k-th of `sorted(graph)` if the nodes can be compared, else the k-th in order of insertion. Raises
+    GraphError if there is no edge between two different nodes.
+
+    >>> import networkx as nx
+    >>> from_networkx(nx.path_graph(3)).degrees.tolist()
+    [1, 2, 1]
     """
     try:
         nodes = sorted(graph)

@@ -9,7 +9,7 @@ from typing import Annotated, Final
 from gcnsim.shapes import Amount, As, Keys, Positive, Within
 
 LEVELS: Final = 3
-"""Caches that the law tells apart: a core's first and second, and the last one, behind which memory is."""
+"""Caches that the formula distinguishes: a core's first and second, and the last one, behind which memory is."""
 
 TERMS: Final = (
     "call",

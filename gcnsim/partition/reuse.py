@@ -1,4 +1,4 @@
-"""How soon a worker's sums over neighbours read a row again: what caches can save, told by the matrix alone.
+"""How soon a worker's sums over neighbours read a row again: what caches can save, computed from the matrix alone.
 
 A product goes through its matrix row by row and reads, per entry, the row of its operand that the entry's column names.
 Whether that row is still in a cache depends on how many others were read since (Denning, CACM 11(5), 1968): the share

@@ -10,7 +10,7 @@ from gcnsim.errors import ScenarioError
 
 T = TypeVar("T")
 WHOLE: Final = re.compile(r"[+-]?[0-9]+")
-"""Decimal digits and a sign: what `int` reads besides (6_0, other scripts) is a slip here."""
+"""Decimal digits and a sign: other input that `int` accepts (6_0, other scripts) is a slip here."""
 
 Some: TypeAlias = T | Sequence[T]
 """One value, or several: a row each."""

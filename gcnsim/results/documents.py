@@ -1,4 +1,4 @@
-"""The two documents that people and programs read: the answer of a what-if, and one simulated scenario."""
+"""The two result documents: the answer of a what-if, and one simulated scenario."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Place:
     bandwidth: Text
     """With its unit, e.g. 15Gbps."""
     device: Text
-    """Device of every server; where servers differ, each in turn, separated by commas."""
+    """Device of every server; if servers differ, one after the other, separated by commas."""
 
 
 class AskedScenario(TypedDict):
@@ -51,33 +51,33 @@ class ScenarioFields(TypedDict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhatIf:
-    """All that a what-if found. Seconds, bytes and fractions."""
+    """The complete answer of a what-if. Units: seconds, bytes, fractions of one."""
 
     scenario: Annotated[Mapping[str, Any], As(AskedScenario, Any)]
     provenance: Provenance
     results: Annotated[tuple[Annotated[Row, JUDGED], ...], Within(min_items=1)]
     """The rows that were asked for."""
     memory: tuple[MemoryReport | None, ...] = field(default=(), metadata=SINCE)
-    """Of each of results."""
+    """One entry for each row of results."""
     recommendation: Recommendation
     next_steps: tuple[Step, ...]
     no_effect: tuple[NoEffect, ...]
-    """Knobs that change nothing where the recommended setting stands, and why."""
+    """Knobs that change nothing at the recommended setting, and why."""
     straggler: StragglerReport | None
     certainty: Certainty
     utilization: Utilization | None = field(default=None, metadata=ONLY_IF_SAID)
     left_out: tuple[LeftOutRow, ...] | None = field(default=None, metadata=ONLY_IF_SAID)
-    """Settings of --method all that cannot be answered for; only where there are any."""
+    """Settings of --method all that cannot be predicted; only if there are any."""
     fault_free: FaultFree | None = field(default=None, metadata=ONLY_IF_SAID)
-    """The recommended setting without the injected faults; only where there are any."""
+    """The recommended setting without the injected faults; only if there are any."""
     measured: tuple[MeasuredReport, ...] | None = field(default=None, metadata=ONLY_IF_SAID)
-    """Measured times beside their rows; only where any were given."""
+    """Measured times and their predictions; only if any were given."""
     partition_seeds: PartitionSeeds | None = field(default=None, metadata=ONLY_IF_SAID)
-    """The recommended setting with other seeds of the partitioner; only where it was asked."""
+    """The recommended setting with other seeds of the partitioner; only if asked for."""
     target: TargetReport | None = field(default=None, metadata=ONLY_IF_SAID)
-    """Time until a validation accuracy is reached; only where it was asked."""
+    """Time until a validation accuracy is reached; only if asked for."""
     prices: PricesReport | None = field(default=None, metadata=ONLY_IF_SAID)
-    """Only where prices were chosen."""
+    """The chosen prices; only if the user chose some."""
 
     def payload(self) -> dict[str, Any]:
         """As plain data."""
@@ -103,18 +103,18 @@ class RunLength:
     iterations: OneOrMore
     measured: OneOrMore
     settled: bool
-    """Whether the measured ones had settled by then."""
+    """Whether the run was steady before the measured iterations."""
     simulated: OneOrMore | None = field(default=None, metadata=ONLY_IF_SAID)
-    """Iterations that were simulated; older results have none, where all were."""
+    """Simulated iterations; missing in older results, which simulated all."""
     by_period: Count = field(default=0, metadata=SINCE)
-    """Iterations that repeat the simulated ones picosecond by picosecond, and were not: the rest of iterations."""
+    """Iterations that repeat the simulated ones exactly and were not simulated: the rest."""
     fidelity: Annotated[str, As(Literal["exact", "coarse"])] = field(default="exact", metadata=SINCE)
-    """Whether links were shared at every instant, or those that many routes cross once per grain; older results have
-    none, where all were exact."""
+    """Whether links were shared exactly, or busy links once per grain of time (coarse); missing in older results,
+    which were exact."""
     grain_s: Positive | None = field(default=None, metadata=ONLY_IF_SAID)
-    """Seconds between two sharings of a link, only of a coarse run."""
+    """Seconds between two sharings of a link; only for coarse runs."""
     error: Positive | None = field(default=None, metadata=ONLY_IF_SAID)
-    """Share of the iteration by which a coarse run may be wrong either way; in the interval."""
+    """Possible error of a coarse run, as a share of the iteration; the interval includes it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,12 +126,12 @@ class SimulationReport:
     provenance: Provenance
     result: Row
     links: Mapping[str, LinkTraffic]
-    """Those in use, by name."""
+    """The links in use, by name."""
     slowest: Rank | None = field(default=None, metadata=ONLY_IF_SAID)
     """The worker that the others wait for."""
     memory: MemoryReport | None = field(default=None, metadata=SINCE)
     workers: tuple[Parts, ...] = field(default=(), metadata=SINCE)
-    """Per worker, by rank, where its iteration goes; older results have none."""
+    """Where the iteration of each worker goes, by rank; missing in older results."""
     run: RunLength
 
     def payload(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What workers and links of a simulated run hold, carry and do: bytes, and shares of an iteration in [0, 1]."""
+"""Load of workers and links in a simulated run: bytes, and shares of an iteration in [0, 1]."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from gcnsim.shapes import SINCE, Amount, As, Count, OneOrMore, Positive, Share, 
 
 @dataclass(frozen=True, slots=True)
 class MemoryReport:
-    """What each worker's GPU holds at its peak, in bytes by component; null for methods without a law for it."""
+    """Peak memory of each worker's GPU, in bytes by component; null for methods without a formula for it."""
 
     device_bytes: Bytes | None
-    """Memory of the GPU of the worker that is nearest its limit; null of workers on CPU cores."""
+    """Memory of the GPU of the worker that is nearest its limit; null for workers on CPU cores."""
     devices_bytes: tuple[Bytes, ...] | None = field(metadata=SINCE)
     """Memory of every worker's GPU."""
     tightest: Rank = field(metadata=SINCE)
     """The worker that is nearest its GPU's limit."""
     reserved_bytes: Bytes
-    """Of each, for the system."""
+    """Bytes of each GPU that are reserved for the system."""
     fits: bool | None
     least_gpus: OneOrMore | None
-    """The fewest GPUs of this kind that hold it, of those that can be asked for; null where that is not known."""
+    """The lowest possible number of GPUs of this kind on which it fits; null if unknown."""
     workers: tuple[Annotated[Memory, As(Mapping[str, Bytes])], ...]
 
     def payload(self) -> dict[str, Any]:
-        """As plain data; of each worker the total besides."""
+        """As plain data, with the total of each worker."""
         return by_field(self) | {"workers": [by_field(each) | {"total": each.total} for each in self.workers]}
 
 
 @dataclass(frozen=True, slots=True)
 class LinkTraffic:
-    """What a link carries per iteration, and the share of its capacity that this is."""
+    """The bytes that a link carries per iteration, and their share of its capacity."""
 
     bytes: Positive
     utilization: Annotated[float, Within(minimum=0, maximum=1.01)]
@@ -61,18 +61,18 @@ class WorkerUse:
 
 @dataclass(frozen=True, slots=True)
 class LinkUse:
-    """What was carried over what could have been, of core-seconds for a server's cores."""
+    """Bytes carried divided by capacity; for a server's cores, core-seconds."""
 
     name: Text
     kind: Text
     server: Server | None
-    """Null of an uplink of racks."""
+    """Null for the uplink of a rack."""
     utilization: Share
 
 
 @dataclass(frozen=True, slots=True)
 class Utilization:
-    """Of the recommended setting: the share of the measured iterations in which each worker and each link is busy."""
+    """Shares of the measured iterations in which each worker and link is busy, for the recommended setting."""
 
     workers: tuple[WorkerUse, ...]
     links: tuple[LinkUse, ...]
@@ -80,15 +80,15 @@ class Utilization:
 
 @dataclass(frozen=True, slots=True)
 class StragglerReport:
-    """The worker whose part of the graph makes the recommended setting's limit what it is; null where none stands
+    """The worker whose part of the graph determines the limit of the recommended setting; null if none stands
     out."""
 
     worker: Rank
     boundary_nodes: Count
     boundary_nodes_mean: Amount
-    """Of all workers."""
+    """Mean over all workers."""
     share_of_mean: Amount
-    """Its load behind the limit over the mean worker's."""
+    """Its load on the limiting resource, divided by the mean load."""
     even_s: Seconds | None
-    """Seconds per iteration if all parts were alike; null where that changes nothing."""
+    """Seconds per iteration if all parts were equal; null if that changes nothing."""
     text: Text

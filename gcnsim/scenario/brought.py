@@ -1,6 +1,6 @@
 """What a name brings to fields that a question leaves open: an instance type its GPUs and NIC, a network its kind.
 
-Asked of the fields of a file or an option before defaults fill in the others: what somebody wrote stands.
+Applied to the fields of a file or an option before defaults fill in the others, so that given values stay.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def rule_at(path: str) -> Found:
 
 
 def default_at(path: str) -> str:
-    """What stands where nobody gives the field at `path`, as a scenario writes it; empty where that is null."""
+    """The default of the field at `path`, as a scenario writes it; empty if that is null."""
     section, _, key = path.partition(".")
     if section == METHOD:
         default = default_of_key(key)

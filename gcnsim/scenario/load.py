@@ -40,7 +40,7 @@ from gcnsim.scenario.specs import (
 
 SCHEMA: Final = "gcnsim.scenario/1"
 KEYS: Final = ("schema", "name", "faults")
-"""Keys that are no section."""
+"""Keys that are not sections."""
 
 SECTIONS: Final[Mapping[str, type]] = {
     "cluster": ClusterSpec,
@@ -57,7 +57,7 @@ SELDOM: Final = (
     "train_fraction", "profile", "training_subgraph", "ids", "ends", "heads_joined", "keep_inputs", "dropout",
     "dropout_order", "sage_aggregator", "nodes", "edges",
 )  # fmt: skip
-"""Fields of `workload` that are written only where somebody chose them."""
+"""Fields of `workload` that are written only if the user set them."""
 
 
 def load_scenario(path: str | Path, overrides: Sequence[str] = ()) -> Scenario:
@@ -196,7 +196,7 @@ def scalar_text(written: object) -> str:
 
 
 def _written(spec: Any, name: str) -> bool:
-    """Not a few fields that nobody chose."""
+    """Without some fields that were not set."""
     if isinstance(spec, ClusterSpec) and name == "gpus_per_server":
         # Of an instance it is always written: what stands where it is not is another number.
         return name in of_host(spec.host) or spec.gpus_per_server != ClusterSpec().gpus_per_server

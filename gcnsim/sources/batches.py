@@ -35,7 +35,7 @@ from gcnsim.streams import stream
 from gcnsim.workload import LayerShape
 
 TRAIN: Final = 0.65
-"""Share of the nodes that train where nobody says (PaGraph's split)."""
+"""Default share of training nodes (PaGraph's split)."""
 
 
 def batching(scenario: Scenario) -> MiniBatch:

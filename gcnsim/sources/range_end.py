@@ -8,7 +8,7 @@ from gcnsim.methods import Method
 
 
 class RangeEnd(Enum):
-    """Which end of the stated assumptions a run takes; where nothing is assumed there is only the likely one."""
+    """Which end of the assumed ranges a run uses; without assumptions there is only the likely one."""
 
     LOW = 0
     LIKELY = 1

@@ -25,7 +25,7 @@ class Source(ABC):
 
     declared: the model and widths it declares. corners: the ends of its assumptions, one where it has none.
     most_gpus: no more workers than that can be answered for: one node each, or what is known of the dataset.
-    any_parts: whether it knows counts at numbers of parts that nobody asked for yet.
+    any_parts: whether it knows counts for any number of parts.
     """
 
     declared: Declared
@@ -40,7 +40,7 @@ class Source(ABC):
 
     @property
     def graph(self) -> Graph | None:
-        """The graph, where it is at hand."""
+        """The graph, if it is loaded."""
         return None
 
     @property

@@ -1,4 +1,4 @@
-"""Which array of a graph file is what: edges, features, labels, split, and those that nobody understands."""
+"""The role of each array of a graph file: edges, features, labels, split, or unknown."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What an answer says of where its numbers come from, as plain text; what it answers is in `sentences`.
 
 Terminal and page print the same words. Text that came from outside (names, paths) has its control characters removed
-here, so that a file name cannot steer a terminal; a page escapes it besides.
+here, so that a file name cannot control a terminal; pages escape it as well.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from gcnsim.units import format_seconds, range_text
 
 
 def target_title_of(answer: WhatIf) -> str:
-    """What is to be reached, e.g. `Time to 90 % validation accuracy`; empty where nothing was asked."""
+    """The target, e.g. `Time to 90 % validation accuracy`; empty without one."""
     target = answer.target
     return f"Time to {100 * target.accuracy:g} % validation accuracy" if target else ""
 
@@ -89,7 +89,7 @@ def assumptions_of(answer: WhatIf) -> list[Assumption]:
 
 
 def range_of(each: Assumed | AssumptionEffect) -> str:
-    """The two ends of what is assumed."""
+    """The two ends of the assumed range."""
     return plain(f"{each.low} to {each.high}")
 
 
@@ -113,7 +113,7 @@ def warnings_of(answer: WhatIf | SimulationReport) -> list[str]:
 
 
 def knobs_of(row: Row) -> str:
-    """Where the knobs of a row stand; a rate is told where nodes are drawn at all."""
+    """The knob values of a row; the rate only if nodes are drawn."""
     drawn = "" if row.rate == 1.0 else f", rate {row.rate:g}"
     told = f", {row.setting}" if row.setting else ""
     return f"tau {row.tau}, epsilon {row.epsilon:g}, cache {100 * row.cache_fraction:.4g}%{drawn}{told}"

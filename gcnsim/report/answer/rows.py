@@ -1,4 +1,4 @@
-"""What rows of an answer have in common, and what tells them apart: shared by table, CSV, figures and page.
+"""What rows of an answer have in common, and what distinguishes them: shared by table, CSV, figures and page.
 
 A CSV file has one line for each row: the machine first, then the keys of JSON; seconds, bytes, shares unrounded. What a
 row nests is flat: `limited_by`, `limited_by_kind`, ..., `vs_recommended_low`. A recommended setting that was not asked
@@ -35,7 +35,7 @@ def bandwidth_text(row: Row) -> str:
 
 
 MANY: Final = 12
-"""A table of more rows than that shows the first `FIRST` of them, where nobody says how many."""
+"""A table with more rows shows the first `FIRST` by default."""
 
 FIRST: Final = 10
 
@@ -77,7 +77,7 @@ def shared_knobs(rows: Sequence[Row]) -> dict[str, str]:
 
 
 def labels_of(rows: Sequence[Row]) -> list[tuple[str, str]]:
-    """Per row its method and, where the method has several rows, the settings that tell them apart.
+    """The method of each row and, if the method has several rows, the settings that distinguish them.
 
     >>> labels_of([])
     []
@@ -112,7 +112,7 @@ COLUMNS: Final = (
 
 
 def write_csv(path: str | Path, answer: WhatIf) -> None:
-    """Write the rows of `answer` to `path`, one line per row beneath a heading.
+    """Write the rows of `answer` to `path`, one line per row below a heading.
 
     Raises FileError when the file cannot be written.
     """
