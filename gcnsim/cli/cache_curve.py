@@ -39,7 +39,7 @@ class Listed(click.ParamType[list[Any]]):
     default="static",
     show_default=True,
     help="static, demand, all, or rules (list): random, degree, degree-ratio, inclusion, inclusion-refresh; fifo, lru,"
-    " lfu, s3-fifo, sieve, arc, belady (by the extra gcnsim[caches]).",
+    " lfu, s3-fifo, sieve, arc, belady (need the extra gcnsim[caches]).",
 )
 @click.option(
     "--size",
@@ -53,17 +53,21 @@ class Listed(click.ParamType[list[Any]]):
     type=click.IntRange(min=1),
     default=20,
     show_default=True,
-    help="Graphs between two fillings of inclusion-refresh.",
+    help="Graphs after which inclusion-refresh fills its cache again.",
 )
 @click.option(
-    "--warm-up", type=click.IntRange(min=0), default=0, show_default=True, help="First graphs that are not counted."
+    "--warm-up",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Graphs at the start that are not counted.",
 )
 @click.option(
     "--order",
     type=click.Choice(["random", "index"]),
     default="random",
     show_default=True,
-    help="How a graph's rows follow one another, for demand rules.",
+    help="Order of the requests of a graph, for demand policies.",
 )
 @click.option(
     "--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Seed of random choices and orders."

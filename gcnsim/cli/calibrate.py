@@ -11,12 +11,12 @@ from gcnsim.cli.progress import progress
 
 @click.command("calibrate")
 @click.argument("measurements", type=click.Path())
-@click.option("--runs", multiple=True, type=click.Path(), help="Run folder to refine coefficients on (repeatable).")
+@click.option("--runs", multiple=True, type=click.Path(), help="Run folder for refining the fit (repeatable).")
 @click.option(
     "--measured-compute",
     multiple=True,
     type=click.Path(),
-    help="Compute times of the runs' parts (runtime.measure), in place of fitted kernels (repeatable).",
+    help="Measured compute times of the runs' parts (runtime.measure), instead of fitted kernels (repeatable).",
 )
 @click.option("--out", type=click.Path(), default="calibration.json", show_default=True, help="The record to write.")
 def command(measurements: str, runs: tuple[str, ...], measured_compute: tuple[str, ...], out: str) -> None:

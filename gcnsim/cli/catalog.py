@@ -20,7 +20,7 @@ from gcnsim.terminal.tables import aligned
 
 @click.group()
 def group() -> None:
-    """Devices, links, hosts, datasets, methods and prices, with source and date.
+    """List devices, links, hosts, datasets, methods and prices, with source and date.
 
     Example: gcnsim catalog show t4
     """
@@ -29,11 +29,11 @@ def group() -> None:
 group.add_command(compare_command)
 
 
-@group.command("list", short_help="Names and titles, of one kind or of all.")
+@group.command("list", short_help="List names and titles, of one kind or all.")
 @click.argument("kind", required=False, shell_complete=complete_kind)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_command(kind: str | None, as_json: bool) -> None:
-    """Names and titles, of one KIND (devices, links, hosts, datasets, methods, prices) or of all.
+    """List names and titles of one KIND (devices, links, hosts, datasets, methods, prices) or all.
 
     Example: gcnsim catalog list devices
     """
@@ -48,11 +48,11 @@ def list_command(kind: str | None, as_json: bool) -> None:
         click.echo(_columns([[str(value) for value in row.values()] for row in rows]))
 
 
-@group.command("show", short_help="Every figure of a name, with source, date and range.")
+@group.command("show", short_help="Show every figure of a name, with source, date and range.")
 @click.argument("name", shell_complete=complete_any)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def show_command(name: str, as_json: bool) -> None:
-    """Every figure of NAME with its source, date and range; NAME may be the file of a device or a host of your own.
+    """Show every figure of NAME with its source, date and range; NAME may be your own device or host file.
 
     Example: gcnsim catalog show pcie3-x16
     """

@@ -16,7 +16,7 @@ from gcnsim.errors import ScenarioError
 
 NONE: Final = "none"
 GENERATION: Final = "nvlink_generation"
-"""A number that is no amount of anything."""
+"""A number that is not an amount of anything."""
 
 _LOADS: Final[Mapping[str, Callable[[str], Any]]] = {
     "devices": lambda name: hardware.device(name),
@@ -27,13 +27,13 @@ _NAMED: Final = ("link", "device", "network", "pcie")
 """What of the catalogue a device or host names."""
 
 
-@click.command("compare", short_help="Figures of devices, links or hosts side by side.")
+@click.command("compare", short_help="Compare figures of devices, links or hosts.")
 @click.argument("names", nargs=-1, required=True, shell_complete=complete_any)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def compare_command(names: tuple[str, ...], as_json: bool) -> None:
-    """The figures of two or more NAMES side by side, and their ratios to those of the first.
+    """Show the figures of two or more NAMES side by side, with ratios to the first.
 
-    All are devices, all links or all hosts; files of your own are allowed.
+    They must all be devices, all links or all hosts; your own files are allowed.
 
     Example: gcnsim catalog compare a100-80 h100
     """

@@ -18,13 +18,13 @@ from gcnsim.cli.progress import progress
 @click.argument("a", type=click.Path())
 @click.argument("b", type=click.Path())
 @click.option(
-    "--names", type=click.Path(), metavar="FILE", help="YAML file that says what names in a profiler's trace mean."
+    "--names", type=click.Path(), metavar="FILE", help="YAML file that assigns names in a profiler's trace to parts."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON (schema gcnsim.compare/1).")
 @click.option("--json-out", type=click.Path(), help="Write that JSON to a file.")
 @click.option("--html", type=click.Path(), help="Write an offline page with a figure.")
 def command(a: str, b: str, names: str | None, as_json: bool, json_out: str | None, html: str | None) -> None:
-    """Two iterations side by side, part by part and link by link: where the difference went.
+    """Compare two iterations, part by part and link by link: where the difference comes from.
 
     A and B are each a scenario (.yaml), an answer of `gcnsim simulate` (--json, or the folder of --out), or a row of
     `gcnsim what-if --json` (FILE#2). They may also be measured: the folder of a recorded run, or an export of the

@@ -29,7 +29,7 @@ _SEPARATORS = {".txt": " ", ".edges": " ", ".tsv": "\t", ".csv": ","}
 @click.command("convert")
 @click.argument("source", type=click.Path())
 @click.argument("out", type=click.Path())
-@click.option("--structure", is_flag=True, help="Leave features, labels and split out.")
+@click.option("--structure", is_flag=True, help="Omit features, labels and split.")
 @click.option("--max-memory", type=Size(), metavar="SIZE", help="Refuse what would take more memory, e.g. 6GiB.")
 @ids_options("OUT.ids.csv")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema gcnsim.graph-convert/1).")

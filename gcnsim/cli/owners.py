@@ -1,4 +1,4 @@
-"""The option `--partition`: a partition that somebody made, in any of the forms that are read."""
+"""The option `--partition`: an existing partition, in any readable format."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gcnsim.partition import Partitioning, open_partition
 partition_option: Final = click.option(
     "--partition",
     type=click.Path(),
-    help="Take this partition instead: of graph partition --out, owners (.npy or a number a line), or a DGL folder.",
+    help="Partition to use: a file of graph partition --out, owners (.npy, or one per line), or DGL folder.",
 )
 
 

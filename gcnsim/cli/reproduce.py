@@ -12,18 +12,18 @@ from gcnsim.cli.progress import progress
 
 
 @click.command("reproduce")
-@click.option("--published", type=click.Path(), help="Folder of published facts.  [default: those of the package]")
-@click.option("--paper", "papers", multiple=True, metavar="NAME", help="Only this paper's tables; may be repeated.")
-@click.option("--csv", "csv_out", type=click.Path(), help="Write a line per cell into this CSV file.")
+@click.option("--published", type=click.Path(), help="Folder of published tables.  [default: those in the package]")
+@click.option("--paper", "papers", multiple=True, metavar="NAME", help="Only the tables of this paper (repeatable).")
+@click.option("--csv", "csv_out", type=click.Path(), help="Write one line per table cell to this CSV file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON (schema gcnsim.reproduction/1).")
 @click.option("--processes", type=click.IntRange(min=1), help="Processes to use.  [default: one per core]")
 def command(
     published: str | None, papers: tuple[str, ...], csv_out: str | None, as_json: bool, processes: int | None
 ) -> None:
-    """Predict every row of published tables, beside what they print.
+    """Predict every row of published tables and compare.
 
-    Rows of use calibrate have a published value and an error; rows of use predict have a prediction and its interval.
-    Systems that cannot be set up are listed on stderr, with empty cells in the file.
+    Rows with use "calibrate" have a published value and an error; rows with use "predict" have a prediction and its
+    interval. Systems that gcnsim cannot describe are listed on stderr and have empty cells in the file.
 
     \b
     Example:

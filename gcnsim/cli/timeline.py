@@ -13,10 +13,10 @@ from gcnsim.units import format_seconds
 @click.command("timeline")
 @click.argument("run", type=click.Path())
 @click.option("--out", type=click.Path(), help="Write the recorded run for Perfetto or chrome://tracing.")
-@click.option("--predicted", type=click.Path(), help="Write its prediction, with the same tracks.")
+@click.option("--predicted", type=click.Path(), help="Write the prediction of the run, with the same tracks.")
 @click.option("--html", type=click.Path(), help="Write an offline page with one steady iteration of both.")
 @click.option("--calibration", type=click.Path(), help="Predict with this record.  [default: the catalogue's figures]")
-@click.option("--timeline-detail", is_flag=True, help="With a track for every stream, not one per kind of work.")
+@click.option("--timeline-detail", is_flag=True, help="A track per stream, not per kind of work.")
 def command(
     run: str,
     out: str | None,
@@ -25,7 +25,7 @@ def command(
     calibration: str | None,
     timeline_detail: bool,
 ) -> None:
-    """A recorded run as a timeline, beside what is predicted for it.
+    """Show a recorded run and its prediction as timelines.
 
     RUN is a folder that runtime.train wrote.
 

@@ -49,8 +49,8 @@ for each in (cache_curve, profile, info):
     show_default=True,
     help="Seed of the partition and of the draws.",
 )
-@click.option("--norms", type=click.Path(), help="Norms of a training run, for vr; without it all are 1.")
-@click.option("--processes", type=click.IntRange(min=1), help="Parts drawn at a time; without it one per core.")
+@click.option("--norms", type=click.Path(), help="Node norms of a training run, for vr.  [default: all 1]")
+@click.option("--processes", type=click.IntRange(min=1), help="Parts drawn at the same time.  [default: one per core]")
 @ids_option
 @click.option("--max-memory", type=Size(), metavar="SIZE", help="Refuse a GRAPH that would take more, e.g. 6GiB.")
 @click.option("--out", type=click.Path(), required=True, help="Trace file to write.")

@@ -19,12 +19,12 @@ from gcnsim.cli.progress import progress
     "--measured-compute",
     type=click.Path(),
     multiple=True,
-    help="Compute times of runtime.measure; each run is predicted by the file of its graph and parts. Repeatable.",
+    help="Compute times of runtime.measure; each run uses the file with its graph and parts (repeatable).",
 )
 @click.option(
     "--strict",
     is_flag=True,
-    help="Refuse runs of another machine or version than the calibration, or with links paced in the exchange.",
+    help="Refuse runs of another machine or version than the calibration, or with bandwidth limited in software.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON (schema gcnsim.validation/1).")
 @click.option("--json-out", type=click.Path(), help="Write that JSON to a file.")

@@ -116,10 +116,11 @@ def tornado(studies: StudyCache, chosen: Candidate) -> list[AssumptionEffect]:
 
 def _of_workload(studies: StudyCache, scenario: Scenario, name: str) -> tuple[str, str, str, str]:
     """Value, low and high end, and basis of what the workload leaves open."""
-    value, basis = "as stated", "what is assumed of the graph's partitions, all together (--provenance)"
+    basis = "what is assumed of the graph's partitions, all together (--provenance)"
     path = next((each for each in other_paths(scenario) if each.name == name), None)
     if path is not None:
         return path.value, path.otherwise, path.value, path.basis
     if name == PARTITION:
-        value, basis = "of one seed", studies.accesses.partition_note(scenario) or "of one partition"
-    return value, "low end", "high end", basis
+        basis = studies.accesses.partition_note(scenario) or "of one partition"
+        return "one METIS seed", "smallest", "largest boundary of other seeds", basis
+    return "estimated boundary", "smallest", "largest", basis

@@ -54,22 +54,22 @@ def alternatives(
     fits = [each for each in choices.values() if each.estimate.result.fits is not False] or [best]
     fastest = best.estimate
     high_s = studies.estimate(fastest.scenario).high_s
-    within = "3 %" if high_s is None else "the interval"
+    within = "3 % of the fastest" if high_s is None else "the interval of the fastest"
     limit = fastest.epoch_s * (1 + NEAR) if high_s is None else high_s * fastest.result.per_epoch
     near = [each for each in fits if each.estimate.epoch_s <= limit]
     gpus = min(each.estimate.scenario.cluster.gpus for each in near)
     few = [each for each in near if each.estimate.scenario.cluster.gpus == gpus]
     quick = min(each.estimate.epoch_s for each in few) * (1 + SAME)
     fewest = min((each for each in few if each.estimate.epoch_s <= quick), key=lambda each: _price(each, book))
-    why = f"{plural(gpus, 'GPU')}, the fewest within {within} of the fastest"
+    why = f"{plural(gpus, 'GPU')}, the fewest whose time is within {within}"
     found = [OtherMachine("fewest GPUs", told_of(studies, fewest.estimate.scenario, grid), why)]
     priced = [each for each in fits if _price(each, book)[0] < inf]
     if priced:
         cheapest = min(priced, key=lambda each: _price(each, book))
         cost = f"{_price(cheapest, book)[0]:.2g} {book.exchange.currency} per 1,000 {_unit(cheapest.estimate)}"
-        why = f"{cost}, the least of {plural(len(priced), 'machine')}"
+        why = f"{cost}, the lowest of {plural(len(priced), 'machine')}"
         if len(grid.bandwidths) > 1:
-            why += "; a faster network is not priced"
+            why += "; bandwidth has no price"
         found.append(OtherMachine("cheapest", told_of(studies, cheapest.estimate.scenario, grid), why))
     return found
 

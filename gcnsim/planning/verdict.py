@@ -76,7 +76,8 @@ def confidence_text(choice: Choice, rivals: Sequence[Candidate] = ()) -> str:
     if not choice.estimate.ranged:
         return f"not known: {NO_RANGE}; {MEASURE_CORES}"
     text = (
-        f"{_in_draws(choice.wins)} of the assumptions, the fastest of {len(choice.pool)} settings or within 3 % of it"
+        f"{_in_draws(choice.wins)} of the assumptions, this setting is the fastest of {len(choice.pool)} tried or "
+        "within 3 % of it"
         if len(choice.pool) > 1
         else "no other allowed setting was simulated"
     )
@@ -86,13 +87,13 @@ def confidence_text(choice: Choice, rivals: Sequence[Candidate] = ()) -> str:
         return text + unknown
     faster = np.all([choice.estimate.epochs_over(each) <= 1 + NEAR for each in rivals], axis=0)
     others = "the other machine's best" if len(rivals) == 1 else "the best of every other machine"
-    return f"{text}; {_in_draws(faster)} as fast as {others} or within 3 % of it{unknown}"
+    return f"{text}; {_in_draws(faster)}, it is as fast as {others} or within 3 % of it{unknown}"
 
 
 def _in_draws(wins: BoolArray) -> str:
     """How often it holds.
 
     >>> _in_draws(np.array([True, True, True, False]))
-    '75 %: in 3 of 4 draws'
+    '75 %: in 3 of 4 random draws'
     """
-    return f"{100 * float(wins.mean()):.0f} %: in {int(wins.sum())} of {wins.size} draws"
+    return f"{100 * float(wins.mean()):.0f} %: in {int(wins.sum())} of {wins.size} random draws"

@@ -40,6 +40,10 @@ def _reached(row: TargetRow) -> str:
     return f"{seconds}{cost}: {row.iterations} iterations ({row.source})"
 
 
+_TITLES = {"like_questions": "similar questions"}
+"""Titles that are not just the key in words."""
+
+
 class Assumption(NamedTuple):
     """A number that was assumed: its value, its range, why it is believed, and whether the intervals cover it."""
 
@@ -77,7 +81,9 @@ def provenance_of(answer: WhatIf | SimulationReport) -> list[tuple[str, str]]:
         times = answer.provenance.measured_compute
         pairs["measured_compute"] = f"{times.text}; {times.links}"
     apart = ("assumptions", "measured", "bounds", "warnings")
-    return [(name.replace("_", " "), plain(said)) for name, said in pairs.items() if name not in apart]
+    return [
+        (_TITLES.get(name, name.replace("_", " ")), plain(said)) for name, said in pairs.items() if name not in apart
+    ]
 
 
 def assumptions_of(answer: WhatIf) -> list[Assumption]:

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from gcnsim.report.answer.layout import cut
 from gcnsim.report.answer.provenance import plain
-from gcnsim.report.figures.style import layout, said
+from gcnsim.report.figures.style import cut, layout, said
 from gcnsim.report.figures.validation import marks_of
 from gcnsim.report.palette import LIGHT, Theme
 
