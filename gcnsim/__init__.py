@@ -1,6 +1,11 @@
-"""gcnsim: predict one training iteration of a distributed GCN, its bottleneck, and what each knob would bring.
+"""gcnsim: predict one training iteration of a distributed GCN, its bottleneck, and the gain from each knob.
 
-Nothing is imported here: public names resolve on first use, so `import gcnsim` stays instant.
+>>> import gcnsim
+>>> answer = gcnsim.what_if(gpus=2, method="pipegcn")
+>>> answer.rows[0].method
+'pipegcn'
+
+Public names are imported on first use, so `import gcnsim` is fast.
 """
 
 from __future__ import annotations

@@ -192,7 +192,7 @@ def partition_setting(spec: PartitionSpec) -> str:
 
 def partition_variants(scenario: Scenario) -> list[PartitionVariant]:
     """The settings of METIS that may be tried in place of the scenario's; none where the graph is not here to be cut,
-    where somebody else cut it, and of one worker.
+    if the partition came from a file, and for one worker.
     """
     if scenario.workload.graph is None or scenario.partition.file is not None or scenario.cluster.gpus == 1:
         return []

@@ -261,7 +261,7 @@ class Breakdown:
 
     @property
     def other(self) -> int:
-        """Picoseconds of what is neither computation nor communication."""
+        """Picoseconds that are neither computation nor communication."""
         return sum(getattr(self, name).length for name in OTHER)
 
     def parts(self, rank: Rank, seconds: Callable[[int], Seconds]) -> Parts:

@@ -23,7 +23,7 @@ class TimeLeft:
         self._since, self._before = now(), done
 
     def text(self, done: int, total: int) -> str:
-        """What is added to a line for so much done: `, 5 s left`; nothing where nothing tells it."""
+        """The text to append for this progress: `, 5 s left`; empty if it is unknown."""
         if self._before is None:
             self._since, self._before = now(), done
         if done in (self._before, total):

@@ -104,7 +104,7 @@ class _Load(NamedTuple):
         return int(self.amounts.argmax())
 
     def share_of_mean(self, worker: Rank | None) -> float:
-        """That of a worker over the mean, None the heaviest; 0 where nobody has any."""
+        """The load of a worker over the mean (None: the heaviest); 0 if all are zero."""
         mean = float(self.amounts.mean())
         return float(self.amounts[self.heaviest if worker is None else worker]) / mean if mean else 0.0
 

@@ -1,6 +1,6 @@
 """The errors a user can cause, each one readable line: where, what was found, what is allowed.
 
-The doors turn every `GcnsimError` into that line and exit code 2; anything else that escapes is our fault (exit code
+The doors turn every `GcnsimError` into that line and exit code 2; any other exception is our fault (exit code
 1).
 """
 
@@ -53,7 +53,7 @@ class GraphError(GcnsimError):
 
 
 class KilledError(Exception):
-    """A process of ours was killed by somebody else: nobody's input, one line, exit code 1."""
+    """One of our processes was killed from outside: not a user error, one line, exit code 1."""
 
 
 def plural(count: int, noun: str, several: str | None = None) -> str:

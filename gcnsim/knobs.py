@@ -1,7 +1,7 @@
-"""Knobs: what a method lets one set, declared once, and those that several methods or the runtime share.
+"""Knobs: the parameters of methods, declared once; here are those that several methods or the runtime share.
 
 A method is a dataclass whose fields are its knobs (`gcnsim.methods`): a field made by `knob` has type, unit, range,
-default and help beside it. A knob that one method alone has is declared in that method's file.
+default and help. A knob of only one method is declared in that method's file.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ Kind: TypeAlias = Literal["int", "real", "size", "choice", "file", "list"]
 
 @dataclass(frozen=True, slots=True)
 class Knob:
-    """One knob: what it is called, its unit, its range and its default.
+    """One knob of a method: its name, unit, range, default and help.
 
     kind: `int`, `real`, `size` (a share of the boundary, or bytes), `choice`, `file` (a path, or none), `list` (a
-    number for each layer, or none; with the unit % also a share).
-    low, high: inclusive, except low when low_open; high None is no limit. A share is in fractions of one, shown in %.
+    number for each layer, or none; with the unit % also a share). low, high: inclusive, except low if low_open; None:
+    unlimited. Shares are fractions of one, shown in %.
     """
 
     name: str
@@ -96,13 +96,13 @@ _KNOB: Final = "knob"
 
 
 def knob(of: Knob) -> Any:
-    """A dataclass field that is the knob `of`."""
+    """A dataclass field for the knob `of`."""
     made = entry(of.rule, of.help, of.standard, optional=of.kind in ("file", "list"))
     return field(default=made.default, metadata={**made.metadata, _KNOB: of})
 
 
 def knob_of(item: Field[Any]) -> Knob | None:
-    """The knob that a dataclass field is; None of other fields."""
+    """The knob of a dataclass field; None for other fields."""
     found: Knob | None = item.metadata.get(_KNOB)
     return found
 
@@ -150,7 +150,7 @@ BOUNDARY_SCALE: Final = choice(
     "boundary_scale",
     "rate",
     ("rate", "ratio"),
-    "sampled boundary rows are divided by the rate, or by the share really drawn",
+    "sampled boundary rows are divided by the rate, or by the share actually drawn",
 )
 GAMMA: Final = Knob(
     "gamma", "", "real", 0, 1, False, 0.95, (), "decay of the running average of received rows (PipeGCN's smoothing)"
@@ -165,15 +165,15 @@ FANOUT: Final = Knob(
     False,
     None,
     (),
-    "neighbours that a node draws, number or share, per layer; none: 2 each, of distdgl and graphsage 10",
+    "neighbours drawn per node, a number or share for each layer; none: 2 each, 10 for distdgl and graphsage",
 )
 LAYER_SIZES: Final = Knob(
-    "layer_sizes", "", "list", None, None, False, None, (), "nodes that a layer draws, instead of neighbours per node"
+    "layer_sizes", "", "list", None, None, False, None, (), "nodes drawn per layer, instead of neighbours per node"
 )
 WALKED: Final = Knob("subgraph", "%", "real", 0, 1, True, 0.053, (), "share of all nodes in a worker's mini-batch")
 CLUSTERED: Final = replace(WALKED, default=0.013)
-STATIC_CACHE: Final = replace(CACHE, default="auto", help="input rows kept on the GPU, of its part; auto: all it holds")
-QUEUE: Final = Knob("queue", "", "int", 1, 1000, False, 1, (), "mini-batches loaded ahead of the one that is trained")
+STATIC_CACHE: Final = replace(CACHE, default="auto", help="input rows of its part kept on the GPU; auto: all that fit")
+QUEUE: Final = Knob("queue", "", "int", 1, 1000, False, 1, (), "mini-batches loaded in advance")
 PREPROCESS: Final = choice("preprocess", "no", ("no", "yes"), "whether the input is aggregated once, before training")
 
 ESTIMATOR: Final = choice(
@@ -196,10 +196,18 @@ STALE_TEST: Final = choice(
     "stale_test",
     "adaptive",
     ("fixed", "adaptive", "gap"),
-    "when a block is sent again: by its age (SANCUS' E), by the age its readers see (A), by how far it moved (H)",
+    "when a block is sent again: by its age (SCS-E), by the age its readers see (SCS-A), by its change (SCS-H)",
 )
 THRESHOLD: Final = Knob(
-    "threshold", "", "real", 0, 1000, False, 1.0, (), "of the stale test: iterations of age, or largest change of a row"
+    "threshold",
+    "",
+    "real",
+    0,
+    1000,
+    False,
+    1.0,
+    (),
+    "limit of the stale test: age in iterations, or largest change of a row",
 )
 DETECTION: Final = choice(
     "detection",
@@ -208,7 +216,7 @@ DETECTION: Final = choice(
     "adaptive test: whether a stale block is sent one iteration after it is found, or at once",
 )
 SKIP_BACKWARD: Final = choice(
-    "skip_backward", "no", ("no", "yes"), "whether a skipped block's gradient is not sent either"
+    "skip_backward", "no", ("no", "yes"), "whether gradients of skipped blocks are skipped, too"
 )
 WARM_ITERATIONS: Final = Knob(
     "warm_iterations",
@@ -230,11 +238,11 @@ CLIP: Final = Knob(
     False,
     0.0,
     (),
-    "largest length of a layer's gradient, of which each of P workers has 1/sqrt(P); 0: none",
+    "gradient clipping: largest norm of a layer's gradient, 1/sqrt(P) of it on each of P workers; 0: none",
 )
 
 KNOBS: Final[Mapping[str, Knob]] = MappingProxyType(
     {knob.name: knob for knob in (TAU, EPSILON, CACHE, CACHE_POLICY, SAMPLER, REFRESH, NORMS, RATE)}
 )
 TRAINING_KNOBS: Final = (GAMMA, ESTIMATOR, BOUNDARY_SCALE, COLD_START, WARM_ITERATIONS, CLIP)
-"""Knobs of training alone: no scenario has them, recorded runs do."""
+"""Knobs of training only: recorded runs have them, scenarios do not."""

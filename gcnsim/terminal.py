@@ -102,7 +102,7 @@ WIDTH: Final = 32
 
 
 class LiveLine:
-    """What is said on `stream`: nothing where that is no terminal.
+    """What is said on `stream`: nothing where that is not a terminal.
 
     A reader that goes away ends the telling, not the work. watched: whether anybody sees the line.
     """

@@ -1,4 +1,4 @@
-"""What one training run was asked to do, checked: the other modules take these facts and ask nobody else."""
+"""The validated options of one training run: the other modules use only these."""
 
 from __future__ import annotations
 

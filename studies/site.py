@@ -25,6 +25,7 @@ _LINK: Final = re.compile(r"(\]\(\s*<?)([^)\s>]+)(>?(?:\s+\"[^\"]*\")?\s*\))")
 _CODE: Final = re.compile(r"(^```.*?^```|`[^`\n]*`)", re.DOTALL | re.MULTILINE)
 _ITEM: Final = re.compile(r"^(?![ \t]*(?:[-*+]|\d+\.) )(?!\s*$)(.*)\n(?=(?:[-*+]|\d+\.) )", re.MULTILINE)
 _LANGUAGES: Final = {".py": "python", ".yaml": "yaml", ".json": "json", ".toml": "toml", ".txt": "text", "": "text"}
+_EXAMPLE: Final = re.compile(r"^>>> .*(?:\n.+)*", re.MULTILINE)
 _SCHEMAS: Final = "gcnsim/data"
 COMMANDS: Final = "docs/cli.md"
 """The page that gets the help of every command."""
@@ -80,6 +81,11 @@ def rewritten(text: str, name: str) -> str:
             continue
         pieces[at] = _LINK.sub(lambda found: f"{found[1]}{_target(found[2], name)}{found[3]}", _apart(piece))
     return "".join(pieces)
+
+
+def fenced(text: str) -> str:
+    """A docstring with its examples in fences: Markdown would read `>>>` as quotations."""
+    return text if "```pycon" in text else _EXAMPLE.sub(lambda found: f"```pycon\n{found[0]}\n```", text)
 
 
 def _apart(text: str) -> str:

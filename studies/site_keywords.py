@@ -1,10 +1,12 @@
-"""What MkDocs shows of functions whose keywords are the fields of a question: all of them, with their help."""
+"""What MkDocs shows of docstrings: every keyword of functions that take the fields of a question; examples as code."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 import griffe
+
+from studies.site import fenced
 
 DECORATOR: Final = "keywords("
 
@@ -17,3 +19,9 @@ class Keywords(griffe.Extension):
         if any(str(each.value).startswith(DECORATOR) for each in func.decorators):
             made = griffe.inspect(func.module.path, filepath=None)[func.name]
             func.parameters, func.docstring = made.parameters, made.docstring
+        self.on_object(obj=func)
+
+    def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
+        """Griffe tells: an object was read from its source."""
+        if obj.docstring is not None:
+            obj.docstring.value = fenced(obj.docstring.value)

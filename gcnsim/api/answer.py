@@ -19,14 +19,15 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 CURVES = 6
-"""Most rows drawn against bandwidth, the recommended one among them: more lines than that cannot be told apart."""
+"""Most rows drawn against bandwidth, including the recommended one: more lines would be unreadable."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Answer:
-    """What a what-if found. told: what JSON, tables and pages say of it.
+    """The answer of a what-if: rows, recommendation, and ways to print and write them.
 
-    `repr` is the table and the verdict, `str` all that the command line prints; a notebook shows the former.
+    `repr` gives the table and the verdict, and notebooks show the same; `str` gives everything that the command line
+    prints. told: the results as dataclasses. studies, grid, base: what they were computed from.
     """
 
     told: WhatIf
@@ -43,17 +44,17 @@ class Answer:
 
     @property
     def rows(self) -> list[Row]:
-        """The rows that were asked for: seconds, bytes, shares."""
+        """One row per setting that was asked for, in that order; times in seconds, sizes in bytes, shares of one."""
         return list(self.told.results)
 
     @property
     def results(self) -> list[dict[str, Any]]:
-        """The same as plain data, one dict per row."""
+        """The rows as plain data, one dict per row."""
         return [row.payload() for row in self.told.results]
 
     @property
     def recommendation(self) -> dict[str, Any]:
-        """The recommended method and knobs, with its iteration time and why."""
+        """The recommended method and knobs as plain data, with the iteration time and the reasons."""
         return self.told.recommendation.payload()
 
     def __repr__(self) -> str:
@@ -69,7 +70,7 @@ class Answer:
         return render_table(self.told)
 
     def _repr_html_(self) -> str:
-        """The table and the verdict as a notebook shows them."""
+        """The table and the verdict as HTML, for notebooks."""
         from gcnsim.report.answer.table import render_notebook
 
         return render_notebook(self.told)
@@ -99,7 +100,7 @@ class Answer:
         write_csv(path, self.told)
 
     def to_html(self, path: str | Path, progress: Progress = lambda _: None) -> None:
-        """Write the answer as one offline page; iteration times at other bandwidths are simulated for it.
+        """Write the answer as one offline HTML page; this simulates other bandwidths for its figure.
 
         Raises FileError.
         """
@@ -108,7 +109,7 @@ class Answer:
         write_html(path, self.told, bandwidth_curve(self, progress))
 
     def to_timeline(self, path: str | Path, *, detail: bool = False) -> None:
-        """Write the recommended setting's run for Perfetto or chrome://tracing; detail: a track for every stream.
+        """Write the run of the recommended setting for Perfetto or chrome://tracing; detail: one track per stream.
 
         Raises FileError.
         """
@@ -148,7 +149,7 @@ def bandwidth_curve(answer: Answer, progress: Progress = lambda _: None) -> Any:
 
 
 def rows_of_machine(told: WhatIf) -> list[Row]:
-    """The rows whose GPUs are those of the recommended one, at whatever bandwidth."""
+    """The rows whose GPUs are those of the recommended one, at any bandwidth."""
     best = told.recommendation.row
     return [
         row for row in told.results if (row.dataset, row.device, row.gpus) == (best.dataset, best.device, best.gpus)

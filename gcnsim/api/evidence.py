@@ -23,8 +23,9 @@ def calibrate(
 ) -> Calibration:
     """Fit the figures of a machine to its micro-benchmarks, refined on recorded runs; write the record to `out`.
 
-    measured_compute: files of runtime.measure, compute times of the runs' parts in place of fitted kernels. warn: hears
-    what may mislead, a line each. Raises GcnsimError (one line: path, value, what is allowed).
+    measured_compute: files of runtime.measure; these compute times of the runs' parts replace fitted kernels. warn:
+    called with a line for each thing that may mislead. Raises GcnsimError with one line: the field, its value, and what
+    is allowed.
     """
     from gcnsim.calibration import calibrate as fit
 
@@ -52,8 +53,8 @@ def validate(
 ) -> dict[str, Any]:
     """Predict recorded runs and compare: plain data in the shape of the JSON schema `gcnsim.validation/1`.
 
-    measured_compute: files of runtime.measure; each run is predicted by the one of its graph and parts. strict: refuse
-    runs of another machine or version than the calibration. Raises GcnsimError.
+    measured_compute: files of runtime.measure; each run uses the file with its graph and parts. strict: refuse runs of
+    another machine or version than the calibration. Raises GcnsimError.
     """
     from gcnsim.validation import judge, payload
 
@@ -64,7 +65,7 @@ def validate(
 
 
 def write_validation(folder: str | Path, found: Mapping[str, Any]) -> None:
-    """Write validation.md, .csv and .html into `folder`, which is made if need be. Raises FileError."""
+    """Write validation.md, .csv and .html into `folder`, which is created if needed. Raises FileError."""
     from gcnsim.report.evidence import write_validation
 
     write_validation(made(folder), found)
@@ -86,7 +87,7 @@ def reproduce(
 ) -> dict[str, Any]:
     """Predict every row of published tables: plain data in the shape of the JSON schema `gcnsim.reproduction/1`.
 
-    published: a folder of published facts; None: those of the package. papers: only these; empty: all.
+    published: a folder of published tables; None: those of the package. papers: only these; empty: all.
     Raises GcnsimError.
     """
     from gcnsim import reproduction

@@ -1,4 +1,4 @@
-"""Iterations looked at: two side by side; that of a what-if or of a recorded run as a timeline."""
+"""Comparison of two iterations."""
 
 from __future__ import annotations
 
@@ -34,10 +34,11 @@ KINDS = (
 def compare(
     a: Source, b: Source, *, names: str | Path | None = None, progress: Progress = lambda _: None
 ) -> dict[str, Any]:
-    """Where the difference of two iterations went: plain data in the shape of the JSON schema `gcnsim.compare/1`.
+    """Compare two iterations, part by part: plain data in the shape of the JSON schema `gcnsim.compare/1`.
 
-    names: YAML file that says what the names in a profiler's trace mean. Raises GcnsimError (one line: path, value,
-    what is allowed).
+    a, b: each a scenario, a result, a row of a what-if, a recorded run or a profiler's trace. names: YAML file that
+    assigns names in a profiler's trace to parts. Seconds and bytes are per iteration. Raises GcnsimError with one line:
+    the field, its value, and what is allowed.
     """
     from gcnsim.comparison import compare as beside
 
@@ -130,9 +131,9 @@ def setting_run(progress: Progress = lambda _: None, **options: Any) -> Result:
 def run_timeline(
     folder: str | Path, calibration: str | Path | None = None, progress: Progress = lambda _: None
 ) -> RunTimeline:
-    """The recorded run in a folder, and its prediction; calibration: the record for it, None for the catalogue.
+    """The recorded run in a folder, and its prediction; calibration: the record to use, None for the catalogue.
 
-    Raises GcnsimError (one line: path, value, what is allowed).
+    Raises GcnsimError with one line: the field, its value, and what is allowed.
     """
     from gcnsim.evidence import refuse_other_trace, scenario_of
     from gcnsim.simulation import study

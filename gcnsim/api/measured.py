@@ -15,8 +15,10 @@ RATES: Final = ("epsilon", "rate")
 
 
 def those_measured(names: Sequence[str], base: Scenario, notice: Progress) -> list[str]:
-    """Of the methods that are compared those that the question's file has, else all that it has; nothing where it names
-    no file. notice: told where they are not all of `names`, by default the usual ones."""
+    """The compared methods that the measured file contains, or all that it contains; empty without such a file.
+
+    notice: called if they are not all of `names` (default: those usually compared).
+    """
     found = resolve_machine(base.cluster).measured
     if found is None:
         return []
@@ -30,7 +32,7 @@ def those_measured(names: Sequence[str], base: Scenario, notice: Progress) -> li
 def rates_measured(
     names: Sequence[str], base: Scenario, given: Collection[str], overrides: Sequence[str]
 ) -> dict[str, list[Any]]:
-    """By knob that is not `given` a value, nor by overrides, the rates of the methods `names` that the file has."""
+    """The measured rates of the methods `names`, by knob, for knobs without a given value."""
     found = resolve_machine(base.cluster).measured
     if found is None:
         return {}

@@ -63,9 +63,9 @@ from gcnsim.simulation import Result, refuse_undrawn
 
 
 def read_base(given: str | Path | Mapping[str, Any] | None) -> dict[str, Any]:
-    """The scenario that a what-if starts from, as plain data; nothing of one where none was given.
+    """The scenario that a what-if starts from, as plain data; empty if none was given.
 
-    Raises FileError, and ScenarioError for what is no scenario.
+    Raises FileError, and ScenarioError for anything that is not a scenario.
     """
     if given is None:
         return {}
@@ -82,7 +82,7 @@ def read_base(given: str | Path | Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def put_before(base: Mapping[str, Any], options: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """The scenario `base` with the options, by section and field, in the place of its own fields."""
+    """The scenario `base`, whose fields the options (by section and field) replace."""
     found = {**base}
     for section, fields in options.items():
         own = dict(base.get(section, {}))
@@ -94,7 +94,7 @@ def put_before(base: Mapping[str, Any], options: Mapping[str, Mapping[str, Any]]
 
 
 def replaced(base: Mapping[str, Any], options: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """What to say of each field of `base` that an option replaces by something else."""
+    """A note for each field of `base` that an option changes."""
     for section, fields in options.items():
         own = base.get(section, {})
         for key, value in fields.items():
@@ -138,12 +138,19 @@ KNOBS_ASKED: Final = _lists("method")
 
 @keywords(WhatIf)
 def what_if(question: WhatIf) -> Answer:
-    """Predict iteration times of every combination asked for, recommend knobs, and try a step more of each.
+    """Predict the iteration time of every combination of the given values, and recommend a setting.
 
-    scenario: a file or plain data to start from (`gcnsim.scenario/1`), whose fields the other keywords replace; of
-    several values (list) each is a row. graph: a file, or one of NetworkX, SciPy, PyG, DGL or ours. What is repeatable
-    on the command line is a sequence. progress, notice: told how far it is, and what is odd. Raises GcnsimError (one
-    line: path, value, what is allowed).
+    scenario: a file or plain data to start from (schema `gcnsim.scenario/1`); the other keywords replace its fields.
+    graph: a path, a `Graph`, or a graph of NetworkX, SciPy, PyTorch Geometric or DGL. Keywords marked (list) take one
+    value or a list; each combination is a row. Keywords marked (repeatable) take a sequence. progress, notice: called
+    with a line of text about the progress, or about an unusual input. Times are in seconds, sizes in bytes.
+
+    Raises GcnsimError with one line: the field, its value, and what is allowed.
+
+    >>> import gcnsim
+    >>> answer = gcnsim.what_if(gpus=2, method="pipegcn", bandwidth=["10Gbps", "25Gbps"])
+    >>> len(answer.rows), answer.rows[0].method
+    (2, 'pipegcn')
     """
     graph = _graph(question)
     base, grid, named = _asked(question, graph)
@@ -167,9 +174,9 @@ def what_if(question: WhatIf) -> Answer:
 
 
 def settings(**options: Any) -> list[Scenario]:
-    """The settings that `what_if` would answer for these options of its own, a row each; nothing is simulated.
+    """The settings that `what_if` would predict with these options, one per row; nothing is simulated.
 
-    Raises GcnsimError (one line: path, value, what is allowed).
+    Raises GcnsimError with one line: the field, its value, and what is allowed.
     """
     question = WhatIf(**options)
     base, grid, _ = _asked(question, _graph(question))
@@ -280,7 +287,7 @@ def _source(graph: str | Path | Graph | None) -> tuple[str, str | None]:
 
 
 def target_of(asked: Question) -> Target | None:
-    """The accuracy asked for with what may tell of it. Raises ScenarioError for one without the other."""
+    """The target accuracy with its runs or iterations. Raises ScenarioError for one without the other."""
     given = {method_type(name).name: count for name, count in (asked.target_iterations or {}).items()}
     for name, count in given.items():
         if isinstance(count, bool) or not isinstance(count, int) or count < 1:

@@ -32,9 +32,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Recommended:
-    """What was recommended. told: what JSON and text say of it; chosen: the simulated run of the choice.
+    """A recommendation: the choice, the other options, and ways to print and write them.
 
-    `repr` is the verdict and the table, `str` all that the command line prints; a notebook shows the former.
+    `repr` gives the verdict and the table, and notebooks show the same; `str` gives everything that the command line
+    prints. told: the results as dataclasses. chosen: the simulated run of the choice.
     """
 
     told: Advice
@@ -47,7 +48,7 @@ class Recommended:
 
     @property
     def rows(self) -> list[PointReport]:
-        """The choice, the runner-up and the front of time against cost, the fastest first."""
+        """The choice, the runner-up and the Pareto front of time and cost, the fastest first."""
         return list(self.told.rows)
 
     def __repr__(self) -> str:
@@ -63,7 +64,7 @@ class Recommended:
         return render_recommended(self.told)
 
     def _repr_html_(self) -> str:
-        """The choice and the table as a notebook shows them."""
+        """The choice and the table as HTML, for notebooks."""
         from gcnsim.report.recommended import render_advice_notebook
 
         return render_advice_notebook(self.told)
@@ -104,14 +105,20 @@ class Recommended:
 
 @keywords(Recommend)
 def recommend(asked: Recommend) -> Recommended:
-    """The machine and setting of least cost, fewest GPUs or shortest time (minimise) that meets the targets.
+    """Search for the machine and setting that meet the targets at the lowest cost, with the fewest GPUs or fastest.
 
-    A setting is recommended that meets the targets with a chance of at least confidence: in so many of the joint draws
-    of the assumptions. Without device and bandwidth: instances of the catalogue that have a price, or those of host,
-    parts of one and one to four whole ones, or as many GPUs as gpus says. target_hours and max_cost are of a training
-    to target_accuracy. Settings beyond min_sampling_rate or max_staleness are not recommended, but for those whose
-    iterations to the accuracy are known. limit: settings of which bounds are computed; of more, Optuna picks so many.
-    Raises GcnsimError (one line: path, value, what is allowed).
+    The recommended setting meets the targets in at least `confidence` of the random draws of the assumptions. Without
+    `device` and `bandwidth`, the search covers cloud instances with a price, or those in `host`: one instance with some
+    or all of its GPUs, up to four whole ones, or as many GPUs as `gpus` says. `target_hours` and `max_cost` concern a
+    training to `target_accuracy`. Settings that violate `min_sampling_rate` or `max_staleness` are recommended only if
+    their iterations to the accuracy are known. Above `limit` settings, Optuna selects that many.
+
+    Raises GcnsimError with one line: the field, its value, and what is allowed.
+
+    >>> import gcnsim
+    >>> found = gcnsim.recommend(host="g4dn.xlarge", gpus=[1, 2], method="pipegcn", minimise="time")
+    >>> found.rows[0].row.gpus
+    2
     """
     graph = graph_of(asked)
     book = asked.prices or PriceBook()
@@ -166,7 +173,7 @@ def _most_cost(text: str | None, book: PriceBook) -> float | None:
 
 
 def _methods(asked: Recommend) -> list[str]:
-    """The methods named, none where nobody named one. Raises ScenarioError for one that there is not."""
+    """The methods named in the question; empty if none are. Raises ScenarioError for an unknown one."""
     named = [name for each in listed(asked.method) for name in (methods() if each == "all" else [each])]
     return [method_type(name).name for name in named]
 

@@ -38,7 +38,7 @@ def write_json(path: str | Path, found: Mapping[str, Any]) -> None:
 
 
 def made(folder: str | Path) -> Path:
-    """`folder`, made if need be. Raises FileError."""
+    """`folder`, created if needed. Raises FileError."""
     target = Path(folder)
     try:
         target.mkdir(exist_ok=True)
@@ -53,7 +53,10 @@ WRITTEN = ("spans.parquet", "result.json")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Simulation:
-    """One simulated scenario. told: what JSON and text say of it; result: the run."""
+    """One simulated scenario: `str` gives what the command line prints, `payload` the JSON.
+
+    told: the results as dataclasses. result: the simulated run, with every operation.
+    """
 
     told: SimulationReport
     result: Result
@@ -91,10 +94,17 @@ def simulate(
     inject: Sequence[str] = (),
     progress: Callable[[str], None] = lambda _: None,
 ) -> Simulation:
-    """Simulate one scenario: a YAML file, or its content as a mapping; inject: faults, `KIND:name=value,...`; progress:
-    told what is under way.
+    """Simulate one scenario, given as a YAML file or as its content.
 
-    Raises GcnsimError (one line: path, value, what is allowed).
+    overrides: `PATH=VALUE` settings that replace fields. inject: faults, `KIND:name=value,...`. progress: called with
+    a line of text. Times are in seconds, sizes in bytes.
+
+    Raises GcnsimError with one line: the field, its value, and what is allowed.
+
+    >>> import gcnsim
+    >>> scenario = {"schema": "gcnsim.scenario/1", "cluster": {"gpus": 2}, "method": {"name": "pipegcn"}}
+    >>> gcnsim.simulate(scenario).payload["result"]["method"]
+    'pipegcn'
     """
     if isinstance(scenario, Mapping):
         asked = from_mapping(dict(scenario), "scenario", overrides)
@@ -139,7 +149,7 @@ def write_timeline(result: Result, path: str | Path, *, detail: bool = False) ->
 
 
 def write_result(simulation: Simulation, folder: str | Path) -> None:
-    """Write result.json and spans.parquet into `folder`, which is made if need be. Raises FileError."""
+    """Write result.json and spans.parquet into `folder`, which is created if needed. Raises FileError."""
     from gcnsim.timeline.parquet import write_spans
 
     target = made(folder)

@@ -52,7 +52,7 @@ def _alone(question: Question) -> Iterator[dict[str, Any]]:
 
 
 def sweep_warnings(question: Question) -> tuple[str, ...]:
-    """Lines about rates above what there is, of the base and of each value of an axis alone put into it."""
+    """Warnings about impossibly high rates, for the base and for each value of each axis."""
     settings, found = Settings(question.base), []
     for values in _alone(question):
         # What contradicts the base alone may stand with other values: points say so.
@@ -63,12 +63,12 @@ def sweep_warnings(question: Question) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Sweep:
-    """The folder of a sweep, whose rows are read when they are asked for."""
+    """The results of a sweep in a folder; rows are read when needed."""
 
     folder: Folder
 
     def __repr__(self) -> str:
-        """The folder, how many points are answered, and what varies."""
+        """The folder, the number of finished points, and the varying fields."""
         axes = ", ".join(axis.path for axis in self.question.axes)
         done = self.to_arrow().num_rows
         return f"Sweep({str(self.folder.path)!r}: {done:,} of {plural(self.folder.points, 'point')}; axes {axes})"
@@ -79,7 +79,7 @@ class Sweep:
         return self.folder.question
 
     def status(self) -> dict[str, Any]:
-        """How many points there are, how many are answered, and what became of the others, with reasons."""
+        """The number of points in each state (`done`, `refused`, ...), the number left, and reasons for refusals."""
         table = self.to_arrow()
         states = Counter(table["state"].to_pylist())
         reasons = Counter(reason for reason in table["reason"].to_pylist() if reason is not None)
@@ -95,9 +95,9 @@ class Sweep:
         return self.folder.table()
 
     def dataset(self) -> ds.Dataset:
-        """All points of a finished sweep as a dataset, of which only what is asked for is read.
+        """All points of a finished sweep as a PyArrow dataset, which reads only what a query needs.
 
-        Raises ScenarioError where points are left.
+        Raises ScenarioError if points are left.
         """
         import pyarrow.dataset as ds
 
@@ -122,11 +122,11 @@ class Sweep:
         where: Sequence[str] = (),
         records: Sequence[Mapping[str, Any]] | None = None,
     ) -> list[dict[str, Any]]:
-        """The first points that are answered, sorted by a column; those that do not fit their GPUs last.
+        """The best finished points by a column; points that exceed GPU memory come last.
 
-        count: None for all of them that have a value there. where: only points that keep these conditions, on fields
-        that vary or on columns (`iteration_s < 0.5`). records: the points of `to_arrow`, where they are at hand. Raises
-        ScenarioError for a column that there is not, or that is empty, and for what is no condition.
+        count: the number of points; None: all with a value in that column. where: conditions on varying fields or
+        columns (`iteration_s < 0.5`). records: rows of `to_arrow` if already read. Raises ScenarioError for an unknown
+        or empty column, and for an invalid condition.
         """
         keeps = read_filters(where, self.question.axes)
         columns = self.folder.schema.names
@@ -142,14 +142,14 @@ class Sweep:
         return found[:count]
 
     def point(self, index: int) -> dict[str, Any]:
-        """One point with all its columns. Raises ScenarioError for one that there is not, or not yet."""
+        """One point with all its columns. Raises ScenarioError if it does not exist or is not finished."""
         for each in self.to_arrow().to_pylist():
             if each["point"] == index:
                 return dict(each)
         raise ScenarioError(f"--point: {index} is not answered; points are 0 to {self.folder.points - 1}")
 
     def rows(self) -> list[Row]:
-        """The points that are answered, as the rows of a what-if."""
+        """The finished points, as rows of a what-if."""
         from gcnsim.report.sweep import row_of_record
 
         return [row_of_record(each) for each in self.to_arrow().to_pylist() if each["state"] == DONE]
@@ -157,9 +157,9 @@ class Sweep:
     def to_html(
         self, path: str | Path, by: str = "iteration_s", *, descending: bool = False, where: Sequence[str] = ()
     ) -> None:
-        """Write the points that are done as one offline page: the first of `best`, and time against each axis.
+        """Write the finished points as one offline HTML page: the best of them, and time against each axis.
 
-        where: as for `best`. Raises FileError; ScenarioError where no point is left, and as `best` does.
+        where: as in `best`. Raises FileError, and ScenarioError if no point remains or as in `best`.
         """
         from gcnsim.report.page.sweep import PointOrder, write_sweep
         from gcnsim.report.sweep import row_of_record
@@ -194,13 +194,21 @@ def sweep(
     progress: Progress = lambda done, total: None,
     notice: Callable[[str], object] = lambda line: None,
 ) -> Sweep:
-    """Answer every point of a question that the folder `out` does not have yet.
+    """Predict every point of a sweep that the folder `out` does not contain yet.
 
-    question: a file or plain data (schema `gcnsim.sweep/1`). axes: over its own, values by field. overrides:
-    `PATH=VALUE` over its base. interval: `full` or `none`. prices: `PriceBook.of`, for costs; None is
-    the question's own, else the catalogue's. executor: `cores`, `dask` or `ray`, with the address of its cluster.
-    limit: None for any number of points. progress: told how many points are done, and of how many.
-    notice: told what is odd about the points' graphs. Raises GcnsimError (one line: path, value, what is allowed).
+    question: a file or plain data (schema `gcnsim.sweep/1`). axes: values by field; they replace its axes. overrides:
+    `PATH=VALUE` settings of its base. interval: `full` or `none`. prices: a `PriceBook`; None: those of the question,
+    else of the catalogue. executor: `cores`, `dask` or `ray`, with the address of the cluster. limit: the most points;
+    None: any number. progress: called with the numbers of finished and of all points. notice: called with a line about
+    an unusual graph.
+
+    Raises GcnsimError with one line: the field, its value, and what is allowed.
+
+    >>> import gcnsim, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     found = gcnsim.sweep(axes={"method.tau": "0,1"}, overrides=["cluster.gpus=2"], out=folder, processes=1)
+    ...     found.status()["done"]
+    2
     """
     asked = ask(question, axes, overrides, interval, prices)
     if executor not in NAMES:
@@ -216,7 +224,7 @@ def ask(
     interval: str | None = None,
     prices: PriceBook | None = None,
 ) -> Question:
-    """The question that `sweep` is given. Raises GcnsimError."""
+    """The validated question of `sweep`. Raises GcnsimError."""
     given = dict(question) if isinstance(question, Mapping) else {} if question is None else load_question(question)
     if interval is not None:
         given["interval"] = interval
@@ -229,10 +237,10 @@ def ask(
 
 
 def plan_sweep(question: Question, limit: int | None = None) -> Plan:
-    """The points of a question, without answering it. Raises GcnsimError."""
+    """The points of a question, without predicting them. Raises GcnsimError."""
     return plan(question, limit)
 
 
 def open_sweep(path: str | Path) -> Sweep:
-    """The sweep in a folder. Raises FileError."""
+    """Open the results of a sweep in a folder, finished or not. Raises FileError."""
     return Sweep(open_folder(path))

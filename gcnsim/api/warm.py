@@ -1,4 +1,4 @@
-"""Rows of a what-if asked for again and again in one process, as somebody moves a slider: what they share is kept."""
+"""Rows of a what-if asked for repeatedly in one process, as a user moves a slider: shared work is kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What workers exchange, as counts: of one run, or drawn from a boundary profile when there is no graph to sample."""
+"""The exchange between workers as counts: of one run, or drawn from a boundary profile without a graph."""
 
 from gcnsim.boundary.bins import MANY_PARTS, towards_one
 from gcnsim.boundary.counts import (

@@ -58,7 +58,7 @@ class BatchCounts:
 @dataclass(frozen=True, slots=True)
 class Store:
     """Where input rows are. owner: int32[N], the worker that stores each node's row; None: each its own copy of all.
-    cached: per worker bool[N], rows that its GPU holds; none where nothing is cached. stored: int64[P], rows that a
+    cached: per worker bool[N], rows that its GPU holds; empty without a cache. stored: int64[P], rows that a
     worker's batches may ask for."""
 
     owner: Int32Array | None

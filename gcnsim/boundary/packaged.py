@@ -155,7 +155,7 @@ def profile_at(dataset: str, parts: int) -> tuple[StoredProfile, str]:
 
 @cache
 def profile_end(dataset: str, parts: int, boundary: int, cross: int) -> StoredProfile:
-    """The profile at one end of what is open: least, likely or most (0, 1, 2) boundary nodes and cross edges.
+    """The profile with the least, likely or most (0, 1, 2) boundary nodes and cross edges.
 
     Publications leave the cross edges per boundary node open, of an outline the boundary too; an interpolated profile
     may also miss its boundary and entries by what it misses where a shipped one is left out. Raises as `profile_at`.

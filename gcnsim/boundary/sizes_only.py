@@ -1,4 +1,4 @@
-"""The profile of a graph that nobody cut: its sizes as known, the boundary of its parts by assumption.
+"""The profile of a graph without a partition: its known sizes, and an assumed boundary of its parts.
 
 What an `Outline` says is all that is known: the ratio of boundary to inner nodes at one number of parts, as uneven as
 in the parts of another graph; how it grows, and how many entries cross, by the laws of `gcnsim.workload.cuts`.

@@ -39,7 +39,7 @@ SAMPLERS: Final = ("uniform", "vr")
 """The samplers whose inclusion a stored profile holds; with all norms 1."""
 
 SIZES: Final = ("inner_nodes", "inner_entries", "boundary_entries")
-"""What a stored profile counts of every worker besides its cells."""
+"""The counts of every worker in a stored profile, in addition to its cells."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,27 +25,27 @@ from gcnsim.errors import GcnsimError, KilledError, nearest
 from gcnsim.terminal import screened
 
 COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
-    "what-if": ("gcnsim.cli.what_if:what_if", "Predict an iteration, its bottleneck, and what each knob would bring."),
-    "sweep": ("gcnsim.cli.sweep:group", "Thousands of settings at once, resumable, on all cores or a cluster."),
+    "what-if": ("gcnsim.cli.what_if:what_if", "Predict an iteration, its bottleneck, and the gain from each knob."),
+    "sweep": ("gcnsim.cli.sweep:group", "Predict thousands of settings, resumable, on all cores or a cluster."),
     "recommend": (
         "gcnsim.cli.what_if:recommend",
         "Search hundreds of machines and settings for one that meets a target.",
     ),
     "simulate": ("gcnsim.cli.simulate:command", "Simulate one scenario file."),
-    "compare": ("gcnsim.cli.iterations:compare", "Two iterations side by side: where the difference went."),
-    "timeline": ("gcnsim.cli.iterations:timeline", "A recorded run for Perfetto, beside its prediction."),
+    "compare": ("gcnsim.cli.iterations:compare", "Compare two iterations: where the difference comes from."),
+    "timeline": ("gcnsim.cli.iterations:timeline", "Show a recorded run and its prediction in Perfetto."),
     "dashboard": (
         "gcnsim.cli.dashboard:command",
-        "Pages in a browser: sliders, figures, plans.",
+        "Serve pages to a browser: sliders, figures, plans.",
     ),
-    "images": ("gcnsim.cli.images:command", "The figures of a page that --html wrote, as PNG or SVG."),
+    "images": ("gcnsim.cli.images:command", "Draw the figures of a page that --html wrote, as PNG or SVG."),
     "graph": ("gcnsim.cli.graph:group", "Inspect and partition graph files."),
     "trace": ("gcnsim.cli.trace:group", "Record and inspect access traces."),
-    "calibrate": ("gcnsim.cli.evidence:calibrate", "Fit the simulator's figures to this machine."),
+    "calibrate": ("gcnsim.cli.evidence:calibrate", "Fit the simulator's figures to measurements of a machine."),
     "validate": ("gcnsim.cli.evidence:validate", "Predict recorded runs and compare, phase by phase."),
-    "reproduce": ("gcnsim.cli.evidence:reproduce", "Predict every row of published tables, beside what they print."),
-    "catalog": ("gcnsim.cli.catalog:group", "Devices, links, hosts, datasets, methods and prices, with sources."),
-    "doctor": ("gcnsim.cli.doctor:command", "What is installed, what is missing, what each extra would add."),
+    "reproduce": ("gcnsim.cli.evidence:reproduce", "Predict every row of published tables and compare."),
+    "catalog": ("gcnsim.cli.catalog:group", "List devices, links, hosts, datasets, methods and prices, with sources."),
+    "doctor": ("gcnsim.cli.doctor:command", "Report what is installed, what is missing, what each extra would add."),
 }
 
 _SHOWN: Final = 60

@@ -77,7 +77,7 @@ def written(key: str, value: float) -> str:
 
 NONE: Final = "none"
 GENERATION: Final = "nvlink_generation"
-"""A number that is no amount of anything."""
+"""A number that is not an amount of anything."""
 
 _LOADS: Final[Mapping[str, Callable[[str], Any]]] = {
     "devices": lambda name: hardware.device(name),
@@ -88,13 +88,13 @@ _NAMED: Final = ("link", "device", "network", "pcie")
 """What of the catalogue a device or host names."""
 
 
-@click.command("compare", short_help="Figures of devices, links or hosts side by side.")
+@click.command("compare", short_help="Compare figures of devices, links or hosts.")
 @click.argument("names", nargs=-1, required=True, shell_complete=complete_any)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def compare_command(names: tuple[str, ...], as_json: bool) -> None:
-    """The figures of two or more NAMES side by side, and their ratios to those of the first.
+    """Show the figures of two or more NAMES side by side, with ratios to the first.
 
-    All are devices, all links or all hosts; files of your own are allowed.
+    They must all be devices, all links or all hosts; your own files are allowed.
 
     Example: gcnsim catalog compare a100-80 h100
     """
@@ -178,7 +178,7 @@ def _named(item: Any) -> dict[str, str | None]:
 
 @click.group()
 def group() -> None:
-    """Devices, links, hosts, datasets, methods and prices, with source and date.
+    """List devices, links, hosts, datasets, methods and prices, with source and date.
 
     Example: gcnsim catalog show t4
     """
@@ -187,11 +187,11 @@ def group() -> None:
 group.add_command(compare_command)
 
 
-@group.command("list", short_help="Names and titles, of one kind or of all.")
+@group.command("list", short_help="List names and titles, of one kind or all.")
 @click.argument("kind", required=False, shell_complete=complete_kind)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def list_command(kind: str | None, as_json: bool) -> None:
-    """Names and titles, of one KIND (devices, links, hosts, datasets, methods, prices) or of all.
+    """List names and titles of one KIND (devices, links, hosts, datasets, methods, prices) or all.
 
     Example: gcnsim catalog list devices
     """
@@ -206,11 +206,11 @@ def list_command(kind: str | None, as_json: bool) -> None:
         click.echo(_columns([[str(value) for value in row.values()] for row in rows]))
 
 
-@group.command("show", short_help="Every figure of a name, with source, date and range.")
+@group.command("show", short_help="Show every figure of a name, with source, date and range.")
 @click.argument("name", shell_complete=complete_any)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def show_command(name: str, as_json: bool) -> None:
-    """Every figure of NAME with its source, date and range; NAME may be the file of a device or a host of your own.
+    """Show every figure of NAME with its source, date and range; NAME may be your own device or host file.
 
     Example: gcnsim catalog show pcie3-x16
     """

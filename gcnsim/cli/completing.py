@@ -1,6 +1,6 @@
 """What a shell completes behind an option: names that its rule allows, one or several between commas, and files.
 
-Names are looked up when somebody presses the key, and only then.
+Names are looked up only when the user presses the key.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ NEEDS = ("dash", "flask", "waitress")
     show_default=True,
     help="Address to listen at; any but loopback needs --token.",
 )
-@click.option("--port", type=click.IntRange(0, 65535), default=8050, show_default=True, help="0 takes a free one.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8050, show_default=True, help="Port; 0: any free one.")
 @click.option(
     "--token", envvar="GCNSIM_DASHBOARD_TOKEN", help="Secret that browsers must present, 16 characters or more."
 )

@@ -77,7 +77,7 @@ TOOLS: Final[Mapping[str, tuple[tuple[str, ...], str]]] = {
 
 
 @click.command("doctor")
-@click.option("--compile", "compiles", is_flag=True, help="Compile the engine if it is not yet, and wait for it.")
+@click.option("--compile", "compiles", is_flag=True, help="Compile the engine now, if needed, and wait for it.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.pass_context
 def command(ctx: click.Context, compiles: bool, as_json: bool) -> None:

@@ -14,12 +14,12 @@ from gcnsim.cli.progress import progress
 
 @click.command("calibrate")
 @click.argument("measurements", type=click.Path())
-@click.option("--runs", multiple=True, type=click.Path(), help="Run folder to refine coefficients on (repeatable).")
+@click.option("--runs", multiple=True, type=click.Path(), help="Run folder for refining the fit (repeatable).")
 @click.option(
     "--measured-compute",
     multiple=True,
     type=click.Path(),
-    help="Compute times of the runs' parts (runtime.measure), in place of fitted kernels (repeatable).",
+    help="Measured compute times of the runs' parts (runtime.measure), instead of fitted kernels (repeatable).",
 )
 @click.option("--out", type=click.Path(), default="calibration.json", show_default=True, help="The record to write.")
 def calibrate(measurements: str, runs: tuple[str, ...], measured_compute: tuple[str, ...], out: str) -> None:
@@ -48,12 +48,12 @@ def calibrate(measurements: str, runs: tuple[str, ...], measured_compute: tuple[
     "--measured-compute",
     type=click.Path(),
     multiple=True,
-    help="Compute times of runtime.measure; each run is predicted by the file of its graph and parts. Repeatable.",
+    help="Compute times of runtime.measure; each run uses the file with its graph and parts (repeatable).",
 )
 @click.option(
     "--strict",
     is_flag=True,
-    help="Refuse runs of another machine or version than the calibration, or with links paced in the exchange.",
+    help="Refuse runs of another machine or version than the calibration, or with bandwidth limited in software.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON (schema gcnsim.validation/1).")
 @click.option("--json-out", type=click.Path(), help="Write that JSON to a file.")
@@ -90,18 +90,18 @@ def validate(
 
 
 @click.command("reproduce")
-@click.option("--published", type=click.Path(), help="Folder of published facts.  [default: those of the package]")
-@click.option("--paper", "papers", multiple=True, metavar="NAME", help="Only this paper's tables; may be repeated.")
-@click.option("--csv", "csv_out", type=click.Path(), help="Write a line per cell into this CSV file.")
+@click.option("--published", type=click.Path(), help="Folder of published tables.  [default: those in the package]")
+@click.option("--paper", "papers", multiple=True, metavar="NAME", help="Only the tables of this paper (repeatable).")
+@click.option("--csv", "csv_out", type=click.Path(), help="Write one line per table cell to this CSV file.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON (schema gcnsim.reproduction/1).")
 @click.option("--processes", type=click.IntRange(min=1), help="Processes to use.  [default: one per core]")
 def reproduce(
     published: str | None, papers: tuple[str, ...], csv_out: str | None, as_json: bool, processes: int | None
 ) -> None:
-    """Predict every row of published tables, beside what they print.
+    """Predict every row of published tables and compare.
 
-    Rows of use calibrate have a published value and an error; rows of use predict have a prediction and its interval.
-    Systems that cannot be set up are listed on stderr, with empty cells in the file.
+    Rows with use "calibrate" have a published value and an error; rows with use "predict" have a prediction and its
+    interval. Systems that gcnsim cannot describe are listed on stderr and have empty cells in the file.
 
     \b
     Example:

@@ -35,7 +35,7 @@ _SEPARATORS = {".txt": " ", ".edges": " ", ".tsv": "\t", ".csv": ","}
 @click.command("convert")
 @click.argument("source", type=click.Path())
 @click.argument("out", type=click.Path())
-@click.option("--structure", is_flag=True, help="Leave features, labels and split out.")
+@click.option("--structure", is_flag=True, help="Omit features, labels and split.")
 @click.option("--max-memory", type=Size(), metavar="SIZE", help="Refuse what would take more memory, e.g. 6GiB.")
 @ids_options("OUT.ids.csv")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema gcnsim.graph-convert/1).")
@@ -133,10 +133,10 @@ def group() -> None:
 def info(
     file: str, max_memory: float | None, ids: str, ends: tuple[str, str] | None, ids_map: str | None, as_json: bool
 ) -> None:
-    """Print what FILE, or the folder of a published data set, holds and what was cleaned on loading.
+    """Describe FILE, or the folder of a published data set, and what was cleaned on loading.
 
-    Degrees, connected components, and homophily where the nodes have one class each. Of a folder that DGL
-    partitioned, what its JSON says.
+    Prints degrees, connected components, and homophily if each node has one class. For a folder that DGL partitioned,
+    prints the contents of its JSON file.
 
     \b
     Examples:

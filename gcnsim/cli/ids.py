@@ -17,8 +17,8 @@ from gcnsim.partition import Partitioning, open_partition
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-ENDS = "Columns of an edge list with the ends, by name or number from 1.  [default: as the header says]"
-HELP = "Ids of an edge list: node numbers; compact, integers with gaps, renumbered; or names."
+ENDS = "Columns of an edge list that hold the two ends, by name or number from 1.  [default: by the header]"
+HELP = "Node ids in an edge list: numbers, compact (integers with gaps, to be renumbered), or names."
 
 
 class Ends(click.ParamType[tuple[str, str]]):
@@ -39,7 +39,7 @@ def ids_option(function: Function) -> Function:
 
 def ids_options(default: str = "none") -> Callable[[Function], Function]:
     """--ids, --ends and --ids-map; default: where the map goes without the latter, in words."""
-    words = f"Write which node each id became, as CSV.  [default: {default}]"
+    words = f"Write the node number of each id, as CSV.  [default: {default}]"
 
     def with_both(function: Function) -> Function:
         return ids_option(click.option("--ids-map", type=click.Path(), help=words)(function))
@@ -73,7 +73,7 @@ def warn(lines: Iterable[str]) -> None:
 partition_option: Final = click.option(
     "--partition",
     type=click.Path(),
-    help="Take this partition instead: of graph partition --out, owners (.npy or a number a line), or a DGL folder.",
+    help="Partition to use: a file of graph partition --out, owners (.npy, or one per line), or DGL folder.",
 )
 
 

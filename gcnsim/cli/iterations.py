@@ -20,13 +20,13 @@ from gcnsim.units import format_seconds
 @click.argument("a", type=click.Path())
 @click.argument("b", type=click.Path())
 @click.option(
-    "--names", type=click.Path(), metavar="FILE", help="YAML file that says what names in a profiler's trace mean."
+    "--names", type=click.Path(), metavar="FILE", help="YAML file that assigns names in a profiler's trace to parts."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the comparison as JSON (schema gcnsim.compare/1).")
 @click.option("--json-out", type=click.Path(), help="Write that JSON to a file.")
 @click.option("--html", type=click.Path(), help="Write an offline page with a figure.")
 def compare(a: str, b: str, names: str | None, as_json: bool, json_out: str | None, html: str | None) -> None:
-    """Two iterations side by side, part by part and link by link: where the difference went.
+    """Compare two iterations, part by part and link by link: where the difference comes from.
 
     A and B are each a scenario (.yaml), an answer of `gcnsim simulate` (--json, or the folder of --out), or a row of
     `gcnsim what-if --json` (FILE#2). They may also be measured: the folder of a recorded run, or an export of the
@@ -57,10 +57,10 @@ def _read(side: str) -> list[str]:
 @click.command("timeline")
 @click.argument("run", type=click.Path())
 @click.option("--out", type=click.Path(), help="Write the recorded run for Perfetto or chrome://tracing.")
-@click.option("--predicted", type=click.Path(), help="Write its prediction, with the same tracks.")
+@click.option("--predicted", type=click.Path(), help="Write the prediction of the run, with the same tracks.")
 @click.option("--html", type=click.Path(), help="Write an offline page with one steady iteration of both.")
 @click.option("--calibration", type=click.Path(), help="Predict with this record.  [default: the catalogue's figures]")
-@click.option("--timeline-detail", is_flag=True, help="With a track for every stream, not one per kind of work.")
+@click.option("--timeline-detail", is_flag=True, help="A track per stream, not per kind of work.")
 def timeline(
     run: str,
     out: str | None,
@@ -69,7 +69,7 @@ def timeline(
     calibration: str | None,
     timeline_detail: bool,
 ) -> None:
-    """A recorded run as a timeline, beside what is predicted for it.
+    """Show a recorded run and its prediction as timelines.
 
     RUN is a folder that runtime.train wrote.
 

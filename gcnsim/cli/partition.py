@@ -65,7 +65,7 @@ class _Way:
 @dataclass(frozen=True, slots=True)
 class _Cut:
     """One partition. seconds: processor time of assigning the owners, in steps of the system's clock; None
-    where somebody else did. roles: nodes that
+    if it came from a file. roles: nodes that
     train, validate and test, by those words, where the graph says."""
 
     owners: Partitioning
@@ -87,7 +87,7 @@ class _Cut:
 
 @click.command("partition")
 @click.argument("file", type=click.Path())
-@click.option("--parts", help="Number of partitions, one per GPU; or several, 2,4,8.")
+@click.option("--parts", help="Number of parts, one per GPU; or several: 2,4,8.")
 @partition_option
 @click.option("--method", default="metis", show_default=True, help=f"One or several of {', '.join(METHODS)}.")
 @click.option("--objective", default="vol", show_default=True, help=f"What METIS minimises: {', '.join(OBJECTIVES)}.")
@@ -96,7 +96,7 @@ class _Cut:
 )
 @click.option("--balance", default=NODES, show_default=True, help=f"What METIS balances: {', '.join(BALANCES)}.")
 @click.option(
-    "--imbalance", help="Allowed excess of the largest part over the mean.  [default: METIS' own, 3% or 0.1%]"
+    "--imbalance", help="Allowed excess of the largest part over the mean.  [default: that of METIS, 3% or 0.1%]"
 )
 @click.option(
     "--seed",
@@ -108,7 +108,9 @@ class _Cut:
 @click.option("--max-memory", type=Size(), metavar="SIZE", help="Refuse what would take more memory, e.g. 6GiB.")
 @ids_options("beside --out, OUT.ids.csv")
 @click.option("--out", type=click.Path(), help="Write the partition to this file.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON (schema gcnsim.graph-partition/1; of several, -s).")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print JSON (schema gcnsim.graph-partition/1, or graph-partitions/1)."
+)
 def command(
     file: str,
     parts: str | None,
@@ -128,8 +130,8 @@ def command(
 ) -> None:
     """Partition the graph in FILE and print how even the parts are and how much crosses between them.
 
-    --partition prints the same of a partition that is there already, and --out writes it as a file of gcnsim.
-    Several numbers of parts, methods, objectives, algorithms or balances, separated by commas, print a row each.
+    --partition describes an existing partition instead; --out writes it as a gcnsim file. Several numbers of parts,
+    methods, objectives, algorithms or balances, separated by commas, print a row each.
 
     \b
     Example:

@@ -77,7 +77,7 @@ def options_of(fields: Mapping[str, Option]) -> Decorator:
 
 
 def options_as(default: str, *names: str) -> Decorator:
-    """The options of fields of a what-if, in another command. default: what stands where nobody gives one, in words."""
+    """The options of fields of a what-if, in another command. default: what applies without the option, in words."""
     every = {name: options(WhatIf)[name] for name in names}
     return options_of({name: replace(each, default=default if each.usual else "") for name, each in every.items()})
 

@@ -22,7 +22,7 @@ from gcnsim.errors import ScenarioError
 @click.option("--out", type=click.Path(), help="Write result.json and spans.parquet into this folder.")
 @click.option("--html", type=click.Path(), help="Write an offline page with figures.")
 @click.option("--timeline", type=click.Path(), help="Write the run for Perfetto or chrome://tracing.")
-@click.option("--timeline-detail", is_flag=True, help="With a track for every stream, not one per kind of work.")
+@click.option("--timeline-detail", is_flag=True, help="In --timeline: a track per stream, not per kind of work.")
 def command(
     scenario: str,
     overrides: tuple[str, ...],

@@ -35,9 +35,9 @@ class SweepGroup(click.Group):
 
 @click.group("sweep", cls=SweepGroup)
 def group() -> None:
-    """Thousands of settings of a scenario: run, resume, look at the results.
+    """Predict thousands of settings of a scenario: run, resume, look at the results.
 
-    Without a command, `run` is meant; `gcnsim sweep run --help` lists its options.
+    Without a command, it runs `gcnsim sweep run`, whose --help lists the options.
 
     Example: gcnsim sweep --axis cluster.bandwidth=5Gbps,10Gbps --out FOLDER
     """
@@ -61,21 +61,34 @@ class Axes(click.ParamType[tuple[str, str]]):
 @click.option("--out", type=click.Path(), help="Folder of the results; resumes an existing one.")
 @click.option("--axis", multiple=True, type=Axes(), metavar="FIELD=VALUES", help="A field that varies (repeatable).")
 @options_as("the base's", "overrides", "transport", "measured_compute")
-@click.option("--where", multiple=True, metavar="CONDITION", help="Only points that keep it (repeatable).")
-@click.option("--constraint", multiple=True, metavar="CONDITION", help="As --where, or fits (repeatable).")
+@click.option("--where", multiple=True, metavar="CONDITION", help="Only points that meet this condition (repeatable).")
+@click.option(
+    "--constraint",
+    multiple=True,
+    metavar="CONDITION",
+    help="As --where, or fits: what fits into GPU memory (repeatable).",
+)
 @click.option("--sample", metavar="KIND:N", help=f"Draw N points instead of all: {', '.join(SAMPLES)}.")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Seed of --sample.  [default: 0]")
-@click.option("--interval", type=click.Choice(INTERVALS), help="That of what-if, or none.  [default: full]")
-@options_of(PRICES)
-@click.option("--dry-run", is_flag=True, help="Only say how many points it would be.")
 @click.option(
-    "--limit", type=click.IntRange(min=1), default=LIMIT, show_default=True, help="Most points without --yes."
+    "--interval", type=click.Choice(INTERVALS), help="full: the 90 % interval of what-if; none.  [default: full]"
 )
-@click.option("--yes", is_flag=True, help="Any number of points.")
+@options_of(PRICES)
+@click.option("--dry-run", is_flag=True, help="Only count the points.")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    default=LIMIT,
+    show_default=True,
+    help="Highest number of points without --yes.",
+)
+@click.option("--yes", is_flag=True, help="Allow any number of points.")
 @click.option("--executor", type=click.Choice(NAMES), default=NAMES[0], show_default=True, help="Where points run.")
-@click.option("--scheduler", metavar="ADDRESS", help="Of --executor dask, e.g. tcp://10.0.0.1:8786.")
-@click.option("--address", metavar="ADDRESS", help="Of --executor ray, e.g. 10.0.0.1:6379.")
-@click.option("--processes", type=click.IntRange(min=1), help="Processes of --executor cores.  [default: one per core]")
+@click.option("--scheduler", metavar="ADDRESS", help="Address for --executor dask, e.g. tcp://10.0.0.1:8786.")
+@click.option("--address", metavar="ADDRESS", help="Address for --executor ray, e.g. 10.0.0.1:6379.")
+@click.option(
+    "--processes", type=click.IntRange(min=1), help="Processes, with --executor cores.  [default: one per core]"
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def run(
     question: str | None,
@@ -95,7 +108,7 @@ def run(
     as_json: bool,
     **filters: Any,
 ) -> None:
-    """Answer every point of a question that its folder does not have yet.
+    """Predict every point of a sweep that its folder does not contain yet.
 
     Values of an axis: 5Gbps,10Gbps; 0..4; linear(1Gbps,100Gbps,25); log(0.01,1,10). Conditions compare fields:
     "method.tau <= 2 if method.epsilon < 1".
@@ -205,18 +218,20 @@ def status(folder: str, as_json: bool) -> None:
     _say_status(api.open_sweep(folder), as_json)
 
 
-_columns = columns_option("Print these columns of what-if.")
+_columns = columns_option("Print these columns (as in what-if).")
 
 
 @group.command()
 @click.argument("folder", type=click.Path())
-@click.option("--point", type=click.IntRange(min=0), help="All that is known of this point.")
-@click.option("--first", type=click.IntRange(min=0), default=0, help="Start with this point.  [default: 0]")
-@click.option("--top", type=click.IntRange(min=1), default=20, show_default=True, help="Most points to print.")
+@click.option("--point", type=click.IntRange(min=0), help="Print everything about this point.")
+@click.option(
+    "--first", type=click.IntRange(min=0), default=0, help="Number of the first point to print.  [default: 0]"
+)
+@click.option("--top", type=click.IntRange(min=1), default=20, show_default=True, help="Print at most this many.")
 @_columns
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def show(folder: str, point: int | None, first: int, top: int, columns: list[str] | None, as_json: bool) -> None:
-    """The points of a sweep in their order, or one of them.
+    """Print the points of a sweep in order, or one of them.
 
     Example: gcnsim sweep show results --point 7
     """
@@ -236,10 +251,10 @@ def show(folder: str, point: int | None, first: int, top: int, columns: list[str
 
 @group.command()
 @click.argument("folder", type=click.Path())
-@click.option("--by", default="iteration_s", show_default=True, help="Column that decides.")
-@click.option("--descending", is_flag=True, help="The largest first.")
-@click.option("--where", multiple=True, metavar="CONDITION", help="Only points that keep it (repeatable).")
-@click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="Most points to print.")
+@click.option("--by", default="iteration_s", show_default=True, help="Column to sort by.")
+@click.option("--descending", is_flag=True, help="Largest value first.")
+@click.option("--where", multiple=True, metavar="CONDITION", help="Only points that meet this condition (repeatable).")
+@click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="Print at most this many.")
 @_columns
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--html", type=click.Path(), help="Write an offline page with figures of all points.")
@@ -253,9 +268,9 @@ def best(
     as_json: bool,
     html: str | None,
 ) -> None:
-    """The fastest points of a sweep, or those first by another column.
+    """Print the fastest points of a sweep, or the best by another column.
 
-    Conditions compare fields that vary or columns: "iteration_s < 0.5".
+    Conditions compare varying fields or columns: "iteration_s < 0.5".
 
     Example: gcnsim sweep best results --by usd_per_1000_iterations --top 5
     """

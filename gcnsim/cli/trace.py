@@ -63,7 +63,7 @@ class Listed(click.ParamType[list[Any]]):
     default="static",
     show_default=True,
     help="static, demand, all, or rules (list): random, degree, degree-ratio, inclusion, inclusion-refresh; fifo, lru,"
-    " lfu, s3-fifo, sieve, arc, belady (by the extra gcnsim[caches]).",
+    " lfu, s3-fifo, sieve, arc, belady (need the extra gcnsim[caches]).",
 )
 @click.option(
     "--size",
@@ -77,17 +77,21 @@ class Listed(click.ParamType[list[Any]]):
     type=click.IntRange(min=1),
     default=20,
     show_default=True,
-    help="Graphs between two fillings of inclusion-refresh.",
+    help="Graphs after which inclusion-refresh fills its cache again.",
 )
 @click.option(
-    "--warm-up", type=click.IntRange(min=0), default=0, show_default=True, help="First graphs that are not counted."
+    "--warm-up",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Graphs at the start that are not counted.",
 )
 @click.option(
     "--order",
     type=click.Choice(["random", "index"]),
     default="random",
     show_default=True,
-    help="How a graph's rows follow one another, for demand rules.",
+    help="Order of the requests of a graph, for demand policies.",
 )
 @click.option(
     "--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Seed of random choices and orders."
@@ -165,8 +169,8 @@ for each in (cache_curve_command, profile, info):
     show_default=True,
     help="Seed of the partition and of the draws.",
 )
-@click.option("--norms", type=click.Path(), help="Norms of a training run, for vr; without it all are 1.")
-@click.option("--processes", type=click.IntRange(min=1), help="Parts drawn at a time; without it one per core.")
+@click.option("--norms", type=click.Path(), help="Node norms of a training run, for vr.  [default: all 1]")
+@click.option("--processes", type=click.IntRange(min=1), help="Parts drawn at the same time.  [default: one per core]")
 @ids_option
 @click.option("--max-memory", type=Size(), metavar="SIZE", help="Refuse a GRAPH that would take more, e.g. 6GiB.")
 @click.option("--out", type=click.Path(), required=True, help="Trace file to write.")

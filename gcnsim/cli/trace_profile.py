@@ -35,7 +35,7 @@ from gcnsim.processes import cores
 
 @click.command("profile")
 @click.argument("graph", required=False, type=click.Path())
-@click.option("--dataset", help="The surrogate of this dataset instead of GRAPH, drawn first.")
+@click.option("--dataset", help="Draw the surrogate of this dataset instead of reading GRAPH.")
 @click.option("--gpus", type=click.IntRange(min=1), help="Partition into this many parts (METIS, volume).")
 @partition_option
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), default=0, show_default=True, help="Seed of METIS.")
@@ -49,7 +49,7 @@ from gcnsim.processes import cores
 @ids_option
 @click.option("--max-memory", type=Size(), metavar="SIZE", help="Refuse what would take more memory, e.g. 6GiB.")
 @click.option(
-    "--processes", type=click.IntRange(min=1), default=1, show_default=True, help="Parts described at a time."
+    "--processes", type=click.IntRange(min=1), default=1, show_default=True, help="Parts described at the same time."
 )
 @click.option("--out", type=click.Path(), required=True, help="Profile file to write.")
 def profile(
@@ -65,7 +65,7 @@ def profile(
     processes: int,
     out: str,
 ) -> None:
-    """Write what a partition of GRAPH asks of other workers: enough to predict without the graph.
+    """Write what each part of GRAPH requests from other workers: enough to predict without the graph.
 
     \b
     Examples:
@@ -98,11 +98,11 @@ def profile(
 
 @click.command("info")
 @click.argument("file", required=False, type=click.Path())
-@click.option("--dataset", help="The shipped profile of this dataset, instead of FILE.")
-@click.option("--gpus", type=click.IntRange(min=1), help="Its number of parts.")
+@click.option("--dataset", help="The built-in profile of this dataset, instead of FILE.")
+@click.option("--gpus", type=click.IntRange(min=1), help="Number of parts, with --dataset.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (gcnsim.trace-info/1 or gcnsim.profile-info/1).")
 def info(file: str | None, dataset: str | None, gpus: int | None, as_json: bool) -> None:
-    """Print what the trace or boundary profile in FILE holds, or a shipped profile.
+    """Describe the trace or boundary profile in FILE, or a built-in profile.
 
     \b
     Examples:

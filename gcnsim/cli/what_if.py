@@ -61,20 +61,20 @@ class Shown:
 @click.argument("scenario", required=False, type=click.Path())
 @question_options(WhatIf)
 @click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON (schema gcnsim.what-if/1).")
-@click.option("--wide", is_flag=True, help="Print every column, however long the lines.")
+@click.option("--wide", is_flag=True, help="Print every column, even if lines get long.")
 @columns_option("Print these columns (see docs/cli.md).")
-@click.option("--sort", metavar="COLUMN", help="Print rows by this column, -COLUMN the largest first.")
+@click.option("--sort", metavar="COLUMN", help="Sort rows by this column; -COLUMN: largest first.")
 @click.option(
     "--top", type=click.IntRange(min=1), help="Print at most this many rows.  [default: all up to 12, else 10]"
 )
-@click.option("--provenance", is_flag=True, help="Print all that the numbers rest on, not three lines.")
-@click.option("--assumptions", is_flag=True, help="Print what each assumption does to the time.")
+@click.option("--provenance", is_flag=True, help="Print everything that the numbers are based on, not only a summary.")
+@click.option("--assumptions", is_flag=True, help="Print how much each assumption changes the time.")
 @click.option("--csv", type=click.Path(), help="Write the rows to a CSV file.")
 @click.option("--html", type=click.Path(), help="Write one offline page with table and figures.")
 @click.option(
     "--timeline", type=click.Path(), help="Write the recommended setting's run for Perfetto or chrome://tracing."
 )
-@click.option("--timeline-detail", is_flag=True, help="With a track for every stream, not one per kind of work.")
+@click.option("--timeline-detail", is_flag=True, help="In --timeline: a track per stream, not per kind of work.")
 def what_if(
     scenario: str | None,
     as_json: bool,
@@ -90,10 +90,15 @@ def what_if(
     timeline_detail: bool,
     **question: Any,
 ) -> None:
-    """Predict an iteration, its bottleneck, and what each knob would bring.
+    """Predict an iteration, its bottleneck, and the gain from each knob.
 
     SCENARIO is a file to start from; options replace its fields. Options marked (list) take values separated by
     commas: a row for every combination.
+
+    To recommend, it also tries other values of the methods' tau, sampling rate and cache. It simulates those that an
+    estimate finds most promising ("7 settings tried"); the table shows your rows and the recommended one. From there,
+    Next steps and No effect list one step more of each knob: method, bandwidth, servers, GPU, PCIe or NVLink,
+    transport, host cores, samplers, partition.
 
     \b
     Examples:

@@ -24,7 +24,7 @@ class LinkSpec:
     """What a kind of link offers per direction.
 
     capacity: payload bytes per second after framing (cores for a CPU). latency_s: delay of a message before its first
-    byte arrives, whatever its size; it passes without occupying the link. A message of latency_s x capacity bytes
+    byte arrives, independent of its size; it passes without occupying the link. A message of latency_s x capacity bytes
     (Hockney's half-size) reaches half of the capacity. startup_s: how much of latency_s is work on the
     message (call, set-up) and not its way: so long the next one of its connection waits after it, too. At most
     latency_s. queue: bytes that each transfer under way has waiting in the link's queue, first in first out: a message
@@ -63,7 +63,7 @@ class Sockets:
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """What a cluster has besides its GPUs' own links to the host and its NICs; the default is nothing.
+    """The paths of a cluster in addition to GPU-host links and NICs; the default is none.
 
     nvlink: a GPU's links to the others of its server, all together; None: it has none. nvlink_gpus: so many GPUs of a
     server in turn are joined by them; 0: all. gpus_per_switch: so many GPUs

@@ -16,7 +16,7 @@ from gcnsim.results import Row, SimulationReport, from_plain
 
 RESULT, ANSWER = "gcnsim.result/1", "gcnsim.what-if/1"
 ROUNDING = 1e-3
-"""Share by which parts in a file may miss their sum: digits that somebody cut off."""
+"""Share by which parts in a file may miss their sum, because of rounded digits."""
 
 ROW = "#"
 """Stands between a what-if's file and the number of a row, the first being 1."""

@@ -20,8 +20,8 @@ SCHEMA: Final = "gcnsim.compare/1"
 PARTS: Final[Mapping[str, str]] = {
     "compute_s": "compute",
     "exposed_comm_s": "exposed communication",
-    "handling_s": "received rows taken in",
-    "network_s": "messages of rows under way",
+    "handling_s": "unpacking received rows",
+    "network_s": "row messages in flight",
     "copies_s": "packing and copies",
     "reduce_s": "all-reduce",
     "waiting_s": "waiting for peers",
@@ -154,7 +154,7 @@ def _within_spread(a: IterationReport, b: IterationReport) -> Iterator[str]:
     of_a, of_b = format_seconds(a.spread_s), format_seconds(b.spread_s)
     yield (
         f"The difference is within the spread of the iterations (standard deviation {of_a} in A, {of_b} in B): it may "
-        "be noise. Repeat both runs to tell them apart."
+        "be noise. Repeat both runs to be sure."
     )
 
 
@@ -170,7 +170,8 @@ def _largest(leaves: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 def _named(part: Mapping[str, Any]) -> str:
     more = "more" if part["difference"] > 0 else "less"
-    of_all = "" if part["share"] is None or part["share"] <= 0 else f" ({format_fraction(part['share'])} of it)"
+    share = part["share"]
+    of_all = "" if share is None or share <= 0 else f" ({format_fraction(share)} of the difference)"
     return f"{PARTS[part['part']]} {format_seconds(abs(part['difference']))} {more}{of_all}"
 
 
@@ -200,14 +201,14 @@ def _unlike(a: IterationReport, b: IterationReport, differs: Sequence[Mapping[st
     names = [each["field"] for each in differs]
     for noun, of in (("workloads", ("workload.", "graph")), ("devices", ("cluster.device",))):
         if any(name.startswith(of) for name in names):
-            yield f"the {noun} are not the same: what differs is theirs too, not the method's alone"
+            yield f"the {noun} are not the same: they also contribute to the difference, not only the method"
 
 
 def _notes(a: IterationReport, b: IterationReport) -> Iterator[str]:
     """What a reader must know before trusting the comparison."""
     for key, side in (("A", a), ("B", b)):
         if side.parts is None:
-            yield f"{key} ({side.label}) tells three parts only: what is in them is left out"
+            yield f"{key} ({side.label}) has only three parts, without details"
     if RUN in (a.kind, b.kind):
         yield "bytes of recorded runs are those of rows and gradients"
     for key, side in (("A", a), ("B", b)):
@@ -216,4 +217,4 @@ def _notes(a: IterationReport, b: IterationReport) -> Iterator[str]:
             yield f"{key} ({side.label}) is a profiler's trace: {slow}"
         yield from side.notes
     if (a.kind in MEASURED) != (b.kind in MEASURED):
-        yield "one side is measured, the other predicted: their difference holds the error of the prediction"
+        yield "one side is measured, the other predicted: their difference includes the error of the prediction"

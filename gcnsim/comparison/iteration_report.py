@@ -2,7 +2,7 @@
 
 A recorded run is a side by its spans, in the same words as a simulated one. A worker's iteration ends with its step and
 lasts as long as iterations.csv says, so that every command gives the same time for a run. What worker 0 writes between
-two iterations is no part of it.
+two iterations is not a part of it.
 
 An all-reduce counts from when the last worker is there: before that, the others wait for a peer. A message counts from
 when its sender offers it. Bytes are those of rows and gradients: the record's spans have no others.

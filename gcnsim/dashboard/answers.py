@@ -172,7 +172,7 @@ class Answers:
         return made
 
     def _leave(self, turn: Turn) -> None:
-        """Nobody waits for this question any more."""
+        """This question is no longer needed."""
         turn.over = True
         for line in turn.lines:
             wanted = self._wanted.get(line)

@@ -1,4 +1,4 @@
-"""The Dash application: which address is which page, and what answers when somebody moves something.
+"""The Dash application: the page of each address, and the callbacks of its controls.
 
 The panel of long work: begins the page's job, says how far it is, shows what it found.
 """
@@ -214,7 +214,7 @@ def _pages(app: Dash, behind: Behind) -> None:
 
 
 def _moves(app: Dash, behind: Behind) -> None:
-    """What changes on the What-if page when somebody moves something."""
+    """What changes on the What-if page when a control moves."""
     fields = (*what_if.SLIDERS, "dataset", "device", "methods", "beside", "graph", "measured", "figure")
     told = [Output("picture", "figure"), Output("rows", "children"), Output("headline", "children")]
     told += [Output("machine", "children")]

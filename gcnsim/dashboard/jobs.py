@@ -22,7 +22,7 @@ MOST_KEPT: Final = 64
 
 
 class Job:
-    """One piece of work. said: what it does; share: of it that is done, None where nobody knows."""
+    """One piece of work. said: what it does; share: the finished share, None if unknown."""
 
     def __init__(self, key: str, kind: str, options: Mapping[str, Any], folder: Path) -> None:
         self.key, self.kind, self.folder = key, kind, folder
@@ -75,7 +75,7 @@ class Job:
 
 
 class Jobs:
-    """Jobs by their key, which nobody can guess; folder: where theirs are."""
+    """Jobs by their unguessable key; folder: contains the folder of each."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

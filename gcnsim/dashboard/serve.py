@@ -54,7 +54,7 @@ def application_of(
 def serve(
     host: str, port: int, token: str | None, files: str | Path, processes: int | None, ready: Callable[[str], None]
 ) -> None:
-    """Serve until somebody ends it; ready: told the address. Raises ScenarioError where it cannot listen there."""
+    """Serve until it is stopped; ready: called with the address. Raises ScenarioError where it cannot listen there."""
     # Requests that wait for a thread are no news: a slider's answer takes longer than its next move.
     logging.getLogger("waitress.queue").setLevel(logging.ERROR)
     with application_of(host, token, files, processes) as pages:

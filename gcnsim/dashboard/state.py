@@ -31,7 +31,7 @@ STOPS: Final[Mapping[str, tuple[float, ...]]] = {
     "epsilon": EPSILONS,
     "cache": CACHES,
 }
-"""The stops of each slider; a value that an address has besides is a stop of its own."""
+"""The stops of each slider; another value in an address becomes a further stop."""
 
 FIGURES: Final = {
     "breakdown": "Where the time goes",

@@ -144,12 +144,12 @@ def compare(options: Options, folder: Path, say: Say) -> Told:
     figures = [
         drawn(
             "Where the difference goes",
-            f"Each part of B less that of A; to the right B takes longer.{still}",
+            f"Bars to the right: B takes longer than A.{still}",
             partial(difference_figure, change),
         ),
         drawn(
             "Where the time goes",
-            f"One {found['per']} of either side, of its slowest worker; what is hatched adds no time.",
+            f"One {found['per']} of the slowest worker of each side; hatched work adds no time.",
             partial(breakdown_figure, sides),
             sides.legend,
         ),

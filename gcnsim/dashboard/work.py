@@ -107,10 +107,7 @@ def _what_if(options: Mapping[str, Any], folder: Path, say: Say) -> None:
     answer.to_html(folder / "answer.html", progress=say)
     answer.to_timeline(folder / "timeline.json")
     told = answer.told
-    steps = [
-        f"{step.knob} {step.before} -> {step.after}: {step.iteration}, {step.change}"
-        for step in sentences.steps_of(told)
-    ]
+    steps = [f"{step.move}: {step.iteration}, {step.change}" for step in sentences.steps_of(told)]
     sources = [(source.name, "; ".join(source.clauses)) for source in sentences.sources_of(told)]
     lists = {
         "Why": _pairs(sentences.reasons_of(told)),

@@ -19,7 +19,7 @@ from gcnsim.errors import ScenarioError, nearest
 from gcnsim.schedule import Schedule
 
 VARIABLE: Final = "GCNSIM_ENGINE"
-"""The environment variable that chooses: AUTO, REFERENCE, or COMPILED, which compiles where nothing is."""
+"""The environment variable that chooses: AUTO, REFERENCE, or COMPILED, which compiles if needed."""
 
 AUTO, REFERENCE, COMPILED = "auto", "reference", "compiled"
 

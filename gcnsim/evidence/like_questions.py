@@ -1,4 +1,4 @@
-"""How far off answers to questions like this one were: measured times, predicted by figures that nobody had fitted.
+"""How far off answers to similar questions were: measured times, predicted without fitted figures.
 
 The times are those of `gcnsim/data/given_rows.yaml`, which others measured on GPUs. A row is like a question where
 mini-batches and attention agree. Of what else may agree (`CRITERIA`, the most important first) as much is asked as

@@ -131,7 +131,7 @@ class Count(Number):
 
 
 NO_SUCH: Final = "none"
-"""A quantity of what is not there."""
+"""A quantity of something absent."""
 
 
 @dataclass(frozen=True, slots=True)

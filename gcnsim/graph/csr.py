@@ -33,9 +33,9 @@ class Cleaning:
     duplicates_dropped: int = 0
     reverse_entries_added: int = 0
     ignored: tuple[str, ...] = ()
-    """What the source holds and the graph does not keep, by its name there; `weights` where it has none."""
+    """Names of data in the source that the graph does not keep; `weights` for unnamed values."""
     second_kind_from: int = 0
-    """The first node of the second kind where the source numbers two kinds, each for itself; 0: one kind."""
+    """The first node of the second kind if the source numbers two kinds separately; 0: one kind."""
 
     def __str__(self) -> str:
         """One line for people, e.g. `dropped 3 self-loops, ignored: weights`; `already clean` if nothing."""
@@ -54,10 +54,10 @@ class Cleaning:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """Nodes 0..N-1 and both directions of every edge.
+    """An undirected graph in compressed sparse rows: nodes 0..N-1 and both directions of every edge.
 
-    indptr: int64[N + 1], read-only. indices: int32[nnz], read-only; row v's neighbours are
-    indices[indptr[v]:indptr[v + 1]], ascending. features and classes are widths the source declares (None: not said).
+    indptr: int64[N + 1], read-only. indices: int32[nnz], read-only; the neighbours of node v are
+    indices[indptr[v]:indptr[v + 1]], ascending. features, classes: widths that the source declares (None: unknown).
     """
 
     indptr: IntArray
@@ -67,9 +67,9 @@ class Graph:
     classes: int | None = None
     cleaning: Cleaning = field(default_factory=Cleaning)
     unused_ids: int = 0
-    """Of an edge list read by number: ids below the largest that no line has; each is a node without edges."""
+    """In an edge list read by number: ids below the largest that appear on no line; each is an isolated node."""
     original_ids: Sequence[str] | IntArray | None = None
-    """What node k was called in the file, where nodes were renumbered: texts, or integers[N] ascending."""
+    """The id of node k in the file, if nodes were renumbered: texts, or integers[N] ascending."""
 
     @property
     def nodes(self) -> int:
@@ -87,7 +87,7 @@ class Graph:
         return np.diff(self.indptr)
 
     def content_hash(self) -> str:
-        """SHA-256 over the structure alone (indptr, indices), so a renamed file is the same graph."""
+        """SHA-256 of the structure only (indptr, indices), so a renamed file is the same graph."""
         digest = hashlib.sha256()
         for array in (self.indptr, self.indices):
             digest.update(np.ascontiguousarray(array).data.cast("B"))
@@ -143,12 +143,16 @@ def build_csr(
     ignored: tuple[str, ...] = (),
     where: str | None = None,
 ) -> Graph:
-    """The graph with an edge between rows[k] and cols[k] for every k, symmetrised and without loops or duplicates.
+    """Build an undirected graph with an edge between rows[k] and cols[k] for every k.
 
-    rows, cols: integers[E] in 0..nodes-1. A duplicate is the same (row, col) again, not the other direction.
-    ignored: names of what the source holds and the graph does not keep. `where` (default `name`) begins every message.
-    Raises GraphError for ids out of range, other dtypes or lengths, no nodes, no edge between two different nodes, and
-    over a million nodes of which nine in ten cannot have an edge.
+    Missing directions are added; self-loops and duplicates are dropped. rows, cols: integers[E] in 0..nodes-1.
+    features, classes: widths, if known. ignored: names of data in the source that the graph does not keep. where: the
+    start of every message (default: `name`). Raises GraphError for ids out of range, other dtypes or lengths, no nodes,
+    no edge between two different nodes, and over a million nodes of which nine in ten cannot have an edge.
+
+    >>> path = build_csr(np.array([0, 1]), np.array([1, 2]), 3, "path")
+    >>> path.indptr.tolist(), path.indices.tolist()
+    ([0, 1, 3, 4], [1, 0, 2, 1])
     """
     at = where or name
     if not 0 < nodes <= MOST_NODES:

@@ -1,4 +1,4 @@
-"""Graphs from what others hold: files, and objects of other libraries.
+"""Loading a graph file: the content or else the suffix determines the format.
 
 Loading a graph file: the format follows from the content where it says so, else from the suffix.
 
@@ -36,7 +36,7 @@ KNOWN = "a path, a gcnsim.Graph, or a graph of NetworkX, SciPy (sparse), PyTorch
 
 
 def from_object(graph: Any) -> Graph:
-    """The graph of an object of any of these libraries, or of NetworkX. Raises GraphError for any other."""
+    """Convert a graph of any of these libraries, or of NetworkX. Raises GraphError for any other object."""
     if hasattr(graph, "tocsr") and hasattr(graph, "shape"):
         return from_scipy(graph)
     if hasattr(graph, "edge_index"):
@@ -49,9 +49,13 @@ def from_object(graph: Any) -> Graph:
 
 
 def from_scipy(matrix: Any, name: str = "scipy") -> Graph:
-    """The structure of a square SciPy sparse matrix or array: an edge for every stored entry, its value aside.
+    """Convert a square SciPy sparse matrix or array; every stored entry is an edge, whatever its value.
 
-    Raises GraphError when it is not square, or has no entry between two different nodes.
+    Raises GraphError if it is not square, or has no entry between two different nodes.
+
+    >>> from scipy.sparse import eye_array
+    >>> from_scipy(eye_array(3, k=1)).entries
+    4
     """
     if len(matrix.shape) != 2 or matrix.shape[0] != matrix.shape[1]:
         shape = " x ".join(map(str, matrix.shape))
@@ -62,10 +66,10 @@ def from_scipy(matrix: Any, name: str = "scipy") -> Graph:
 
 
 def from_pyg(data: Any, name: str = "pyg") -> Graph:
-    """The structure of a `torch_geometric.data.Data`: `edge_index` of shape [2, E] and `num_nodes`.
+    """Convert a `torch_geometric.data.Data`: `edge_index` of shape [2, E] and `num_nodes`.
 
-    Widths of features and number of classes are those of `x` and `y` where it has them. Raises GraphError for an
-    object without edges.
+    The width of features and the number of classes come from `x` and `y`, if present. Raises GraphError for an object
+    without edges.
     """
     if data.edge_index is None:
         raise GraphError(f"{name}: no edge_index: a Data with adj_t alone is not read; allowed: one with edge_index")
@@ -81,9 +85,9 @@ def from_pyg(data: Any, name: str = "pyg") -> Graph:
 
 
 def from_dgl(graph: Any, name: str = "dgl") -> Graph:
-    """The structure of a homogeneous `dgl.DGLGraph`, with the widths of its node data `feat` and `label`.
+    """Convert a homogeneous `dgl.DGLGraph`; widths come from its node data `feat` and `label`.
 
-    Raises GraphError for a heterogeneous graph, whose nodes of several kinds have no common numbers.
+    Raises GraphError for a heterogeneous graph, whose nodes have no common numbering.
     """
     if not graph.is_homogeneous:
         raise GraphError(f"{name}: a heterogeneous graph; allowed: a homogeneous one (dgl.to_homogeneous)")
@@ -113,10 +117,14 @@ def _widths(features: Any, labels: Any) -> dict[str, Any]:
 
 
 def from_networkx(graph: nx.Graph[Any], name: str = "networkx") -> Graph:
-    """The structure of a NetworkX graph (directed and multigraphs too); `cleaning` names the attributes left out.
+    """Convert a NetworkX graph, also directed graphs and multigraphs; `cleaning` names the omitted attributes.
 
-    Node k is the k-th of `sorted(graph)` when the nodes can be compared, else the k-th in order of insertion.
-    Raises GraphError when there is no edge between two different nodes.
+    Node k is the k-th of `sorted(graph)` if the nodes can be compared, else the k-th in order of insertion. Raises
+    GraphError if there is no edge between two different nodes.
+
+    >>> import networkx as nx
+    >>> from_networkx(nx.path_graph(3)).degrees.tolist()
+    [1, 2, 1]
     """
     try:
         nodes = sorted(graph)
@@ -142,17 +150,15 @@ SUFFIXES = (".npz", ".npy", ".mtx", ".graph", *_EDGE_LISTS, *PARQUET)
 
 
 def load_graph(path: str | Path, ids: str = NUMBERS, ends: Sequence[str] | None = None) -> Graph:
-    """The graph in the file or folder at `path`, named after it.
+    """Load the graph in a file or folder; it is named after the path.
 
-    `.npz` (NumPy or SciPy), `.npy` (edges), edge lists `.txt .tsv .csv .edges .parquet`, Matrix Market `.mtx`, METIS
-    `.graph`; text may be gzip.
-    A folder holds a data set as it was published (`gcnsim.graph.formats.layouts`). What was changed to make it clean is
-    in `graph.cleaning`.
-    ids: how the ids of an edge list become node numbers (`graph.formats.edges`): `numbers`, `compact` or `names`; what
-    the nodes were called is then in `graph.original_ids`. ends: the two columns of an edge list with the ends of an
-    edge, by their names in its header or as numbers from 1; without them the header says it. Other formats number
-    their nodes themselves.
-    Raises FileError or GraphError, the path first, for anything that is not a usable graph.
+    Formats: `.npz` (NumPy or SciPy), `.npy` (edges), edge lists `.txt .tsv .csv .edges .parquet`, Matrix Market `.mtx`,
+    METIS `.graph`; text may be compressed with gzip. A folder holds a data set as it was published
+    (`gcnsim.graph.formats.layouts`). `graph.cleaning` says what was changed.
+    ids: how the ids of an edge list become node numbers: `numbers`, `compact` or `names`; `graph.original_ids` then has
+    the old ids. ends: the two columns of an edge list that hold the ends of an edge, by name or number from 1; None:
+    as the header says.
+    Raises FileError or GraphError, starting with the path, for anything that is not a usable graph.
     """
     source = Path(path)
     if ids not in IDS:

@@ -24,14 +24,14 @@ def memory_to_load(path: str | Path, *, features: bool = False, partition: bool 
     """Peak resident bytes of loading the source at `path`: an estimate from above.
 
     features, partition: its features too; METIS too. Text is counted line by line, so this takes a fraction of the time
-    of loading it. Raises FileError when it cannot be read or is no known format.
+    of loading it. Raises FileError when it cannot be read or is not a known format.
     """
     size = _size(Path(path), features)
     return memory_of_sizes(size.nodes, size.entries, partition=partition) + 2 * size.loaded
 
 
 def memory_of_sizes(nodes: int, entries: int, *, partition: bool = False) -> int:
-    """Peak resident bytes with a graph of these sizes at hand, and of partitioning it: an estimate from above."""
+    """Peak resident bytes with a graph of these sizes in memory, and while partitioning it: an upper estimate."""
     held = FIXED_BYTES + ENTRY_BYTES * entries + NODE_BYTES * nodes
     return held + (METIS_BYTES * entries + METIS_NODE_BYTES * nodes if partition else 0)
 

@@ -1,7 +1,7 @@
 """The catalogue that ships with the package: one YAML file per device, link and host, read when it is first asked for.
 
 A device's efficiencies and launch cost, and a host's rates, default to those of its kind in `assumed.yaml`, with their
-ranges, until somebody measures or fits them; a file that gives one overrides it.
+ranges, until they are measured or fitted; a file that gives one overrides it.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ class Instance(NamedTuple):
 
 
 def instance_of(host_name: str) -> Instance | None:
-    """What the host of this name has; None of one that is no instance type."""
+    """What the host of this name has; None of one that is not an instance type."""
     found = host(host_name)
     if found.device is None or found.gpus is None or found.nic is None:
         return None

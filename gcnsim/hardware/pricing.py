@@ -60,7 +60,7 @@ class PriceBook:
     """Prices that answer questions of cost.
 
     given: prices that go before those of the catalogue, in their order. pricing: which prices of the catalogue count.
-    exchange: the currency of costs. asked: whether somebody chose any of this, so that an answer says it.
+    exchange: the currency of costs. asked: whether the user chose any of this, so that an answer states it.
     """
 
     given: tuple[Price, ...] = ()
@@ -109,7 +109,7 @@ class PriceBook:
         return None
 
     def refuse_idle(self, devices: Collection[str]) -> None:
-        """Raises ScenarioError for a price given by option of what is in no machine of the question."""
+        """Raises ScenarioError for a price given by an option for something that no machine of the question has."""
         for price in self.given:
             if price.named and price.device not in devices:
                 what = price.instance or price.device

@@ -14,7 +14,7 @@ from gcnsim.hardware.tables import Curve, Fact, Figure, origins
 from gcnsim.shapes import Amount, As, Keys, OneOrMore, Positive, Within
 
 LEVELS: Final = 3
-"""Caches that the law tells apart: a core's first and second, and the last one, behind which memory is."""
+"""Caches that the formula distinguishes: a core's first and second, and the last one, behind which memory is."""
 
 TERMS: Final = (
     "call",

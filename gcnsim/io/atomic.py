@@ -81,7 +81,7 @@ def _temporary(path: str | Path) -> tuple[int, str]:
 
 
 def _remove_left(folder: Path, prefix: str) -> None:
-    """Remove temporary files of this prefix that nobody is writing: the lock of a process ends with it."""
+    """Remove unused temporary files with this prefix: the lock of a process ends with it."""
     with os.scandir(folder) as entries:
         found = [each.path for each in entries if each.name.startswith(prefix) and each.name.endswith(_SUFFIX)]
     for name in found:

@@ -76,7 +76,7 @@ def parse_json(text: str, path: str | Path) -> Any:
 
 
 def canonical(document: Any) -> str:
-    """`document` as text that is the same however its file was laid out."""
+    """`document` as text that does not depend on the layout of its file."""
     return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 

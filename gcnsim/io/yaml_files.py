@@ -27,7 +27,7 @@ DEPTH = 16
 """Levels of nesting, more than any document of ours has."""
 
 DIGITS = 30
-"""Of a whole number; with more it is no count or size of anything."""
+"""Of a whole number; with more it is not a count or size of anything."""
 
 
 class _Loader(_Base):

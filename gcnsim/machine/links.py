@@ -1,4 +1,4 @@
-"""The links of a machine: GPU to host, host to host, and what its cluster has besides.
+"""The links of a machine: GPU to host, host to host, and the other paths of its cluster.
 
 What the published runs of a platform add to its catalogue figures (`gcnsim.hardware.platforms`).
 """
@@ -111,7 +111,7 @@ MESSAGE_PASSES: Final = 4
 the receiver's, is read from memory or written to it."""
 
 GPUS_PER_SWITCH: Final = 2
-"""GPUs that share the uplink of a PCIe switch where nobody says how many."""
+"""GPUs that share the uplink of a PCIe switch by default."""
 
 
 def offered(profile: LinkProfile) -> LinkSpec:

@@ -1,4 +1,4 @@
-"""The machine of a question, resolved once: everything below asks it, nobody reads the catalogue or a record again.
+"""The machine of a question, resolved once: no other code reads the catalogue or a record again.
 
 What of each link's raw bandwidth is payload: others' traffic is told on the wire, capacities in payload.
 

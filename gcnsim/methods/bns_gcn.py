@@ -84,7 +84,7 @@ class BnsGcn(BoundaryRows):
         return NodesOnCpu(self, facts).write()
 
     def held(self, counts: AccessCounts, rank: Rank) -> MemoryCounts:
-        """All inner entries, and of the crossing ones those drawn besides."""
+        """All inner entries, and the drawn ones among the crossing entries."""
         if self.rate == 1.0:
             return self.held_at_most(counts, rank)
         return with_drawn_crossing(self.held_at_most(counts, rank, inner_whole=True), counts, rank)

@@ -1,8 +1,9 @@
-"""What a method is: a published system as one object, whose fields are its knobs.
+"""The base class of methods: a published system as one object, whose fields are its knobs.
 
-A method is a frozen dataclass, one file each. It says what it samples (`sampling`), what its iteration is (`schedule`),
-what a worker holds (`memory`), what of a cluster and a model its schedule has (`uses`, `attends`), and what a question
-may try of it (`candidates`, `steps`). Nobody else tests a method's name. How to write one: docs/new_method.md.
+A method is a frozen dataclass in a file of its own. It defines what it samples (`sampling`), its iteration
+(`schedule`), the memory of a worker (`memory`), the options of cluster and model that it supports (`uses`, `attends`),
+and what a question may try (`candidates`, `steps`). No other code tests a method's name. How to write one:
+docs/new_method.md.
 
 A `Sampling` is what it draws of its graph in each iteration.
 
@@ -128,11 +129,12 @@ WHOLE_NODES = "nodes"
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How a graph is drawn.
+    """How a method samples the graph in each iteration.
 
-    rule: `full`, `vr` or `uniform` (edges, PSC-GCN), or `nodes` (boundary nodes, BNS-GCN). rate: the expected share of
-    each node's edges, or of the boundary nodes, that is drawn; 1 where nothing is. sample: what `nodes` draws (its
-    edge-sampling baselines draw `boundary-edges` or `edges`). norms: a file of node norms that `vr` draws by.
+    rule: `full` (no sampling), `vr` or `uniform` (edges, PSC-GCN), or `nodes` (boundary nodes, BNS-GCN). rate: the
+    expected share of each node's edges, or of the boundary nodes, that is drawn; 1 without sampling. sample: what
+    `nodes` draws (BNS-GCN's edge-sampling baselines draw `boundary-edges` or `edges`). norms: a file with node norms
+    for `vr`.
     """
 
     rule: str = FULL
@@ -142,41 +144,41 @@ class Sampling:
 
     @property
     def whole(self) -> bool:
-        """Whether nothing is drawn: every edge of every graph is kept."""
+        """Whether nothing is sampled: every edge is kept."""
         return self.rule == FULL
 
     @property
     def drawn_by(self) -> tuple[str, float]:
-        """The rule and the rate, as an access trace keeps them."""
+        """The rule and the rate, as stored in access traces."""
         return self.rule, self.rate
 
     @property
     def by_edge(self) -> bool:
-        """Whether a node's edges are drawn, each for itself, by PSC-GCN's rules."""
+        """Whether edges are drawn independently, by the rules of PSC-GCN."""
         return self.rule not in (FULL, NODES)
 
     @property
     def drops_edges(self) -> bool:
-        """Whether edges are dropped at the rate that BNS-GCN draws nodes at."""
+        """Whether edges instead of nodes are dropped at BNS-GCN's rate."""
         return self.rule == NODES and self.sample != WHOLE_NODES
 
 
 OVERLAP: Final = "overlap"
-"""The field of every method that is no knob of its own."""
+"""The one field of every method that is not a knob."""
 
 NO_OVERLAP: Final = "none"
 CENTRAL: Final = "central"
 
 STANDING: Final = ("tau", "epsilon", "cache", "rate")
-"""Knobs of some methods that every method stands somewhere on: one that lacks them has a value that is what it is."""
+"""Knobs for which every method has a value; it is fixed in methods without the knob."""
 
 RATE_STEPS: Final = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
-"""Rates that a step more of sampling goes through."""
+"""Sampling rates that successive steps go through."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnobStep:
-    """One step of one knob: from `start` to `end`, as they are shown, which gives `method`."""
+    """One step of one knob, from `start` to `end` (as shown to users); method: the method after it."""
 
     knob: str
     start: int | float | str
@@ -186,19 +188,18 @@ class KnobStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Method(ABC):
-    """A published system and where its knobs stand.
+    """A training method with values for its knobs.
 
-    name: as users write it. about: one line of what it does. baseline: it is what others are compared with. variants:
-    settings of its knobs that a comparison of all methods shows. uses: options of the cluster that its schedule models
-    besides the plain machine. attends: whether it models attention (GAT). pools: whether it models GraphSAGE's pooling,
-    on CPU cores. overlaps: whether it can sum rows that are here beneath transfers it waits for. needs_boundary: it
-    exchanges boundary rows, so it cannot be answered for where no boundary is known. cut_at_random: its publications
-    deal nodes to workers in their order. sends_blocks: it sends whole blocks of rows, whatever the boundary.
-    exchanges_rows: it sends boundary rows from worker to worker. on_cores: it has a schedule for workers on CPU cores.
-    mini_batches: it updates the model once per mini-batch, several times an epoch. draws_on_host: CPU threads of their
-    own draw its graphs.
+    name: as users type it. about: one line for lists. baseline: whether others are compared with it. variants: settings
+    that `--method all` shows. uses: cluster options that its schedule models in addition to the plain machine. attends:
+    whether it models attention (GAT). pools: whether it models GraphSAGE's pooling on CPU cores. overlaps: whether it
+    can sum local rows during transfers it waits for. needs_boundary: whether it exchanges boundary rows and so needs a
+    known boundary. cut_at_random: whether its publication assigns nodes to workers in order instead of by METIS.
+    sends_blocks: whether it sends whole blocks of rows. exchanges_rows: whether it sends boundary rows between workers.
+    on_cores: whether it has a schedule for workers on CPU cores. mini_batches: whether it updates the model once per
+    mini-batch. draws_on_host: whether separate CPU threads draw its graphs.
 
-    Raises ScenarioError for a knob out of range, or an overlap that it does not have.
+    Raises ScenarioError for a knob out of range, or an unsupported overlap.
     """
 
     name: ClassVar[str]
@@ -236,7 +237,7 @@ class Method(ABC):
 
     @property
     def tau(self) -> int:
-        """Staleness: age in iterations of the boundary values that a layer reads."""
+        """Staleness: age, in iterations, of the boundary rows that a layer reads."""
         return 0
 
     @property
@@ -261,71 +262,74 @@ class Method(ABC):
 
     @property
     def worker_multiple(self) -> int:
-        """The number of workers is a multiple of this."""
+        """The number of workers must be a multiple of this."""
         return 1
 
     def sampling(self) -> Sampling:
-        """What is drawn of the graph in each iteration."""
+        """How the graph is sampled in each iteration."""
         return Sampling()
 
     @property
     def sampler_devices(self) -> tuple[str, ...]:
-        """What may draw it, of a worker that computes on a GPU: `cpu`, `gpu`; nothing where nothing is drawn."""
+        """The devices that can draw samples for a GPU worker: `cpu`, `gpu`; empty without sampling."""
         return () if self.sampling().whole else ("cpu", "gpu")
 
     # What its iteration is.
 
     @abstractmethod
     def schedule(self, facts: Facts) -> Schedule:
-        """The iteration of all workers side by side. Raises ScenarioError for a machine or a model it does not have."""
+        """One iteration of all workers as a schedule of operations.
+
+        Raises ScenarioError for a machine or a model that it does not support.
+        """
 
     def memory(
         self, counts: AccessCounts, shapes: tuple[LayerShape, ...], *, norm: bool, payload: str
     ) -> tuple[Memory, ...] | None:
-        """Per worker what its GPU holds; None where there is no law for it."""
+        """The memory of each worker's GPU by component, in bytes; None if there is no formula for it."""
         return None
 
     # What a question may try.
 
     def canonical(self) -> Method:
-        """The simplest method that runs the same schedule, so that equal questions are asked once."""
+        """The simplest method with the same schedule, so that equal settings are simulated once."""
         return self
 
     @classmethod
     def general(cls, method: Method) -> Self | None:
-        """`method` as a case of this one; None where it is none."""
+        """`method` as a special case of this one; None if it is not."""
         return method if isinstance(method, cls) else None
 
     def candidates(self, rates: Sequence[float]) -> Iterator[Method]:
-        """Settings worth trying for a recommendation, with sampling rates out of `rates`."""
+        """Settings to try for a recommendation, with sampling rates from `rates`."""
         yield self
 
     def steps(self) -> Iterator[KnobStep]:
-        """One step more of each knob that changes an iteration's time."""
+        """One further step of each knob that changes the iteration time."""
         yield from ()
 
     # Its knobs.
 
     @property
     def waits(self) -> bool:
-        """Whether it waits for rows of its own iteration, beneath whose transfers others could be summed."""
+        """Whether it waits for rows of its own iteration, so that local rows could be summed meanwhile."""
         return self.overlaps and not self.tau
 
     def overlapping(self, overlap: str) -> Self:
-        """The method with this overlap where it waits for anything, else with none."""
+        """The method with this overlap if it waits for transfers, else without."""
         return replace(self, overlap=overlap if self.waits else NO_OVERLAP)
 
     def at_tau(self, tau: int) -> Self:
-        """The method at another staleness where it has that knob, else as it is."""
+        """The method with another staleness if it has that knob, else unchanged."""
         return replace(self, tau=tau) if self.has("tau") and self.tau != tau else self  # type: ignore[call-arg]
 
     def moved(self, **values: Any) -> Self:
-        """The method with these knobs, its overlap kept where it still waits for anything."""
+        """The method with these knob values; its overlap stays if it still waits for transfers."""
         return replace(self, overlap=NO_OVERLAP, **values).overlapping(self.overlap)
 
     @classmethod
     def knobs(cls) -> tuple[Knob, ...]:
-        """Its knobs, in the order in which they are declared."""
+        """Its knobs, in the order of declaration."""
         return tuple(found for item in fields(cls) if (found := knob_of(item)) is not None)
 
     @classmethod
@@ -334,5 +338,5 @@ class Method(ABC):
         return any(each.name == knob for each in cls.knobs())
 
     def values(self) -> dict[str, Any]:
-        """Where its knobs stand, by name."""
+        """The values of its knobs, by name."""
         return {each.name: getattr(self, each.name) for each in self.knobs()}

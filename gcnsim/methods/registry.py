@@ -76,7 +76,7 @@ def every_method() -> Mapping[str, type[Method]]:
 
 
 def broken_methods() -> Mapping[str, str]:
-    """Methods of other packages that cannot be used, by name, and why: they stand in nobody's way until asked for."""
+    """Methods of other packages that cannot be used, by name, with the reason; they matter only if requested."""
     return {name: found for name, found in _offered().items() if isinstance(found, str)}
 
 

@@ -66,7 +66,7 @@ def partition_graph(
     `objective`, `algorithm`, `imbalance`, `balance` and `training` matter to METIS alone (`metis_owners`); `seed` does
     not matter to blocks.
     Raises GraphError for fewer than 1 part, fewer nodes than parts, an unknown method, objective, algorithm or balance,
-    for volume by recursive bisection, and for a balance of training nodes where nobody is said to train.
+    for volume by recursive bisection, and for a balance of training nodes without a split.
     """
     if method not in METHODS:
         raise GraphError(f"partition method {method!r} is unknown: {nearest(method, METHODS)}")
@@ -98,7 +98,7 @@ def partition_graph(
 
 
 def metis_label(objective: str, algorithm: str, imbalance: float | None, balance: str) -> str:
-    """How METIS cut, in a word: the objective, and what was asked for besides."""
+    """How METIS partitioned, in a word: the objective, and further options."""
     words = ["metis", objective]
     words += [algorithm] * (algorithm != KWAY)
     words += [] if imbalance is None else [f"{100 * imbalance:g}%"]
@@ -149,7 +149,7 @@ def metis_owners(
     part may be larger, to the nearest 0.1 %; None: METIS' own, 3 % (k-way) or 0.1 % (recursive). balance: what is to
     be balanced. training: which nodes train, bool[N], for the balance that weighs them.
 
-    Raises GraphError for volume by recursive bisection, which METIS does not do, and where nobody is said to train.
+    Raises GraphError for volume by recursive bisection, which METIS does not do, and without a split.
     """
     import pymetis
 

@@ -91,7 +91,7 @@ ROLES: Final = ("training", "validation", "test")
 def role_spreads(masks: Sequence[BoolArray] | None, owners: Partitioning) -> Mapping[str, Spread]:
     """Nodes of each role over the parts, by name: of `masks`, bool[N] in the order of `ROLES`.
 
-    A role that no node has is left out; None: nobody says.
+    A role that no node has is left out; None: unknown.
     """
     return {
         role: spread_of(np.bincount(owners.owner[mask], minlength=owners.parts).tolist())

@@ -43,7 +43,7 @@ KNOWN: Final = (
 
 
 def open_partition(path: str | Path, graph: Graph) -> Partitioning:
-    """The partition of `graph` at `path`, whatever wrote it.
+    """The partition of `graph` at `path`, in any readable format.
 
     Read are: a file of `write_partition`; a `.npy` of integers[N], the part of each node; a text of one number a line,
     as METIS writes `graph.part.N`; a folder of `dgl.distributed.partition_graph`, or its JSON. Raises FileError when it
@@ -128,7 +128,7 @@ def is_dgl_config(path: Path) -> bool:
 
 
 def dgl_owners(path: Path, graph: Graph) -> tuple[AnyArray, str]:
-    """The part of each node, integers[N], and what was assumed to know it, empty where nothing was.
+    """The part of each node, integers[N], and the assumption behind it, if any.
 
     path: the folder, or its JSON. Raises FileError when it is no such folder, its JSON contradicts itself, or it does
     not say which node of `graph` is in which part.

@@ -26,7 +26,7 @@ from gcnsim.graph import Graph
 from gcnsim.ids import Int32Array, IntArray, Rank, frozen
 
 FROM_FILE: Final = "file"
-"""The method of a partition that somebody else made."""
+"""The method of a partition from a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +36,13 @@ class Partitioning:
     owner: Int32Array
     parts: int
     method: str
-    """`metis-vol`, `metis-cut`, with what METIS was told besides (`metis-cut-recursive`, `metis-vol-10%-by-edges`),
-    `random` or `block`; `file` when somebody else assigned the nodes."""
+    """`metis-vol`, `metis-cut`, with further options of METIS (`metis-cut-recursive`, `metis-vol-10%-by-edges`),
+    `random` or `block`; `file` if the nodes were assigned elsewhere."""
     seed: int
     graph_name: str
     graph_hash: str
     note: str = ""
-    """What was assumed when it was read; empty where nothing was."""
+    """The assumption made when it was read; empty without one."""
 
     @property
     def nodes(self) -> int:

@@ -176,7 +176,7 @@ def alternatives(
     fits = [choice for choice in choices.values() if choice.estimate.result.fits is not False] or [best]
     fastest = best.estimate
     high_s = studies.estimate(fastest.scenario).high_s
-    within = "3 %" if high_s is None else "the interval"
+    within = "3 % of the fastest" if high_s is None else "the interval of the fastest"
     limit = fastest.epoch_s * (1 + NEAR) if high_s is None else high_s * fastest.result.per_epoch
     near = [choice for choice in fits if choice.estimate.epoch_s <= limit]
     gpus = min(choice.estimate.scenario.cluster.gpus for choice in near)
@@ -185,16 +185,16 @@ def alternatives(
     fewest = min(
         (choice for choice in few if choice.estimate.epoch_s <= quick), key=lambda choice: _price(choice, book)
     )
-    why = f"{plural(gpus, 'GPU')}, the fewest within {within} of the fastest"
+    why = f"{plural(gpus, 'GPU')}, the fewest whose time is within {within}"
     found = [("fewest GPUs", why, RowEstimate.of(studies, fewest.estimate.scenario, grid))]
     priced = [choice for choice in fits if _price(choice, book)[0] < inf]
     if priced:
         cheapest = min(priced, key=lambda choice: _price(choice, book))
         unit = "iterations" if cheapest.estimate.result.per_epoch == 1 else "epochs"
         cost = f"{_price(cheapest, book)[0]:.2g} {book.exchange.currency} per 1,000 {unit}"
-        why = f"{cost}, the least of {plural(len(priced), 'machine')}"
+        why = f"{cost}, the lowest of {plural(len(priced), 'machine')}"
         if len(grid.bandwidths) > 1:
-            why += "; a faster network is not priced"
+            why += "; bandwidth has no price"
         found.append(("cheapest", why, RowEstimate.of(studies, cheapest.estimate.scenario, grid)))
     return found
 
@@ -265,7 +265,8 @@ def confidence_text(choice: Choice, rivals: Sequence[Candidate] = ()) -> str:
     if not choice.estimate.ranged:
         return f"not known: {NO_RANGE}; {MEASURE_CORES}"
     text = (
-        f"{_in_draws(choice.wins)} of the assumptions, the fastest of {len(choice.pool)} settings or within 3 % of it"
+        f"{_in_draws(choice.wins)} of the assumptions, this setting is the fastest of {len(choice.pool)} tried or "
+        "within 3 % of it"
         if len(choice.pool) > 1
         else "no other allowed setting was simulated"
     )
@@ -275,13 +276,13 @@ def confidence_text(choice: Choice, rivals: Sequence[Candidate] = ()) -> str:
         return text + unknown
     faster = np.all([choice.estimate.epochs_over(rival) <= 1 + NEAR for rival in rivals], axis=0)
     others = "the other machine's best" if len(rivals) == 1 else "the best of every other machine"
-    return f"{text}; {_in_draws(faster)} as fast as {others} or within 3 % of it{unknown}"
+    return f"{text}; {_in_draws(faster)}, it is as fast as {others} or within 3 % of it{unknown}"
 
 
 def _in_draws(wins: BoolArray) -> str:
     """How often it holds.
 
     >>> _in_draws(np.array([True, True, True, False]))
-    '75 %: in 3 of 4 draws'
+    '75 %: in 3 of 4 random draws'
     """
-    return f"{100 * float(wins.mean()):.0f} %: in {int(wins.sum())} of {wins.size} draws"
+    return f"{100 * float(wins.mean()):.0f} %: in {int(wins.sum())} of {wins.size} random draws"

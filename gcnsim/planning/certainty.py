@@ -125,13 +125,14 @@ def sensitivity(studies: StudyCache, chosen: Candidate) -> list[AssumptionEffect
 
 def _of_workload(studies: StudyCache, scenario: Scenario, name: str) -> tuple[str, str, str, str]:
     """Value, low and high end, and basis of what the workload leaves open."""
+    basis = "what is assumed of the graph's partitions, all together (--provenance)"
     path = next((one for one in other_paths(scenario) if one.name == name), None)
     if path is not None:
         return path.value, path.otherwise, path.value, path.basis
     if name == PARTITION:
-        return "of one seed", "low end", "high end", studies.accesses.partition_note(scenario) or "of one partition"
-    basis = "what is assumed of the graph's partitions, all together (--provenance)"
-    return "as stated", "low end", "high end", basis
+        basis = studies.accesses.partition_note(scenario) or "of one partition"
+        return "one METIS seed", "smallest", "largest boundary of other seeds", basis
+    return "estimated boundary", "smallest", "largest", basis
 
 
 LEAST_SHARE: Final = 0.2

@@ -172,8 +172,8 @@ def _why(chosen: Candidate, fastest: Candidate, many: str, rule: Rule) -> str:
     other = setting_text(fastest.scenario.method)
     milder = less_approximate(chosen.scenario.method, fastest.scenario.method)
     lost = chosen.epoch_s / fastest.epoch_s - 1
-    near = "as fast as" if lost <= SAME else f"{100 * lost:.1f} % slower than"
-    return f"{near} {other}, the fastest of {many}, but {milder}"
+    near = "the same speed as" if lost <= SAME else f"{100 * lost:.1f} % slower than"
+    return f"{near} the fastest of {many} ({other}), but {milder}"
 
 
 def less_approximate(method: Method, other: Method) -> str:
@@ -181,5 +181,5 @@ def less_approximate(method: Method, other: Method) -> str:
     if rate_of(method) > rate_of(other):
         return "with less sampling"
     if method.tau < other.tau:
-        return "with fresher values"
+        return "with less stale values"
     return "with a smaller cache"

@@ -70,7 +70,7 @@ class Option:
 
     @property
     def usual(self) -> str:
-        """What stands where nobody gives it, in words; empty where that is nothing."""
+        """The default in words; empty if there is none."""
         default = "{}" if self.default is None else self.default
         return default.format(default_at(self.path) if self.path else "") if "{}" in default else default
 
@@ -82,7 +82,7 @@ class Option:
 
 
 def option(help: str = "", path: str = "", value: Any = None, **how: Any) -> Any:
-    """A dataclass field that is asked for so. value: what it is where nobody gives it; how: fields of `Option`."""
+    """A dataclass field with an `Option`. value: the default; how: fields of `Option`."""
     if value:
         how.setdefault("default", str(value))
     return field(default=value, metadata={_KEY: Option(help, path, **how)})
@@ -102,7 +102,7 @@ def option_of(item: Field[Any]) -> Option | None:
 
 T = TypeVar("T")
 WHOLE: Final = re.compile(r"[+-]?[0-9]+")
-"""Decimal digits and a sign: what `int` reads besides (6_0, other scripts) is a slip here."""
+"""Decimal digits and a sign: other input that `int` accepts (6_0, other scripts) is a slip here."""
 
 Some: TypeAlias = T | Sequence[T]
 """One value, or several: a row each."""

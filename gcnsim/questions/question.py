@@ -46,15 +46,15 @@ def read_time(raw: object, path: str) -> float:
 
 SIZES: Final[Mapping[str, Option]] = {
     "nodes": Option(
-        "Nodes of a graph that is known by its sizes alone, 3M or 2500000", "workload.nodes", metavar="COUNT"
+        "Number of nodes, for a graph known by its size alone: 3M, 2500000", "workload.nodes", metavar="COUNT"
     ),
     "edges": Option(
-        "Its undirected edges (with --nodes), each counted once, e.g. 117M", "workload.edges", metavar="COUNT"
+        "Number of undirected edges (with --nodes), each counted once, e.g. 117M", "workload.edges", metavar="COUNT"
     ),
     "features": Option("Input features per node", "workload.features", default="the data's, else 128"),
-    "classes": Option("Width of the output", "workload.classes", default="the data's, else 16"),
+    "classes": Option("Number of classes: the width of the output", "workload.classes", default="the data's, else 16"),
     "train": Option(
-        "Nodes that train, for mini-batches",
+        "Share of nodes used for training, for mini-batches",
         "workload.train_fraction",
         metavar="SHARE",
         default="the data's, else 65%",
@@ -64,11 +64,11 @@ SIZES: Final[Mapping[str, Option]] = {
 
 PRICES: Final[Mapping[str, Option]] = {
     "price": Option(
-        "Price of a device's or an instance's hour, e.g. t4=0.35USD/h", many=REPEATABLE, metavar="NAME=PRICE"
+        "Hourly price of a device or an instance, e.g. t4=0.35USD/h", many=REPEATABLE, metavar="NAME=PRICE"
     ),
     "prices": Option("Price file; overrides the catalogue", kind="file"),
     "pricing": Option("on-demand or spot", default="on-demand"),
-    "currency": Option("Of costs: EUR, GBP, CHF, JPY, or any with --exchange", default="USD"),
+    "currency": Option("Currency of costs: EUR, GBP, CHF, JPY, or any with --exchange", default="USD"),
     "exchange": Option("Units of --currency for one US dollar", kind="real", default="the catalogue's"),
 }
 """Prices: the keywords of `PriceBook.of`, but that its `file` is `prices`."""
@@ -88,52 +88,57 @@ class Question:
     )
     gpus: Some[int] | None = option("GPUs, one worker each", "cluster.gpus", many=LIST)
     device: Some[str] | None = option(
-        "GPU of the catalogue, or a file", "cluster.device", many=LIST, default="the host's, else {}"
+        "GPU: a name in the catalogue, or a file", "cluster.device", many=LIST, default="the host's, else {}"
     )
     host: Some[str] | None = option(
-        "Server of the catalogue, or a file: sets the CPU, and GPUs and NIC unless given",
+        "Server: a name in the catalogue, or a file; sets the CPU, and GPUs and NIC unless given",
         "cluster.host",
         many=LIST,
         default="",
     )
     measured_compute: str | Path | None = option(
-        "Compute times of python -m runtime.measure, in place of the cost laws", "cluster.measured_compute"
+        "Compute times measured by python -m runtime.measure; they replace the formulas", "cluster.measured_compute"
     )
     bandwidth: Some[str] | None = option(
-        "NIC of a server: 15Gbps, 10GbE, a link",
+        "Bandwidth of a server's NIC: 15Gbps, 10GbE, a link",
         "cluster.bandwidth",
         many=LIST,
         noun="a bandwidth",
         default="the host's, else {}",
     )
     method: Some[str] | None = option(
-        "all, or methods of the catalogue", "method.name", many=LIST, names=("all",), default=",".join(COMPARED)
+        "Methods to compare, or all", "method.name", many=LIST, names=("all",), default=",".join(COMPARED)
     )
-    min_sampling_rate: float | None = option("Least sampling rate that may be recommended", kind="real", default="0.1")
-    max_staleness: int | None = option(
-        "Most iterations of staleness that may be recommended", kind="whole", default="2"
-    )
+    min_sampling_rate: float | None = option("Lowest sampling rate that may be recommended", kind="real", default="0.1")
+    max_staleness: int | None = option("Highest staleness (tau) that may be recommended", kind="whole", default="2")
     tau: Some[int] | None = option(
-        "Staleness in iterations", "method.tau", many=LIST, noun="a whole number of iterations"
+        "Staleness: age of boundary rows in iterations", "method.tau", many=LIST, noun="a whole number of iterations"
     )
     epsilon: Some[float | str] | None = option(
-        "Sampling rate", "method.epsilon", many=LIST, noun="a share (0.1 or 10%)"
+        "Sampling rate: share of each node's edges that is drawn",
+        "method.epsilon",
+        many=LIST,
+        noun="a share (0.1 or 10%)",
     )
     cache: Some[str | float] | None = option(
-        "Layer-0 feature cache per GPU",
+        "Cache of input features on each GPU: a share, 30%, or a size, 2GiB",
         "method.cache",
         many=LIST,
         noun="a share (30% or 0.3) or bytes (2GiB)",
     )
     model: str | None = option("gcn, graphsage or gat", "workload.model", default="the dataset's, else gcn")
-    layers: int | None = option("Graph convolutions", "workload.layers", default="the dataset's, else 4")
-    hidden: int | None = option("Hidden width", "workload.hidden", default="the dataset's, else 256")
-    target_accuracy: float | str | None = option(
-        "Time and cost to this validation accuracy, e.g. 90%", own=read_chance, metavar="SHARE"
+    layers: int | None = option(
+        "Number of layers (graph convolutions)", "workload.layers", default="the dataset's, else 4"
     )
-    runs: Sequence[str | Path] = option("Recorded run to take iterations from", value=(), kind="file", many=REPEATABLE)
+    hidden: int | None = option("Width of the hidden layers", "workload.hidden", default="the dataset's, else 256")
+    target_accuracy: float | str | None = option(
+        "Predict time and cost to this validation accuracy, e.g. 90%", own=read_chance, metavar="SHARE"
+    )
+    runs: Sequence[str | Path] = option(
+        "Recorded run that shows how many iterations --target-accuracy takes", value=(), kind="file", many=REPEATABLE
+    )
     target_iterations: Mapping[str, int] | None = option(
-        "Published or assumed iterations to it, for methods without a run",
+        "Published or assumed iterations to --target-accuracy, for methods without a run",
         kind="whole",
         many=PAIRS,
         metavar="METHOD=N",
@@ -143,7 +148,7 @@ class Question:
     seed: int | None = option("Seed of every random draw", "run.seed")
     processes: int | None = option("Processes to use", kind="whole", least=1, default="one per core")
     transport: str | None = option(
-        "Rows between GPUs: direct (NCCL), or staged through the host (gloo)",
+        "How rows move between GPUs: direct (NCCL), or staged through the host (gloo)",
         "cluster.transport",
         default="direct, assumed",
     )

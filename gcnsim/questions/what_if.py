@@ -18,7 +18,7 @@ class WhatIf(Question):
 
     scenario: str | Path | Mapping[str, Any] | None = field(default=None, kw_only=False)
     ids: str | None = option(
-        "Ids of an edge list: node numbers; compact, integers with gaps, renumbered; or names",
+        "Node ids in an edge list: numbers, compact (integers with gaps, to be renumbered), or names",
         "workload.ids",
         choice=True,
         after="graph",
@@ -38,18 +38,20 @@ class WhatIf(Question):
         after="method",
     )
     rate: Some[float | str] | None = option(
-        "Share of boundary nodes drawn, bns-gcn",
+        "Share of boundary nodes that is drawn (bns-gcn)",
         "method.rate",
         many=LIST,
         noun="a share (0.1 or 10%)",
         after="cache",
     )
-    cache_policy: str | None = option("inclusion, degree or random", "method.cache_policy", after="rate")
+    cache_policy: str | None = option(
+        "Which rows are cached: inclusion, degree or random", "method.cache_policy", after="rate"
+    )
     norms: str | Path | None = option(
         "Node norms from a training run; variance-reduced sampling uses them", "method.norms", after="cache_policy"
     )
     measured: Some[str] = option(
-        "What you measured, 640ms or the path of a run or trace, beside the prediction",
+        "Compare your measurement with the prediction: 640ms, or the path of a run or trace",
         value=(),
         many=REPEATABLE,
         metavar="[METHOD=]TIME",
@@ -59,21 +61,21 @@ class WhatIf(Question):
         "Try this many METIS seeds on your own graph", value=0, kind="whole", after="measured"
     )
     payload: str | None = option(
-        "Boundary rows travel as fp16, bf16, int8, int4 or int2",
+        "Number format of boundary rows in messages: fp16, bf16, int8, int4 or int2",
         "cluster.payload",
         after="partition_seeds",
     )
     fidelity: str | None = option(
-        "exact, or coarse sharing of links",
+        "How flows share a link: exact or coarse",
         "run.fidelity",
         default=f"{{}}, coarse from {COARSE_FROM} GPUs",
         after="payload",
     )
     max_wait: str | None = option(
-        "Simulate no further draws after this time, e.g. 30s", metavar="TIME", after="fidelity"
+        "Limit computing time, e.g. 30s: later draws are estimated, not simulated", metavar="TIME", after="fidelity"
     )
     implementation: str | None = option(
-        "lean: ideal code; released: with the overheads of the papers' code",
+        "lean: ideal code; released: adds the overheads of the papers' code",
         "cluster.implementation",
         after="max_wait",
     )

@@ -68,7 +68,7 @@ WIDTH = 100
 ROUNDING = 1e-9
 """A difference of this share is the arithmetic's, not the iteration's."""
 
-BENEATH = {"hidden_comm_s": "hidden communication", "sampling_s": "sampling, hidden or not"}
+BENEATH = {"hidden_comm_s": "hidden communication", "sampling_s": "all sampling"}
 
 
 def render_comparison(payload: Mapping[str, Any]) -> str:
@@ -98,13 +98,13 @@ def _parts(payload: Mapping[str, Any]) -> list[str]:
     slowest = [side["slowest"] for _, side in _sides(payload)]
     of = f", slowest worker ({slowest[0]} and {slowest[1]})" if None not in slowest else ", slowest worker"
     per = payload["per"]
-    heads = ("", "A", "B", "B less A", "of it")
+    heads = ("", "A", "B", "difference", "share")
     rows = [(per, *times(whole), "100.0 %")]
     for part in payload["parts"]:
         inset = "    " if part["within"] else "  "
         share = "" if part["share"] is None else f"{round(100 * part['share'], 1) + 0.0:.1f} %"
         rows.append((inset + PARTS[part["part"]], *times(part), share))
-    rows += [(f"beneath: {BENEATH[each['name']]}", *times(each), "") for each in payload["beneath"]]
+    rows += [(f"at the same time: {BENEATH[each['name']]}", *times(each), "") for each in payload["beneath"]]
     return [f"Seconds per {per}{of}", *aligned(rows, heads, indent=2)]
 
 
@@ -142,7 +142,7 @@ def _workers(payload: Mapping[str, Any]) -> list[str]:
 
 
 def times(pair: Mapping[str, float]) -> tuple[str, str, str]:
-    """Seconds of A and B and their difference as text; what is the arithmetic's alone is no difference."""
+    """Seconds of A and B and their difference as text; differences from rounding are shown as zero."""
     difference = pair["difference"]
     if abs(difference) < ROUNDING * max(pair["a"], pair["b"]):
         difference = 0.0

@@ -216,7 +216,7 @@ HEADINGS: Final = ("table", "row", "metric", "predicted", "low", "high", "publis
 
 
 def write_reproduction(path: str | Path, payload: Payload) -> None:
-    """Write the cells of `payload` to `path`, one line each beneath a heading. Raises FileError."""
+    """Write the cells of `payload` to `path`, one line each below a heading. Raises FileError."""
     with atomic_write(path, text=True) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)

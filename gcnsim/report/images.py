@@ -39,7 +39,7 @@ def write_image(path: str | Path, figure: Figure) -> None:
 
 
 def refuse_without_kaleido(path: str | Path) -> None:
-    """Raises FileError, naming what was to be written, where nothing here can draw images."""
+    """Raises FileError, naming the file, if images cannot be drawn here."""
     if importlib.util.find_spec("kaleido") is None:
         raise FileError(f"{path}: an image needs Kaleido; pip install 'gcnsim[images]'")
 
@@ -61,7 +61,7 @@ WANTED: Final = "allowed: a page that --html wrote"
 
 
 def page_figures(path: str | Path) -> dict[str, Figure]:
-    """The figures of a page in their order, by their names. Raises FileError for what is no page of ours.
+    """The figures of a page in order, by name. Raises FileError for a file that is not a gcnsim page.
 
     On the page their legends stand beside them; here they are in the figures.
     """

@@ -1,4 +1,4 @@
-"""The colours of pages and figures, each with one meaning; Okabe and Ito's where all readers must tell them apart.
+"""The colours of pages and figures, each with one meaning; Okabe and Ito's where they must be distinguished.
 
 Hatching, dashes, marker shapes and words say the same again for print without colour. A theme is the same meanings on
 another background: a figure drawn light becomes the dark one where each colour is replaced (`replacements`).

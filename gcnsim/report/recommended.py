@@ -61,7 +61,7 @@ def render_advice_notebook(advice: Advice) -> str:
 
 
 def time_text(value: float) -> str:
-    """Seconds for people, hours of what is long."""
+    """Seconds as text; hours if it is long."""
     return f"{value / 3600.0:.3g} h" if value >= 3600.0 else format_seconds(value)
 
 
@@ -84,18 +84,18 @@ def reasons(advice: Advice) -> list[tuple[str, str]]:
         told.append(("price", f"{advice.choice.row.price}{by_gpu}"))
     told += [("decides", advice.decides), ("certainty", f"{advice.label}; {_intervals(advice)}")]
     if advice.provenance.like_questions is not None:
-        told.append(("like questions", advice.provenance.like_questions.text))
+        told.append(("similar questions", advice.provenance.like_questions.text))
     return [(name, text) for name, text in told if text]
 
 
 def _intervals(advice: Advice) -> str:
     """What intervals are, of a choice without one why."""
     unknown = advice.choice.seconds_low is None
-    return f"no intervals of {NO_RANGE}" if unknown else "intervals: 90 % of the joint draws"
+    return f"no intervals of {NO_RANGE}" if unknown else "intervals: 90 % of the random draws"
 
 
 def _shown(advice: Advice) -> tuple[list[PointReport], int]:
-    """The rows that are printed, the fastest first, and how many there are besides."""
+    """The rows to print, the fastest first, and the number of others."""
     chosen = [each for each in advice.rows if each.name == advice.choice.name]
     others = [each for each in advice.rows if each.name != advice.choice.name]
     shown = [*chosen, *others[: MOST_POINTS - len(chosen)]]
@@ -120,7 +120,7 @@ def _heads(advice: Advice) -> tuple[str, ...]:
 
 
 def _uncertain(advice: Advice) -> bool:
-    """Whether draws decide about a limit: else there is no chance to speak of."""
+    """Whether random draws decide about a limit: else no chance is shown."""
     goal = advice.goal
     limits = (goal.iteration_s, goal.epoch_s, goal.training_s, goal.most_cost)
     return any(each is not None for each in limits) and any(each.chance is not None for each in advice.rows)
@@ -138,7 +138,7 @@ def percent(share: float) -> str:
 def _thousand(advice: Advice) -> tuple[float, str]:
     """By how much costs are multiplied to be read, and what that is of: a training is one, of iterations a thousand."""
     whole = advice.choice.iterations > advice.choice.row.iterations_per_epoch
-    return (1.0, "") if whole else (1000.0, " of 1,000")
+    return (1.0, "") if whole else (1000.0, " per 1,000")
 
 
 def _point(point: PointReport, times: float, chosen: bool, uncertain: bool) -> tuple[str, ...]:

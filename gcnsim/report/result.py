@@ -28,7 +28,7 @@ _TIMES = {
 
 
 def _memory(report: SimulationReport) -> list[str]:
-    """What the worker nearest its GPU's limit holds, by component; nothing where there is no law for it."""
+    """Memory of the worker nearest its GPU's limit, by component; empty without a formula for it."""
     memory = report.memory
     if memory is None:
         return []

@@ -1,6 +1,6 @@
 """Each setting simulated once at every end of its assumptions, and what tables print read off the runs.
 
-What tables of mini-batch systems print besides times: rows loaded in an epoch, and partitioning before training.
+What tables of mini-batch systems print in addition to times: rows loaded per epoch, and partitioning time.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def _longer(likely: Measured, by: float) -> Measured:
 def _batched(
     one: RowScenario, told: Measured, batches: BatchCounts, shapes: tuple[LayerShape, ...], corner: RangeEnd
 ) -> Measured:
-    """What tables of mini-batch systems print besides."""
+    """Further values in tables of mini-batch systems."""
     facts, plan = dataset(one.scenario.workload.dataset or ""), plan_of(one.scenario, shapes)
     return replace(
         told,

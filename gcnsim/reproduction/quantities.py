@@ -103,7 +103,7 @@ GIVEN_BASE: Final[Mapping[tuple[str, str], str]] = {("bns_gcn", "table11"): "gra
 
 
 def iteration_seconds(metric: str, value: float, run: Measured) -> float | None:
-    """The seconds of an iteration that a printed value says; None of what is no time of whole iterations."""
+    """The seconds of an iteration according to a printed value; None for other kinds of value."""
     if metric == "epochs_per_s":
         return 1.0 / value
     return value / run.per_epoch if metric in WHOLE_S else None

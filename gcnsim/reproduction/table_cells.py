@@ -118,7 +118,7 @@ def _check(rows: Sequence[Row]) -> None:
 
 
 def _impossible(metric: str, run: Ends, published: float | None, bandwidth: float) -> str:
-    """Why no such run took the published time; empty where one may have, and of what is no time of an iteration."""
+    """Why no such run took the published time; empty where one may have, and of what is not a time of an iteration."""
     seconds = None if published is None else iteration_seconds(metric, published, run.likely)
     return "" if seconds is None else impossible_time(min(one.wire_s for one in run), seconds, bandwidth) or ""
 

@@ -1,4 +1,4 @@
-"""What an answer advises: the setting to use, why, what one step more of each knob would bring."""
+"""What an answer advises: the setting to use, the reasons, and the gain from one more step of each knob."""
 
 from __future__ import annotations
 
@@ -40,42 +40,42 @@ OF_THE_ROW: Final = (
     "fits",
     "limited_by",
 )
-"""What of its row a recommendation says again, as plain data."""
+"""The fields of its row that a recommendation repeats, as plain data."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one step of a knob brings."""
+    """The effect of one step of a knob."""
 
     knob: Text
     start: int | float | str = field(metadata=FROM)
     end: int | float | str = field(metadata=TO)
     iteration_s: Positive
-    """Seconds per iteration then."""
+    """Seconds per iteration after the change."""
     gain: AtMostOne
-    """Share of the iteration time that it saves, negative where it costs; of an epoch's where epoch_s is there."""
+    """Share of the iteration time that it saves (epoch time if epoch_s is given); negative if it takes longer."""
     gain_low: AtMostOne | None
-    """Low end of its 90 % interval over joint draws of the assumptions. Null of CPU cores without a calibration."""
+    """Low end of the 90 % interval over random draws of the assumptions. Null for CPU cores without a calibration."""
     gain_high: AtMostOne | None
-    """High end of it."""
+    """High end of the interval."""
     fits: bool | None
-    """Whether the GPUs hold it then; null where not known."""
+    """Whether it fits the GPUs' memory after the change; null if unknown."""
     too_approximate: bool = False
-    """Whether it samples less, or uses staler values, than may be recommended."""
+    """Whether its sampling rate or staleness violates the limits for recommendations."""
     epoch_s: Positive | None = field(default=None, metadata=ONLY_IF_SAID)
-    """Seconds per epoch, only where an epoch then has another number of iterations."""
+    """Seconds per epoch; only if the step changes the number of iterations per epoch."""
 
     ADDED: ClassVar = ("distinguishable",)
 
     @property
     def distinguishable(self) -> bool | None:
-        """Whether its interval leaves out that nothing changes; null without an interval."""
+        """Whether the interval excludes zero; null without an interval."""
         if self.gain_low is None or self.gain_high is None:
             return None
         return self.gain_low > 0 or self.gain_high < 0
 
     def payload(self) -> dict[str, Any]:
-        """As plain data, with whether it is distinguishable."""
+        """As plain data, including `distinguishable`."""
         told = by_field(self)
         last = {key: told.pop(key) for key in ("fits", "too_approximate")}
         return told | {"distinguishable": self.distinguishable} | last
@@ -83,7 +83,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class NoEffect:
-    """A knob that changes nothing where the setting stands, and why."""
+    """A knob that changes nothing at the recommended setting, and why."""
 
     knob: Text
     why: Text
@@ -103,25 +103,25 @@ class RuleReport:
 
     methods: Annotated[tuple[Text, ...], Within(min_items=1)]
     min_sampling_rate: Share
-    """The least."""
+    """Lowest sampling rate that may be recommended."""
     max_staleness: Count
-    """The most iterations."""
+    """Highest staleness (tau) that may be recommended."""
     text: Text
 
 
 @dataclass(frozen=True, slots=True)
 class Confidence:
-    """How sure it is that the setting is the fastest, or nearly."""
+    """The chance that the setting is the fastest, or nearly."""
 
     share: Share | None
-    """Of the joint draws of the assumptions, those in which it is the fastest of the settings simulated, or within 3 %
-    of it. Null of CPU cores without a calibration."""
+    """Share of random draws of the assumptions in which it is the fastest of the simulated settings, or within 3 %
+    of it. Null for CPU cores without a calibration."""
     text: Text
 
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """The choice on another machine that some would rather take."""
+    """The best setting on another machine that may be preferable."""
 
     role: Annotated[str, As(Literal["fewest GPUs", "cheapest"])]
     why: Text
@@ -130,33 +130,33 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """The recommended setting, some of its row again, and why it is recommended."""
+    """The recommended setting, some fields of its row, and the reasons."""
 
     why: Text
     verdict: Text
     """What to use, in a sentence."""
     confidence: Confidence
     note: str | None
-    """What follows from its limit, where that is not plain; else null."""
+    """The consequence of its limit, if that is not obvious; else null."""
     rule: RuleReport
     excluded: tuple[Excluded, ...]
     """Settings of results that may not be recommended."""
     row: Annotated[Row, JUDGED]
     """The recommended setting as a row."""
     in_results: Count | None
-    """Its place in results; null where nobody asked for it."""
+    """Its place in results; null if it was not asked for."""
     alternatives: tuple[Alternative, ...] = ()
-    """Other machines' settings that some would rather take; only where several machines were asked for."""
+    """Settings on other machines that may be preferable; only if several machines were asked for."""
     by_machine: tuple[Annotated[Row, JUDGED], ...] = field(default=(), metadata=ONLY_IF_SAID)
-    """The setting and the best one on each other machine, where nobody asked for them; only where several machines
+    """The setting and the best one on each other machine, if they were not asked for; only if several machines
     were asked for."""
     networks: Text = field(default="", metadata=ONLY_IF_SAID)
-    """What each faster network brings; only where several were asked for."""
+    """The gain from each faster network; only if several were asked for."""
 
     ADDED: ClassVar = OF_THE_ROW
 
     def payload(self) -> dict[str, Any]:
-        """As plain data, which say some of the row again."""
+        """As plain data, with some fields of the row."""
         row, own = self.row.payload(), by_field(self)
         again = {key: row[key] for key in OF_THE_ROW}
         first = {key: own.pop(key) for key in ("why", "verdict", "confidence")}
@@ -170,9 +170,9 @@ class LeftOutRow:
 
     method: Text
     setting: str
-    """Knobs of its own that are not at their default, in words."""
+    """Knobs that only this method has and that differ from the default, in words."""
     reason: Text
     gpus: OneOrMore
     bandwidth_bytes_per_s: float = field(metadata=NIC_BANDWIDTH)
     device: Text
-    """Device of every server; where servers differ, each in turn, separated by commas."""
+    """Device of every server; if servers differ, one after the other, separated by commas."""

@@ -1,4 +1,4 @@
-"""What only some questions ask: faults left out, other seeds, measured times, time until an accuracy is reached."""
+"""Parts of only some answers: without faults, other seeds, measured times, time to an accuracy."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class FaultFree:
     iteration_s: Positive
     """Seconds per iteration."""
     times: Positive
-    """The recommended setting's time with the faults over that without."""
+    """Time of the recommended setting with the faults, divided by the time without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class PartitionSeeds:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What one assumption alone would have to be."""
+    """The value that a single assumption would need."""
 
     name: Text
     value: Text
@@ -55,7 +55,7 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class Differs:
-    """In what a measured run is another than the row that it is given to."""
+    """How a measured run differs from its row."""
 
     field: Text
     measured: Text
@@ -68,12 +68,12 @@ class Differs:
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """What may make a measured time differ from the predicted one."""
+    """A possible cause of the difference between measured and predicted time."""
 
     name: Text
     """An assumption, or a part of the iteration."""
     reaches: Positive
-    """Time over the predicted one at the assumption's nearer end; of a part of the iteration, with that part as
+    """Time divided by the predicted one, at the nearer end of the assumption's range; for a part, with that part as
     measured."""
     measure: Text
     """What to measure next, in words."""
@@ -81,18 +81,18 @@ class Suspect:
 
 @dataclass(frozen=True, slots=True)
 class TimeAgain:
-    """A row's iteration under the draws that agree with what was measured."""
+    """A row's iteration under the draws that agree with the measurement."""
 
     iteration_s: Positive
     iteration_s_low: Positive | None
-    """Low end of its 90 % interval. Null of CPU cores without a calibration."""
+    """Low end of the 90 % interval. Null for CPU cores without a calibration."""
     iteration_s_high: Positive | None
-    """High end of it."""
+    """High end of the interval."""
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredReport:
-    """A measured iteration beside the predicted one."""
+    """A measured iteration and its prediction."""
 
     row: Count
     """Its place in results."""
@@ -100,23 +100,23 @@ class MeasuredReport:
     measured_s: Positive
     predicted_s: Positive
     ratio: Positive
-    """Measured over predicted."""
+    """Measured time divided by predicted time."""
     consistent: bool | None
-    """Whether the assumptions allow the measured time. Null of CPU cores without a calibration."""
+    """Whether the assumptions allow the measured time. Null for CPU cores without a calibration."""
     explanations: tuple[Explanation, ...]
-    """What each assumption alone would have to be, those least far from their values first."""
+    """The value that each single assumption would need, the smallest change first."""
     rows: tuple[TimeAgain, ...] | None
-    """Each of results again, under the draws that agree with the measured time; null where none do."""
+    """Every row predicted again, under the draws that agree with the measured time; null if none agrees."""
     text: Text
     differs: tuple[Differs, ...] = ()
-    """In what the measured run is another than the row; then nothing follows from its time."""
+    """How the measured run differs from the row; its time then says nothing about the row."""
     suspects: tuple[Suspect, ...] = ()
-    """Where the assumptions do not allow the time: what may be wrong, the likeliest first."""
+    """If the assumptions do not allow the time: possible causes, the likeliest first."""
 
 
 @dataclass(frozen=True, slots=True)
 class TargetRow:
-    """Iterations, seconds and costs of one row until an accuracy is reached; null where not known, of which source says
+    """Iterations, seconds and costs of one row until an accuracy is reached; null if unknown, and source says
     why."""
 
     method: Text
@@ -125,28 +125,28 @@ class TargetRow:
     rate: SentShare
     gpus: OneOrMore
     iterations: OneOrMore | None
-    """Of the recorded runs; null: not known, source says why."""
+    """According to the recorded runs; null: unknown, source says why."""
     seconds: Amount | None
     seconds_low: Amount | None
     seconds_high: Amount | None
     usd: Amount | None
-    """On the cheapest rented devices of the catalogue; null where nobody rents them out."""
+    """On the cheapest rented devices of the catalogue; null if no price is known."""
     source: Text
     cost: Amount | None = field(default=None, metadata=SINCE)
-    """The same in the currency asked for."""
+    """The same cost in the chosen currency."""
     currency: Currency | None = field(default=None, metadata=SINCE)
 
 
 @dataclass(frozen=True, slots=True)
 class PricesReport:
-    """By which prices costs are, where somebody chose them."""
+    """The prices behind the costs, if the user chose them."""
 
     pricing: Annotated[str, Within(enum=PRICINGS)]
     currency: Currency
     per_usd: Positive
     """Units of the currency for one US dollar."""
     exchange: str
-    """Who says what a currency is worth; empty of US dollars."""
+    """The source of the exchange rate; empty for US dollars."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +155,6 @@ class TargetReport:
 
     accuracy: Share
     runs: tuple[Text, ...]
-    """Those that may tell."""
+    """The recorded runs used."""
     rows: tuple[TargetRow, ...]
-    """One for each of results."""
+    """One entry for each row of results."""

@@ -1,4 +1,4 @@
-"""The two documents that people and programs read: the answer of a what-if, and one simulated scenario.
+"""The two result documents: the answer of a what-if, and one simulated scenario.
 
 What workers and links of a simulated run hold, carry and do: bytes, and shares of an iteration in [0, 1].
 """
@@ -22,29 +22,29 @@ from gcnsim.shapes import JUDGED, ONLY_IF_SAID, SINCE, Amount, As, Count, OneOrM
 
 @dataclass(frozen=True, slots=True)
 class MemoryReport:
-    """What each worker's GPU holds at its peak, in bytes by component; null for methods without a law for it."""
+    """Peak memory of each worker's GPU, in bytes by component; null for methods without a formula for it."""
 
     device_bytes: Bytes | None
-    """Memory of the GPU of the worker that is nearest its limit; null of workers on CPU cores."""
+    """Memory of the GPU of the worker that is nearest its limit; null for workers on CPU cores."""
     devices_bytes: tuple[Bytes, ...] | None = field(metadata=SINCE)
     """Memory of every worker's GPU."""
     tightest: Rank = field(metadata=SINCE)
     """The worker that is nearest its GPU's limit."""
     reserved_bytes: Bytes
-    """Of each, for the system."""
+    """Bytes of each GPU that are reserved for the system."""
     fits: bool | None
     least_gpus: OneOrMore | None
-    """The fewest GPUs of this kind that hold it, of those that can be asked for; null where that is not known."""
+    """The lowest possible number of GPUs of this kind on which it fits; null if unknown."""
     workers: tuple[Annotated[Memory, As(Mapping[str, Bytes])], ...]
 
     def payload(self) -> dict[str, Any]:
-        """As plain data; of each worker the total besides."""
+        """As plain data, with the total of each worker."""
         return by_field(self) | {"workers": [by_field(each) | {"total": each.total} for each in self.workers]}
 
 
 @dataclass(frozen=True, slots=True)
 class LinkTraffic:
-    """What a link carries per iteration, and the share of its capacity that this is."""
+    """The bytes that a link carries per iteration, and their share of its capacity."""
 
     bytes: Positive
     utilization: Annotated[float, Within(minimum=0, maximum=1.01)]
@@ -69,18 +69,18 @@ class WorkerUse:
 
 @dataclass(frozen=True, slots=True)
 class LinkUse:
-    """What was carried over what could have been, of core-seconds for a server's cores."""
+    """Bytes carried divided by capacity; for a server's cores, core-seconds."""
 
     name: Text
     kind: Text
     server: Server | None
-    """Null of an uplink of racks."""
+    """Null for the uplink of a rack."""
     utilization: Share
 
 
 @dataclass(frozen=True, slots=True)
 class Utilization:
-    """Of the recommended setting: the share of the measured iterations in which each worker and each link is busy."""
+    """Shares of the measured iterations in which each worker and link is busy, for the recommended setting."""
 
     workers: tuple[WorkerUse, ...]
     links: tuple[LinkUse, ...]
@@ -88,17 +88,17 @@ class Utilization:
 
 @dataclass(frozen=True, slots=True)
 class StragglerReport:
-    """The worker whose part of the graph makes the recommended setting's limit what it is; null where none stands
+    """The worker whose part of the graph determines the limit of the recommended setting; null if none stands
     out."""
 
     worker: Rank
     boundary_nodes: Count
     boundary_nodes_mean: Amount
-    """Of all workers."""
+    """Mean over all workers."""
     share_of_mean: Amount
-    """Its load behind the limit over the mean worker's."""
+    """Its load on the limiting resource, divided by the mean load."""
     even_s: Seconds | None
-    """Seconds per iteration if all parts were alike; null where that changes nothing."""
+    """Seconds per iteration if all parts were equal; null if that changes nothing."""
     text: Text
 
 
@@ -114,7 +114,7 @@ class Place:
     bandwidth: Text
     """With its unit, e.g. 15Gbps."""
     device: Text
-    """Device of every server; where servers differ, each in turn, separated by commas."""
+    """Device of every server; if servers differ, one after the other, separated by commas."""
 
 
 class AskedScenario(TypedDict):
@@ -137,33 +137,33 @@ class ScenarioFields(TypedDict):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhatIf:
-    """All that a what-if found. Seconds, bytes and fractions."""
+    """The complete answer of a what-if. Units: seconds, bytes, fractions of one."""
 
     scenario: Annotated[Mapping[str, Any], As(AskedScenario, Any)]
     provenance: Provenance
     results: Annotated[tuple[Annotated[Row, JUDGED], ...], Within(min_items=1)]
     """The rows that were asked for."""
     memory: tuple[MemoryReport | None, ...] = field(default=(), metadata=SINCE)
-    """Of each of results."""
+    """One entry for each row of results."""
     recommendation: Recommendation
     next_steps: tuple[Step, ...]
     no_effect: tuple[NoEffect, ...]
-    """Knobs that change nothing where the recommended setting stands, and why."""
+    """Knobs that change nothing at the recommended setting, and why."""
     straggler: StragglerReport | None
     certainty: Certainty
     utilization: Utilization | None = field(default=None, metadata=ONLY_IF_SAID)
     left_out: tuple[LeftOutRow, ...] | None = field(default=None, metadata=ONLY_IF_SAID)
-    """Settings of --method all that cannot be answered for; only where there are any."""
+    """Settings of --method all that cannot be predicted; only if there are any."""
     fault_free: FaultFree | None = field(default=None, metadata=ONLY_IF_SAID)
-    """The recommended setting without the injected faults; only where there are any."""
+    """The recommended setting without the injected faults; only if there are any."""
     measured: tuple[MeasuredReport, ...] | None = field(default=None, metadata=ONLY_IF_SAID)
-    """Measured times beside their rows; only where any were given."""
+    """Measured times and their predictions; only if any were given."""
     partition_seeds: PartitionSeeds | None = field(default=None, metadata=ONLY_IF_SAID)
-    """The recommended setting with other seeds of the partitioner; only where it was asked."""
+    """The recommended setting with other seeds of the partitioner; only if asked for."""
     target: TargetReport | None = field(default=None, metadata=ONLY_IF_SAID)
-    """Time until a validation accuracy is reached; only where it was asked."""
+    """Time until a validation accuracy is reached; only if asked for."""
     prices: PricesReport | None = field(default=None, metadata=ONLY_IF_SAID)
-    """Only where prices were chosen."""
+    """The chosen prices; only if the user chose some."""
 
     def payload(self) -> dict[str, Any]:
         """As plain data."""
@@ -189,18 +189,18 @@ class RunLength:
     iterations: OneOrMore
     measured: OneOrMore
     settled: bool
-    """Whether the measured ones had settled by then."""
+    """Whether the run was steady before the measured iterations."""
     simulated: OneOrMore | None = field(default=None, metadata=ONLY_IF_SAID)
-    """Iterations that were simulated; older results have none, where all were."""
+    """Simulated iterations; missing in older results, which simulated all."""
     by_period: Count = field(default=0, metadata=SINCE)
-    """Iterations that repeat the simulated ones picosecond by picosecond, and were not: the rest of iterations."""
+    """Iterations that repeat the simulated ones exactly and were not simulated: the rest."""
     fidelity: Annotated[str, As(Literal["exact", "coarse"])] = field(default="exact", metadata=SINCE)
-    """Whether links were shared at every instant, or those that many routes cross once per grain; older results have
-    none, where all were exact."""
+    """Whether links were shared exactly, or busy links once per grain of time (coarse); missing in older results,
+    which were exact."""
     grain_s: Positive | None = field(default=None, metadata=ONLY_IF_SAID)
-    """Seconds between two sharings of a link, only of a coarse run."""
+    """Seconds between two sharings of a link; only for coarse runs."""
     error: Positive | None = field(default=None, metadata=ONLY_IF_SAID)
-    """Share of the iteration by which a coarse run may be wrong either way; in the interval."""
+    """Possible error of a coarse run, as a share of the iteration; the interval includes it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -212,12 +212,12 @@ class SimulationReport:
     provenance: Provenance
     result: Row
     links: Mapping[str, LinkTraffic]
-    """Those in use, by name."""
+    """The links in use, by name."""
     slowest: Rank | None = field(default=None, metadata=ONLY_IF_SAID)
     """The worker that the others wait for."""
     memory: MemoryReport | None = field(default=None, metadata=SINCE)
     workers: tuple[Parts, ...] = field(default=(), metadata=SINCE)
-    """Per worker, by rank, where its iteration goes; older results have none."""
+    """Where the iteration of each worker goes, by rank; missing in older results."""
     run: RunLength
 
     def payload(self) -> dict[str, Any]:

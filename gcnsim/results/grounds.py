@@ -1,4 +1,4 @@
-"""What an answer rests on: where its numbers come from, what was assumed, and what that does to the answer."""
+"""The basis of an answer: the sources of its numbers, the assumptions, and their effect."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gcnsim.shapes import ONLY_IF_SAID, SINCE, Amount, As, Count, OneOrMore, Pos
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """A number that is assumed, and the ends of its range, with units."""
+    """An assumed number and the ends of its range, with units."""
 
     name: Text
     value: Text
@@ -23,7 +23,7 @@ class Assumption:
 
 @dataclass(frozen=True, slots=True)
 class Assumed(Assumption):
-    """One that an answer rests on."""
+    """An assumption of an answer."""
 
     in_interval: bool
     """Whether intervals cover it."""
@@ -39,60 +39,60 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class MaxWait:
-    """How many joint draws of the assumptions were simulated within a limit of time."""
+    """How many random draws of the assumptions were simulated within a time limit."""
 
     max_wait_s: Positive
-    """The time after which no further draw was begun."""
+    """The time after which no further draw was started."""
     draws: Count
-    """Draws that were simulated of each setting whose draws are simulated."""
+    """Simulated draws per setting, among settings whose draws are simulated."""
     wanted: Count
     """Draws without a limit."""
 
     @property
     def complete(self) -> bool:
-        """Whether the limit left out no draw."""
+        """Whether all draws were simulated despite the limit."""
         return self.draws == self.wanted
 
 
 @dataclass(frozen=True, slots=True)
 class Unlike:
-    """In what a question is unlike most measured rows."""
+    """A property of the question that few measured rows have."""
 
     what: Text
     rows: Count
-    """How many of them have it all the same."""
+    """How many of the rows have it."""
 
 
 @dataclass(frozen=True, slots=True)
 class LikeQuestions:
-    """Of GPUs where nothing is fitted: times that others measured, and how far off they are predicted."""
+    """For GPUs without fitted figures: times that others measured, and the errors of their predictions."""
 
     rows: Count
     """How many measured rows are like the recommended setting."""
     median_error: Amount | None
-    """Of their absolute relative errors; null of fewer than three rows."""
+    """Median of their absolute relative errors; null for fewer than three rows."""
     inside: Share | None
-    """Share of their times in the predicted range; null of fewer than three rows."""
+    """Share of their times in the predicted range; null for fewer than three rows."""
     alike: tuple[Text, ...]
-    """What all of them have of the question."""
+    """The properties of the question that all of them share."""
     unlike: tuple[Unlike, ...]
-    """What of the question too few of them have."""
+    """The properties of the question that too few of them have."""
     text: Text
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredTimes:
-    """Compute times that were measured, in the place of the cost laws'."""
+    """Measured compute times, which replace the cost formulas."""
 
     file: Text
     sha256: Text
     device: Text
     relative_error: Amount
-    """Half the 90 % interval of a mean over that mean, of the least exactly known."""
+    """Half the 90 % interval of a mean, divided by the mean, for the least exact one."""
     interpolated: tuple[Text, ...]
-    """Settings whose rate lies between two measured ones."""
+    """Settings with a rate between two measured rates."""
     links: Text
-    """What network and messages are."""
+    """The basis of network and message times."""
     text: Text
 
 
@@ -113,29 +113,29 @@ class Provenance:
     model: str = field(default="", metadata=SINCE)
     device: Text
     interval: Text
-    """What low and high cover."""
+    """What the interval covers."""
     assumptions: tuple[Assumed, ...]
     measured: tuple[Text, ...] = field(default=(), metadata=SINCE)
-    """Figures that somebody measured."""
+    """Measured figures."""
     calibration: Text
-    """What figures were fitted to."""
+    """The measurements to which figures were fitted."""
     engine: Text
     version: Text
     seed: int
     scenario_hash: Text
     bounds: tuple[Bounds, ...] = field(default=(), metadata=SINCE)
-    """Of each row."""
+    """One entry for each row."""
     warnings: tuple[Text, ...]
     given_figures: Text | None = field(default=None, metadata=ONLY_IF_SAID)
     """Figures of the catalogue that the question replaces (cluster.figures)."""
     faults: Text | None = field(default=None, metadata=ONLY_IF_SAID)
-    """Faults of every row; only where there are any."""
+    """Faults of every row; only if there are any."""
     between_gpus: Text | None = field(default=None, metadata=ONLY_IF_SAID)
-    """NVLink and transport, as the heading says them, and whether they are assumed."""
+    """NVLink and transport as in the heading, and whether they are assumed."""
     between_gpus_basis: Text | None = field(default=None, metadata=ONLY_IF_SAID)
     """Where NVLink and transport come from."""
     mini_batches: Text | None = field(default=None, metadata=ONLY_IF_SAID)
-    """Who draws mini-batches on GPUs, and where their rows lie, by method."""
+    """What draws mini-batches on GPUs, and where their rows are stored, by method."""
     like_questions: LikeQuestions | None = field(default=None, metadata=ONLY_IF_SAID)
     measured_compute: MeasuredTimes | None = field(default=None, metadata=ONLY_IF_SAID)
     question_hash: Text | None = field(default=None, metadata=ONLY_IF_SAID)
@@ -144,30 +144,30 @@ class Provenance:
 
 @dataclass(frozen=True, slots=True)
 class AssumptionEffect(Assumption):
-    """One, and seconds of the recommended setting's iteration with it alone at either end."""
+    """An assumption, and the iteration time of the recommended setting at both ends of its range."""
 
     iteration_s_low: Positive
     """With this assumption alone at its low end."""
     iteration_s_high: Positive
     """With this assumption alone at its high end."""
     share: Share
-    """Of the squared spreads of all assumptions."""
+    """Share of the variance: its squared spread over the sum for all assumptions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Certainty:
-    """How sure an answer is."""
+    """The certainty of an answer."""
 
     calibrated: bool
     label: Text
     draws: OneOrMore
-    """Of the assumptions, jointly."""
+    """Number of random draws of the assumptions."""
     simulated: tuple[Text, ...]
-    """The settings of which all draws were simulated, the recommended one first; none where the draws of all are
+    """The settings whose draws were all simulated, the recommended one first; empty if the draws of all are
     estimated."""
     method: Text
-    """What is done with the draws."""
+    """How the draws are used."""
     assumptions: tuple[AssumptionEffect, ...]
-    """What each assumption does to the recommended setting's time, those that matter most first."""
+    """The effect of each assumption on the recommended setting's time, the largest first."""
     measure_first: Text | None = field(default=None, metadata=ONLY_IF_SAID)
-    """The figure that moves the time most and how to measure it; only where one stands out."""
+    """The figure that changes the time most and how to measure it; only if one stands out."""

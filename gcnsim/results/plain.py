@@ -1,7 +1,7 @@
-"""Results as plain data and back: the one door of JSON, for every dataclass of this room.
+"""Results as plain data and back: the conversion to JSON of every dataclass in this package.
 
-A field is a key of its name, or of the name in its metadata (`gcnsim/shapes.py`); what is None may be left out. Numbers
-stay as they are, but for a bandwidth, which plain data have as networks are sold (`15Gbps`).
+A field is a key of its name, or of the name in its metadata (`gcnsim/shapes.py`); None may be omitted. Numbers
+stay unchanged, except bandwidths, which have their usual unit (`15Gbps`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _NOUNS: Final[Mapping[Any, str]] = {str: "text", bool: "true or false", int: "a 
 
 
 def to_plain(value: Any) -> Any:
-    """A result as dicts, lists and numbers, ready for JSON. What has a `payload()` of its own is asked for it."""
+    """A result as dicts, lists and numbers, ready for JSON. Objects with their own `payload()` use it."""
     if isinstance(value, Mapping):
         return {key: to_plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
@@ -54,9 +54,9 @@ def by_field(value: Any) -> dict[str, Any]:
 
 
 def from_plain(kind: Callable[..., T], told: Mapping[str, Any]) -> T:
-    """The result that plain data tell; keys that it has no field for are passed over.
+    """The result from plain data; unknown keys are ignored.
 
-    Raises TypeError, saying where, for a key that is missing or whose value is of another kind than the field's.
+    Raises TypeError, naming the place, for a missing key or a value of the wrong type.
     """
     if not isinstance(told, Mapping):
         raise TypeError(f"{told!r:.40} is not an object")
@@ -75,7 +75,7 @@ def from_plain(kind: Callable[..., T], told: Mapping[str, Any]) -> T:
 
 
 def _within(key: str, hint: Any, told: Any) -> Any:
-    """`_value`, with the key in front of what is wrong."""
+    """`_value`, with the key at the start of errors."""
     try:
         return _value(hint, told)
     except TypeError as error:

@@ -1,4 +1,4 @@
-"""What a recommendation found, in the shape of the JSON schema `gcnsim.recommend/1`."""
+"""The result of a recommendation, in the shape of the JSON schema `gcnsim.recommend/1`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ RECOMMEND: Final = "gcnsim.recommend/1"
 
 @dataclass(frozen=True, slots=True)
 class BudgetReport:
-    """What per_hour is of: at most this amount a period, of so many hours of use a day."""
+    """The budget behind per_hour: an amount per period, with this many hours of use per day."""
 
     amount: Positive
     period: Annotated[str, As(Literal["hour", "day", "month", "year"])]
@@ -38,91 +38,91 @@ class BudgetReport:
 
 @dataclass(frozen=True, slots=True)
 class GoalReport:
-    """What was to be least, and the limits; null where there is none."""
+    """What is minimised, and the limits; null without a limit."""
 
     text: Text
     minimise: Annotated[str, As(Literal["cost", "gpus", "time"])]
     currency: Currency
     iteration_s: Positive | None = None
-    """The most seconds of an iteration."""
+    """Limit of the iteration time, in seconds."""
     epoch_s: Positive | None = None
     training_s: Positive | None = None
     per_hour: Amount | None = None
-    """The most that an hour may cost."""
+    """Limit of the cost per hour."""
     most_cost: Amount | None = None
-    """The most that the training may cost."""
+    """Limit of the cost of the training."""
     confidence: Share = 0.9
-    """The chance of meeting the limits that was asked for."""
+    """The required chance of meeting the limits."""
     budget: BudgetReport | None = field(default=None, metadata=ONLY_IF_SAID)
 
 
 @dataclass(frozen=True, slots=True)
 class PointReport:
-    """A setting on a machine. Of CPU cores without a calibration intervals and chance are null, and it meets a limit
-    where it is within it at the stated values."""
+    """A setting on a machine. For CPU cores without a calibration, intervals and chance are null, and it meets a limit
+    if its stated values do."""
 
     name: Text
-    """Both in words."""
+    """Setting and machine in words."""
     machine: Text
     host: Text | None
-    """Null of no instance type."""
+    """Null if it is not an instance type."""
     servers: OneOrMore
     iterations: OneOrMore
-    """That seconds and cost are of: an iteration, an epoch or a training."""
+    """Iterations that seconds and cost refer to: one, an epoch or a training."""
     seconds: Positive
-    """Of these iterations."""
+    """Seconds for these iterations."""
     seconds_low: Positive | None
-    """Low end of the 90 % interval of the joint draws."""
+    """Low end of the 90 % interval over the random draws."""
     seconds_high: Positive | None
-    """High end of it."""
+    """High end of the interval."""
     cost: Amount | None
-    """In the currency of the goal; null where no price is known."""
+    """In the currency of the goal; null if no price is known."""
     cost_low: Amount | None
     cost_high: Amount | None
     meets: bool
-    """Whether the chance of meeting the limits is at least the one asked for."""
+    """Whether the chance of meeting the limits is at least the required one."""
     chance: Share | None
-    """Of meeting the limits: the share of the joint draws of the assumptions in which every one is kept."""
+    """Chance of meeting the limits: the share of random draws of the assumptions in which all are met."""
     row: Row
     on_front: bool = True
-    """Whether nothing is faster and cheaper at the stated values."""
+    """Whether no option is both faster and cheaper at the stated values."""
     beaten_share: Share = 0.0
-    """Of the joint draws, those in which what beats it most often does."""
+    """Share of the random draws in which its strongest rival beats it."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunnerUp:
-    """The second best, and why it is."""
+    """The second best option, and the reason."""
 
     point: PointReport
     why: Text
     faster_share: Share | None
-    """Of the joint draws, those in which it is faster. Null of CPU cores without a calibration."""
+    """Share of the random draws in which it is faster. Null for CPU cores without a calibration."""
     cheaper_share: Share | None
-    """Those in which it is cheaper."""
+    """Share of the draws in which it is cheaper."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchReport:
-    """Settings considered, and what became of them (`gcnsim.capacity.search.Search`)."""
+    """Numbers of settings considered, and what became of them (`gcnsim.capacity.search.Search`)."""
 
     space: Text
     """The machines that were considered."""
     settings: Count
     slower: Count
-    """Left out: another one of the same machine is faster by its estimate."""
+    """Omitted: another one on the same machine has a faster estimate."""
     same: Count
     refused: Count
     too_large: Count
     unpriced: Count
     missed: Count
-    """Miss a limit even at their analytic bound."""
+    """Settings that miss a limit even at their analytic bound."""
     beaten: Count
-    """At their bound slower and dearer than what was simulated."""
+    """Settings that are slower and more expensive, even at their bound, than a simulated one."""
     simulated: Count
     text: Text
     grid: Count | None = field(default=None, metadata=ONLY_IF_SAID)
-    """Of how many they were picked."""
+    """Size of the grid that they were selected from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,41 +137,41 @@ class Confirmed:
 
 @dataclass(frozen=True, slots=True)
 class KnobEffect:
-    """A knob alone over the values that were asked for, from the choice: the least and the most that is compared."""
+    """One knob varied alone over its values, starting from the choice: the lowest and highest result."""
 
     knob: Text
     value: Text
     low: Text
     high: Text
     seconds_low: Positive
-    """Of what is compared, at the value that gives least."""
+    """Result at the value that gives the lowest."""
     seconds_high: Positive
-    """At the value that gives most."""
+    """Result at the value that gives the highest."""
     cost_low: Amount | None
     cost_high: Amount | None
 
 
 @dataclass(frozen=True, slots=True)
 class OtherRule:
-    """What would be chosen on the same machine by another rule of what may be recommended."""
+    """The choice on the same machine under other limits."""
 
     option: Text
-    """That rule."""
+    """The other limit."""
     name: Text
     """The setting in words."""
     seconds: Positive
-    """Of what is compared."""
+    """Seconds of what is compared."""
     cost: Amount | None
     shorter: float
-    """Share of the choice's time that it saves; negative where it takes longer."""
+    """Share of the choice's time that it saves; negative if it takes longer."""
     shorter_low: float | None
-    """Low end of the 90 % interval of the paired draws. Null of CPU cores without a calibration."""
+    """Low end of the 90 % interval over paired draws. Null for CPU cores without a calibration."""
     shorter_high: float | None
-    """High end of it."""
+    """High end of the interval."""
     meets: bool
-    """Whether the chance is at least the one asked for."""
+    """Whether the chance is at least the required one."""
     chance: Share | None
-    """Of meeting the limits. Null of CPU cores without a calibration."""
+    """Chance of meeting the limits. Null for CPU cores without a calibration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,61 +182,61 @@ class Change:
     start: int | float | str
     end: int | float | str
     iteration_s: Positive
-    """Seconds per iteration then."""
+    """Seconds per iteration after the change."""
     meets: bool
-    """Whether the chance is at least the one asked for."""
+    """Whether the chance is at least the required one."""
     chance: Share | None
-    """Of meeting the limits then. Null of CPU cores without a calibration."""
+    """Chance of meeting the limits after the change. Null for CPU cores without a calibration."""
     excess: Amount | None
-    """The largest limited amount over its limit, at the stated values; null where it is not known."""
+    """The largest ratio of an amount to its limit, at the stated values; null if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """Of a goal that nothing meets: how close the setting of the best chance comes, and what would raise the chance."""
+    """If no option meets the goal: how close the best one comes, and what would raise its chance."""
 
     text: Text
     raised: Text
     """What would raise the chance."""
     excess: Amount | None
-    """The largest limited amount over its limit; null where the GPUs hold no setting."""
+    """The largest ratio of an amount to its limit; null if no setting fits the GPUs' memory."""
     changes: tuple[Change, ...]
     """Single changes of the setting."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
-    """All that a recommendation found. Seconds, bytes and fractions; costs in the currency of the goal."""
+    """The complete recommendation. Units: seconds, bytes, fractions of one; costs in the currency of the goal."""
 
     scenario: Mapping[str, Any]
     """The choice as a scenario."""
     provenance: Provenance
     goal: GoalReport
     compared: Annotated[str, As(Literal["an iteration", "an epoch", "a training"])]
-    """What seconds and costs are of."""
+    """What seconds and costs refer to."""
     verdict: Text
     choice: PointReport
-    """The best that meets the goal, or, where nothing does, what has the best chance."""
+    """The best option that meets the goal; if none does, the one with the best chance."""
     runner_up: RunnerUp | None
     front: Annotated[tuple[PointReport, ...], Within(min_items=1)]
-    """What nothing surely beats in time and cost, the fastest first."""
+    """The Pareto front of time and cost, the fastest first."""
     limited_by: Text
     search: SearchReport
     confirmed: tuple[Confirmed, ...]
     confirmation: str
     knobs: tuple[KnobEffect, ...]
-    """Each knob alone over the values considered, the one that moves the time most first."""
+    """Each knob varied alone over its values, the largest effect first."""
     assumptions: tuple[AssumptionEffect, ...]
-    """What each assumption does to the choice's time, those that matter most first."""
+    """The effect of each assumption on the choice's time, the largest first."""
     decides: str
     rule: RuleReport
     other_rules: tuple[OtherRule, ...]
-    """What would be chosen on the same machine by another rule of what may be recommended."""
+    """The choice on the same machine under other limits."""
     calibrated: bool
     label: Text
     missed: Missed | None = field(default=None, metadata=ONLY_IF_SAID)
     prices: PricesReport | None = field(default=None, metadata=ONLY_IF_SAID)
-    """Only where prices were chosen."""
+    """The chosen prices; only if the user chose some."""
 
     @property
     def rows(self) -> tuple[PointReport, ...]:

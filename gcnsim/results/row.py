@@ -46,7 +46,7 @@ DIFFERENCE: Final = Nested(
 
 
 _JUDGED: Final[Mapping[str, Any]] = {JUDGED: True}
-"""Metadata of a field that only a row beside a recommended setting has."""
+"""Metadata of a field that exists only if there is a recommended setting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +54,16 @@ class Row:
     """One method with one setting of its knobs on one machine; of the slowest worker, mean over the measured
     iterations. iteration_s = compute_s + exposed_comm_s + exposed_other_s.
 
-    What an answer does not say is None or empty.
+    Unknown values are None or empty.
     """
 
     dataset: Text
     """Name of the dataset or graph."""
     device: Text
-    """Device of every server; where servers differ, each in turn, separated by commas."""
+    """Device of every server; if servers differ, one after the other, separated by commas."""
     gpus: OneOrMore
     bandwidth_bytes_per_s: float = field(metadata=NIC_BANDWIDTH)
-    """Of each server's network card, with its unit: 15Gbps."""
+    """Bandwidth of each server's network card, with its unit: 15Gbps."""
     method: Text
     tau: Staleness
     epsilon: SamplingRate
@@ -72,71 +72,71 @@ class Row:
     iteration_s: Positive
     """Seconds per iteration."""
     iteration_s_low: Positive | None
-    """Low end of its 90 % interval. Null of CPU cores without a calibration, of which no error is known."""
+    """Low end of the 90 % interval. Null for CPU cores without a calibration, whose error is unknown."""
     iteration_s_high: Positive | None
-    """High end of it."""
+    """High end of the interval."""
     compute_s: Seconds
-    """Aggregation, layer updates and loss, both ways."""
+    """Aggregation, layer updates and loss, forward and backward."""
     exposed_comm_s: Seconds
     """Communication that the iteration waits for."""
     exposed_other_s: Seconds
-    """Sampling, optimizer and all else that is neither of the two."""
+    """Sampling, optimizer and everything else."""
     hidden_comm_s: Seconds
-    """Communication beneath other work."""
+    """Communication that overlaps with other work."""
     sampling_s: Seconds
     """Drawing the sample and looking up the cache, hidden or not."""
     gpu_utilization: Share
     """Busy compute time over iteration time, mean over the GPUs."""
     nic_utilization: Share
-    """Used share of the busiest direction of the busiest network card."""
+    """Share of the time that the busiest direction of the busiest network card is in use."""
     cache_hit_rate: Share
     """Share of the boundary rows needed at the input layer that the cache holds."""
     nic_bytes: Bytes
     """Bytes sent per iteration by the busiest server NIC."""
     speedup_vs_full_graph: Positive | None
-    """Full-graph iteration time over epoch_s; null where full-graph training cannot be told."""
+    """Full-graph iteration time divided by epoch_s; null if full-graph training cannot be predicted."""
     bottleneck: Text
     iterations_per_epoch: OneOrMore
-    """Model updates in which every training node is trained once; 1 but for mini-batches."""
+    """Model updates in which every training node is trained once; 1 except with mini-batches."""
     epoch_s: Positive
     """Seconds of that many iterations."""
     setting: str
-    """Knobs without a field of their own that are not at their default."""
+    """Knobs without a field of their own, if they differ from the default."""
     memory_bytes: Bytes | None = None
-    """Peak of the worker that is nearest its GPU's limit; null for methods without a law for it."""
+    """Peak memory of the worker that is nearest its GPU's limit; null for methods without a formula for it."""
     fits: bool | None = None
-    """Whether its GPU has that; null where not known."""
+    """Whether this fits its GPU; null if unknown."""
     limited_by: Text = field(default="", metadata=LIMIT.at("text"))
     limited_by_kind: Text = field(default="", metadata=LIMIT.at("kind"))
     limited_by_share: Share | None = field(default=None, metadata=LIMIT.at("share"))
-    """By how much the iteration is shorter without it, as a share of the iteration."""
+    """Share of the iteration that would be saved if this resource were infinitely fast."""
     limited_by_kind_share: Share | None = field(default=None, metadata=LIMIT.at("kind_share", null=True, late=True))
-    """By how much it is shorter without all resources of its kind; null in answers of version 0.1."""
+    """The same for all resources of its kind; null in answers of version 0.1."""
     limited_by_worker: Rank | None = field(default=None, metadata=LIMIT.at("worker", null=True))
-    """Whose it is, or who has most of it to do; null of a resource that no worker has."""
+    """The worker that owns the resource, or has the most work on it; null if no worker does."""
     usd_per_1000_iterations: Amount | None = None
-    """US dollars of a thousand iterations on rented GPUs, at the lowest price known; null where none is known."""
+    """US dollars per 1,000 iterations on rented GPUs, at the lowest known price; null if none is known."""
     currency: Currency | None = field(default=None, metadata=COST.at("currency"))
     cost_per_hour: Amount | None = field(default=None, metadata=COST.at("per_hour"))
     cost_per_iteration: Amount | None = field(default=None, metadata=COST.at("per_iteration"))
     cost_per_1000_iterations: Amount | None = field(default=None, metadata=COST.at("per_1000_iterations"))
     cost_per_epoch: Amount | None = field(default=None, metadata=COST.at("per_epoch"))
     price: Text | None = field(default=None, metadata=COST.at("price"))
-    """The price of an hour that they are by."""
+    """The hourly price behind the costs."""
     host: Text | None = field(default=None, metadata=ONLY_IF_SAID)
-    """Host of the servers; only where rows differ in host or GPUs per server."""
+    """Host of the servers; only if rows differ in host or GPUs per server."""
     gpus_per_server: OneOrMore | None = field(default=None, metadata=ONLY_IF_SAID)
-    """GPUs in one server, the last may hold fewer; only where rows differ in host or GPUs per server."""
+    """GPUs in one server (the last may hold fewer); only if rows differ in host or GPUs per server."""
     may_be_recommended: bool | None = field(default=None, metadata={**_JUDGED, NULL: False})
     excluded_because: str | None = field(default=None, metadata=_JUDGED)
-    """Why it may not be recommended; null where it may."""
+    """Why it may not be recommended; null if it may."""
     recommended: bool = field(default=False, metadata=_JUDGED)
     vs_recommended_low: float | None = field(default=None, metadata={**_JUDGED, **DIFFERENCE.at("low")})
     """90 % interval, low end."""
     vs_recommended_high: float | None = field(default=None, metadata={**_JUDGED, **DIFFERENCE.at("high")})
     """90 % interval, high end."""
     distinguishable: bool | None = field(default=None, metadata={**_JUDGED, **DIFFERENCE.at("distinguishable")})
-    """Whether the interval leaves out 0."""
+    """Whether the interval excludes zero."""
 
     @property
     def nic_bytes_per_s(self) -> float:
@@ -145,9 +145,9 @@ class Row:
 
     @classmethod
     def read(cls, told: Mapping[str, Any]) -> Row:
-        """The row that plain data tell, as `payload` writes them; keys that no row has are passed over.
+        """The row of plain data as written by `payload`; unknown keys are ignored.
 
-        Raises TypeError where they lack a key that every row has.
+        Raises TypeError if a required key is missing.
         """
         flat = dict(told)
         for each in fields(cls):
@@ -170,11 +170,11 @@ class Row:
 
     @property
     def knobs(self) -> tuple[str, ...]:
-        """The knobs that its method has and that say anything, as words: `("tau 2", "eps 0.1")`."""
+        """The informative knobs of its method as words: `("tau 2", "eps 0.1")`."""
         return tuple(self.knob_words().values())
 
     def knob_words(self) -> dict[str, str]:
-        """Per knob that tells this row from another setting of its method, its name and value in words."""
+        """Knobs that distinguish this row from other settings of its method: name and value in words."""
         # A cache of nothing is a knob that is not used; a tau of 0 or an epsilon of 1 is one that was set.
         known = is_method(self.method)
         told = {
@@ -188,13 +188,13 @@ class Row:
 
 
 NO_RANGE: Final = "CPU cores without a calibration"
-"""Of what no 90 % interval is given."""
+"""What has no 90 % interval."""
 
 MEASURE_CORES: Final = "measure with python -m runtime.profile, then gcnsim calibrate"
-"""What gives it one."""
+"""What would give it one."""
 
 KEYS: Final[tuple[str, ...]] = tuple(each.name for each in fields(Row))
-"""The fields of a row: the machine first, then the keys of plain data in their order, what was nested made flat."""
+"""The fields of a row: first the machine, then the keys of plain data in order, flattened."""
 
 _MACHINE: Final = ("dataset", "gpus", "bandwidth", "device")
 """The keys of plain data that come first, in their order."""
@@ -204,7 +204,7 @@ _BESIDE: Final = frozenset(
     for each in fields(Row)
     if JUDGED in each.metadata
 )
-"""The keys of plain data that only a row beside a recommended setting has."""
+"""The keys that exist only if there is a recommended setting."""
 
 
 def _has(method: str, knob: str) -> bool:

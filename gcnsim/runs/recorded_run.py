@@ -53,7 +53,7 @@ class RecordedRun:
     """A finished run. iterations: seconds of each measured iteration. emulation: of the cluster, None on a real one.
 
     cluster: the real one, where it is known to be of several servers.
-    sha256: of what identifies the run's results, its run.json and its iterations, however the files are laid out.
+    sha256: of what identifies the run's results, its run.json and its iterations, independent of file layout.
     inner, boundary: nodes of each worker. threads: CPU threads that a worker computed with.
     """
 

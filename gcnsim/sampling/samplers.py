@@ -10,7 +10,7 @@ For one row with q_j = sqrt(a_j) ||y_ij||, n entries and budget B = epsilon n th
 with c_k q_k <= S_k (c_k = B + k - n, S_k the sum of the k smallest) and sets p_j = min(1, q_j c_k / S_k). Entries that
 would get less than the floor 0.1 epsilon get the floor, since p > 0 is needed and 1/p must stay bounded; the rule is
 then applied to the others with the budget that is left, until no new entry falls below. That is the exact optimum under
-floor <= p <= 1, and the theorem itself where nothing falls below the floor.
+floor <= p <= 1, and the theorem itself if no value is below the floor.
 
 What the theorem needs once per graph, whatever the rate, are CSR rows sorted by value with their running sums. Rows of
 similar length are padded into small rectangular blocks, sorted and summed along the block's second axis. Every row is

@@ -64,7 +64,7 @@ class LossyLink(Given):
 
 @dataclass(frozen=True, slots=True)
 class Background(Given):
-    """Traffic of others takes a fixed rate of a link's raw bandwidth, framing included, whatever else it carries."""
+    """Other traffic takes a fixed rate of a link's raw bandwidth, framing included, whatever the link carries."""
 
     link: str = entry(_LINK, "which", "nic0")
     rate: float = entry(Measure(BANDWIDTH, 0.0, 1.25e13, low_open=True), "what it takes, per direction", 1.25e8)

@@ -10,7 +10,7 @@ defaults fill in the others.
 
 What a name brings to fields that a question leaves open: an instance type its GPUs and NIC, a network its kind.
 
-Asked of the fields of a file or an option before defaults fill in the others: what somebody wrote stands.
+Applied to the fields of a file or an option before defaults fill in the others, so that given values stay.
 
 Fields of a scenario by their path, `cluster.bandwidth`: what each may hold.
 """
@@ -102,7 +102,7 @@ def of_host(name: object) -> dict[str, Any]:
 
 SCHEMA: Final = "gcnsim.scenario/1"
 KEYS: Final = ("schema", "name", "faults")
-"""Keys that are no section."""
+"""Keys that are not sections."""
 
 SECTIONS: Final[Mapping[str, type]] = {
     "cluster": ClusterSpec,
@@ -119,7 +119,7 @@ SELDOM: Final = (
     "train_fraction", "profile", "training_subgraph", "ids", "ends", "heads_joined", "keep_inputs", "dropout",
     "dropout_order", "sage_aggregator", "nodes", "edges",
 )  # fmt: skip
-"""Fields of `workload` that are written only where somebody chose them."""
+"""Fields of `workload` that are written only if the user set them."""
 
 
 def load_scenario(path: str | Path, overrides: Sequence[str] = ()) -> Scenario:
@@ -258,7 +258,7 @@ def scalar_text(written: object) -> str:
 
 
 def _written(spec: Any, name: str) -> bool:
-    """Not a few fields that nobody chose."""
+    """Without some fields that were not set."""
     if isinstance(spec, ClusterSpec) and name == "gpus_per_server":
         # Of an instance it is always written: what stands where it is not is another number.
         return name in of_host(spec.host) or spec.gpus_per_server != ClusterSpec().gpus_per_server
@@ -347,7 +347,7 @@ def rule_at(path: str) -> Found:
 
 
 def default_at(path: str) -> str:
-    """What stands where nobody gives the field at `path`, as a scenario writes it; empty where that is null."""
+    """The default of the field at `path`, as a scenario writes it; empty if that is null."""
     section, _, key = path.partition(".")
     if section == METHOD:
         default = default_of_key(key)

@@ -23,7 +23,7 @@ _NAME: Final = Word("a method", methods)
 
 
 def read_method(raw: Mapping[str, object]) -> Method:
-    """The method of a section. Raises ScenarioError or UnitError with the path of what is wrong."""
+    """The method of a section. Raises ScenarioError or UnitError, starting with the path."""
     name = _NAME.read(raw.get("name", DEFAULT), "method.name")
     values = {key: read_value(key, text, name) for key, text in raw.items() if key != "name"}
     return create_method(name, **values)
@@ -57,7 +57,7 @@ def rule_of_key(key: str) -> tuple[Rule, bool]:
 
 
 def default_of_key(key: str) -> object:
-    """What a scenario writes for a key that nobody gave."""
+    """What a scenario writes for a key that was not given."""
     return DEFAULT if key == "name" else _default(_knob(key))
 
 

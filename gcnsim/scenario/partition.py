@@ -63,6 +63,6 @@ class PartitionSpec:
 
     @property
     def besides(self) -> tuple[str, ...]:
-        """The fields of `METIS_OPTIONS` that somebody chose."""
+        """The fields of `METIS_OPTIONS` that the user set."""
         plain = {item.name: item.default for item in fields(self)}
         return tuple(name for name in METIS_OPTIONS if getattr(self, name) != plain[name])

@@ -50,7 +50,7 @@ TRANSPORTS: Final = (STAGED, DIRECT)
 """How rows pass between GPUs: in whole copies through host memory, or from GPU to GPU as they come."""
 LEAN: Final = "lean"
 RELEASED: Final = "released"
-"""Whose code trains: one that does the work alone, or that of the published systems, with what it costs besides."""
+"""Whose code trains: ideal code, or that of the published systems with its overheads."""
 _FILE: Final = Word("a file name")
 
 
@@ -218,7 +218,7 @@ class ClusterSpec:
 
     @property
     def besides(self) -> tuple[str, ...]:
-        """The fields of `TOPOLOGY` that somebody chose."""
+        """The fields of `TOPOLOGY` that the user set."""
         plain = {item.name: item.default for item in fields(self)}
         return tuple(name for name in TOPOLOGY if getattr(self, name) != plain[name])
 
@@ -360,7 +360,7 @@ AUTO: Final = "auto"
 EXACT: Final = "exact"
 COARSE: Final = "coarse"
 COARSE_FROM: Final = 192
-"""GPUs from which on runs are coarse where nobody chose: exact ones take minutes there."""
+"""Number of GPUs from which runs are coarse by default: exact ones take minutes there."""
 
 
 @dataclass(frozen=True, slots=True)

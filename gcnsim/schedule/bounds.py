@@ -4,7 +4,7 @@ A schedule is a max-plus system once the durations of its flows are fixed: its p
 of (work / iterations reached back). Hence, with durations that no run can undercut, the period is at least the
 longest chain from the start of a worker's iteration to its end and at least what each stream and link must do; with
 durations that no run can exceed, it is at most the longest chain of the synchronous reading (every dependency of
-lag >= 1 taken as lag 0). A chain that ends at another worker than it started at is no cycle and bounds nothing:
+lag >= 1 taken as lag 0). A chain that ends at another worker than it started at is not a cycle and bounds nothing:
 workers may run the same iteration at different times for ever.
 """
 

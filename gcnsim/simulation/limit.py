@@ -245,7 +245,7 @@ class _Limits:
         return found
 
     def _family(self, resource: Resource) -> str:
-        """The family of a resource's links; "" of one that is no link."""
+        """The family of a resource's links; "" of one that is not a link."""
         found = LinkName.of(self.schedule.link_names[resource.links[0]]) if resource.links else None
         return "" if found is None else found.family
 

@@ -25,7 +25,7 @@ COMPUTE, SAMPLING, PACKING, OPTIMIZER = "compute", "sampling", "packing", "other
 """Kinds of a GPU's work: the layers, drawing of graphs, what is done for messages, the optimizer."""
 
 PAUSE, CPU, LATENCY, ALLREDUCE = "pause", "cpu", "latency", "allreduce"
-"""Other kinds of resources besides the kinds of links."""
+"""Kinds of resources other than links."""
 
 ENDLESS: Final = 1e6
 """Times the capacity of a link that is removed: a millionth of its time is left."""
@@ -192,7 +192,7 @@ class Removals:
         return self._at_most[key, chained]
 
     def _untouched(self, resource: Resource) -> float:
-        """The largest load of a stream or link that the resource is no part of, as a share of the iteration."""
+        """The largest load of a stream or link that the resource is not a part of, as a share of the iteration."""
         columns = self.schedule.columns
         crossing, links = columns.crossings
         touched = np.zeros(self._loads.size, np.bool_)

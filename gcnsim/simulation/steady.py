@@ -48,7 +48,7 @@ class Split:
 
     @property
     def other(self) -> int:
-        """Picoseconds of what is neither computation nor communication."""
+        """Picoseconds that are neither computation nor communication."""
         return self.parts.other
 
 

@@ -88,7 +88,7 @@ def batch_memory_of(
 
 
 TRAIN: Final = 0.65
-"""Share of the nodes that train where nobody says (PaGraph's split)."""
+"""Default share of training nodes (PaGraph's split)."""
 
 
 def batching(scenario: Scenario) -> MiniBatch:

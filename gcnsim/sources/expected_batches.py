@@ -51,7 +51,7 @@ def degree_spreads(facts: DatasetFacts) -> tuple[float, float, float]:
 
 
 def degree_law(facts: DatasetFacts, corner: RangeEnd, *, directed: bool = False) -> DegreeLaw:
-    """The law at one end of what is assumed. directed: of the graph as distributed, where that has a direction."""
+    """The law at one end of the assumed range. directed: of the graph as distributed, where that has a direction."""
     one_way = directed and facts.directed > 0
     entries = facts.directed if one_way else facts.entries
     law = lognormal_law(float(facts.nodes), entries / facts.nodes, degree_spreads(facts)[corner.value])

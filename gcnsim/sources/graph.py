@@ -61,7 +61,7 @@ class GraphSource(Source):
     ) -> None:
         """training: of the graph only the nodes that train; ids, ends: of an edge list, as `load_graph` takes them.
 
-        Raises ScenarioError where nothing says who trains.
+        Raises ScenarioError without a training split.
         """
         self.processes = processes
         whole: Graph = load_graph(graph, ids, ends) if isinstance(graph, str) else graph
@@ -158,7 +158,7 @@ class GraphSource(Source):
         )
 
     def _balanced(self, scenario: Scenario) -> BoolArray | None:
-        """The training nodes that parts are to have alike, bool[N]; None where nobody is said to train."""
+        """The training nodes to balance over parts, bool[N]; None without a split."""
         if not self.splits and scenario.workload.train_fraction is None and not scenario.method.mini_batches:
             return None
         mask = np.zeros(self.graph.nodes, np.bool_)

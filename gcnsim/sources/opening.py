@@ -26,7 +26,7 @@ from gcnsim.workload import DatasetFacts, dataset
 
 
 def open_source(scenario: Scenario, graph: Graph | None = None, processes: int = 1) -> Source:
-    """The source of the scenario's accesses; graph: the graph it names, where it is already at hand;
+    """The source of the scenario's accesses; graph: the graph it names, if already loaded;
     processes: how many may record its traces.
 
     Raises FileError or GraphError for a graph that cannot be used, ScenarioError for an unknown dataset.
@@ -86,7 +86,7 @@ def _refuse_idle_fields(scenario: Scenario) -> None:
 
 
 class SizesSource(SurrogateSource):
-    """A graph of so many nodes and edges that nobody has at hand."""
+    """A graph known only by its numbers of nodes and edges."""
 
     def __init__(self, spec: WorkloadSpec, gpus: int) -> None:
         """gpus: workers asked for. Raises ScenarioError for more of them than nodes."""

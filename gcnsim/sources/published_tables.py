@@ -1,6 +1,6 @@
 """The partitions behind published tables: boundary counts as printed, unevenness and cross edges by published facts.
 
-A table's runs were on METIS partitions that nobody else has. What is printed of them is used as it is:
+A table's runs used METIS partitions that are not available. Printed values are used unchanged:
 - mean boundary nodes at the published numbers of parts, a law through them in between; beyond them, or where none is
   published, those of the surrogate's profile (gcnsim/data/profiles), or of the outline;
 - unevenness: of the ten parts of Reddit's training nodes the largest boundary is 1.68 times the mean (BNS-GCN, Table
@@ -154,7 +154,7 @@ class PublishedTables(StatisticsSource):
         return inner, boundary, f"of {self.parts or scenario.cluster.gpus} parts {known}"
 
     def _untold(self, scenario: Scenario) -> bool:
-        """Mini-batches of a dataset whose boundary nobody prints."""
+        """Mini-batches of a dataset whose boundary is not published."""
         return scenario.method.mini_batches and not self.facts.boundary
 
     def cross_fractions(self, scenario: Scenario) -> tuple[float, float, float]:

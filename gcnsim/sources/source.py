@@ -38,7 +38,7 @@ from gcnsim.sources.model import Declared
 
 
 class RangeEnd(Enum):
-    """Which end of the stated assumptions a run takes; where nothing is assumed there is only the likely one."""
+    """Which end of the assumed ranges a run uses; without assumptions there is only the likely one."""
 
     LOW = 0
     LIKELY = 1
@@ -187,7 +187,7 @@ class Source(ABC):
 
     declared: the model and widths it declares. corners: the ends of its assumptions, one where it has none.
     most_gpus: no more workers than that can be answered for: one node each, or what is known of the dataset.
-    any_parts: whether it knows counts at numbers of parts that nobody asked for yet.
+    any_parts: whether it knows counts for any number of parts.
     """
 
     declared: Declared
@@ -202,7 +202,7 @@ class Source(ABC):
 
     @property
     def graph(self) -> Graph | None:
-        """The graph, where it is at hand."""
+        """The graph, if it is loaded."""
         return None
 
     @property

@@ -223,7 +223,7 @@ def within(facts: Outline) -> range:
 
 
 def _of_outline(facts: Outline, profile: StoredProfile) -> Iterator[Assumed]:
-    """What is assumed besides where no partition was made: nothing published counts a boundary."""
+    """The further assumption without a partition: no publication counts a boundary."""
     yield boundary_ratio(facts, profile.parts)
     ratio = profile.boundary_nodes / profile.inner_nodes
     least, most = f"{ratio.min():.3g}", f"{ratio.max():.3g}"

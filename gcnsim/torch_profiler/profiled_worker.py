@@ -32,7 +32,7 @@ from gcnsim.torch_profiler.trace_events import NoTraceError
 from gcnsim.torch_profiler.trace_file import NONE, Events, TraceFile
 
 SMALL: Final = 0.05
-"""A GPU with less than this share of the busiest one's kernel time is no worker: a context, a stray copy."""
+"""A GPU with less than this share of the busiest one's kernel time is not a worker: a context, a stray copy."""
 
 NO_KIND: Final = 255
 IGNORED: Final = 254

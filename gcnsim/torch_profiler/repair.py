@@ -90,7 +90,7 @@ class _Repair:
         return self._word(key)
 
     def _next(self) -> str:
-        """The next character that is no space; the position moves to it."""
+        """The next character that is not a space; the position moves to it."""
         match = SPACE.match(self.text, self.at)
         self.at = match.end() if match else self.at
         if self.at >= len(self.text):

@@ -62,7 +62,7 @@ class TraceEvents:
             raise FileError(f"{self.path}: cannot be read: {error.strerror}") from None
 
     def said(self) -> str:
-        """What was mended so far, in a sentence; empty where nothing was."""
+        """The repairs so far, in a sentence; empty without any."""
         if not self._faults:
             return ""
         places = "1 damaged place was" if self._faults == 1 else f"{self._faults:,} damaged places were"

@@ -159,7 +159,7 @@ _ORIGIN_TYPES: dict[str, tuple[type, ...]] = {
 
 
 def write_trace(path: str | Path, trace: AccessTrace) -> str:
-    """Write `trace` to `path` atomically; return its content hash. Raises FileError when it cannot be written."""
+    """Write a trace to a file, whole or not at all; returns its content hash. Raises FileError."""
     arrays: dict[str, AnyArray] = {"edges": trace.edges, "inner_nodes": trace.inner_nodes, "entries": trace.entries}
     for rank, worker in enumerate(trace.workers):
         for field in fields(WorkerAccess):
@@ -172,9 +172,9 @@ def write_trace(path: str | Path, trace: AccessTrace) -> str:
 
 
 def read_trace(path: str | Path) -> AccessTrace:
-    """The trace at `path`, memory-mapped, its sections consistent with one another.
+    """Read the trace at `path`, memory-mapped and checked for consistency.
 
-    Raises FileError when the file is missing, truncated, altered, of another kind, or contradicts itself.
+    Raises FileError if the file is missing, truncated, altered, of another kind, or inconsistent.
     """
     stored = read_sections(path, kind=KIND, version=(PLAIN, VERSION))
     parts = stored.meta.get("parts")

@@ -1,6 +1,6 @@
-"""Recording an access trace from a training loop of one's own: which boundary rows each iteration of it asked for.
+"""Recording an access trace in your own training loop: which boundary rows each iteration requested.
 
-A worker has an `AccessRecorder`, tells it the nodes whose rows it used, and leaves plain arrays; those of all workers
+Each worker has an `AccessRecorder`, passes it the nodes whose rows it used, and gets plain arrays; those of all workers
 make one trace (`recorded_trace`), which `write_trace` writes and `gcnsim simulate` replays.
 """
 
@@ -22,7 +22,7 @@ from gcnsim.trace.access import AccessTrace, TraceOrigin, WorkerAccess
 
 
 class AccessRecorder:
-    """What one worker's iterations ask of other workers.
+    """Records which boundary rows one worker requests in each iteration.
 
     >>> from gcnsim.graph import build_csr
     >>> from gcnsim.partition import partition_graph, split
@@ -50,9 +50,9 @@ class AccessRecorder:
     def add(self, nodes: ArrayLike, edges: tuple[int, int] | None = None) -> None:
         """Record an iteration. nodes: global ids of the boundary nodes whose rows it used, in any order.
 
-        edges: stored entries that its sums kept, within the part and across, without self-loops; None: all within, and
-        all those of the nodes. Raises ScenarioError for what is no boundary node of this worker, or more entries than
-        there are.
+        edges: numbers of stored entries used inside the part and across, without self-loops; None: all inside, and all
+        those of the nodes. Raises ScenarioError for a node that is not a boundary node of this worker, or more entries
+        than exist.
         """
         needed = self._needed(nodes)
         most = (self._part.entries - int(self._crossing.sum()), int(self._crossing[needed].sum()))
@@ -66,8 +66,9 @@ class AccessRecorder:
             self._reuse = graph_reuse(self._part, rows[self._part.columns])
 
     def arrays(self) -> dict[str, AnyArray]:
-        """What this worker's share of a trace is made of: plain arrays, to be gathered. Raises ScenarioError before the
-        first iteration.
+        """This worker's part of the trace as plain arrays by name, for `recorded_trace`.
+
+        Raises ScenarioError before the first iteration.
         """
         if self._reuse is None:
             raise ScenarioError(f"worker {self._part.rank}: no iteration is recorded")
@@ -106,12 +107,12 @@ def recorded_trace(
     sampler: str = NODES,
     seed: int = 0,
 ) -> AccessTrace:
-    """The trace of all workers, in the order of their ranks.
+    """Combine the recordings of all workers, in the order of their ranks, into one trace.
 
-    partitioning: who owned which node. workers: what `AccessRecorder.arrays` gave. rate, sampler: how the iterations
-    were drawn, which is what a method must ask for to be answered by the trace: `bns` (nodes, bns-gcn's rate), `vr`
-    or `uniform` (edges, psc-gcn's epsilon), `full`. The chance that a node is needed is its share of the iterations.
-    Raises ScenarioError for another sampler or rate, a missing worker, or workers of unequal numbers of iterations.
+    partitioning: the owner of each node. workers: the result of `AccessRecorder.arrays` of each worker. rate, sampler:
+    how the iterations were drawn; a method that replays the trace must have the same: `bns` (nodes, rate of bns-gcn),
+    `vr` or `uniform` (edges, epsilon of psc-gcn), `full`. The inclusion probability of a node is its share of the
+    iterations. Raises ScenarioError for another sampler or rate, a missing worker, or unequal numbers of iterations.
     """
     if sampler != NODES:
         sampler_of(sampler)

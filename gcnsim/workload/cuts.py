@@ -49,7 +49,7 @@ MOST_CROSSING: Final = 0.95
 
 
 class Ends(NamedTuple):
-    """Least, likely and most of what is assumed."""
+    """Least, likely and largest assumed value."""
 
     low: float
     likely: float
@@ -71,7 +71,7 @@ def open_growth(since: float, parts: float) -> Ends:
 
 
 def assumed_ratio(nodes: int, entries: int, parts: int, kind: str = "") -> Ends:
-    """Boundary over inner nodes of the mean of `parts` parts, 2 or more, of a graph that nobody cut.
+    """Boundary over inner nodes of the mean of `parts` parts, 2 or more, of a graph without a partition.
 
     entries: stored entries, both directions of every edge. kind: `WEB`, or of any other kind.
     """

@@ -33,7 +33,7 @@ class DatasetFacts:
 
     nodes: nodes. entries: stored adjacency entries (both directions of every edge). features, classes: widths of the
     input and the output. model, layers, hidden: the published model. boundary: what partitioning it gives, by number of
-    partitions, ascending; none where nothing was printed. citations: by field name, publication and place in it.
+    partitions, ascending; empty if none are published. citations: by field name, publication and place in it.
     train: share of the nodes that train; train_source: publication and place. degree_spread: standard deviation of the
     log of degrees, None where nothing published tells; degree_source: publication and place. kind: `web` or any other.
     directed: entries of the graph as it is distributed, in one direction, which mini-batches draw along; 0 where it has

@@ -175,7 +175,7 @@ class Table:
 
     @contextlib.contextmanager
     def alone(self) -> Iterator[None]:
-        """Nobody else reads or writes the table within the block."""
+        """No other thread reads or writes the table within the block."""
         with self._lock:
             if self._file is not None:
                 fcntl.flock(self._file, fcntl.LOCK_EX)

@@ -109,7 +109,7 @@ def largest(
     """out[i, c] = max of x[columns[e], c] over the entries e of row i, and winner[i, c] the column of the first such e.
 
     Rows `low` to `high` - 1. x: [m, d] and out: [n, d] of one type, winner: int32[n, d]. Of a row without an entry 0,
-    and nobody (-1) wins; nor does anybody where a value is no number, which the result then is.
+    and nobody (-1) wins; nor does anybody where a value is not a number, which the result then is.
     """
     width, lanes = x.shape[1], 64 // x.itemsize
     arrays = columns, x, out, winner

@@ -146,34 +146,40 @@ _LATENCY: Final = Measure(SECONDS, 0.0, 1.0)
 
 
 @click.command("runtime.emulate", context_settings=_SETTINGS)
-@click.option("--hosts", type=int, required=True, help="Hosts, each with a link of its own.")
-@click.option("--workers-per-host", type=int, default=1, show_default=True, help="They share their host's link.")
-@click.option("--bandwidth", required=True, help="Of each host's link, each way, packet headers included.")
-@click.option("--latency", default="0us", show_default=True, help="Added one way between two hosts.")
+@click.option("--hosts", type=int, required=True, help="Number of hosts, each with its own link.")
+@click.option(
+    "--workers-per-host", type=int, default=1, show_default=True, help="Workers on each host; they share its link."
+)
+@click.option("--bandwidth", required=True, help="Bandwidth of each host's link per direction, with packet headers.")
+@click.option("--latency", default="0us", show_default=True, help="Latency added in each direction between two hosts.")
 @click.option(
     "--limiter",
     type=click.Choice(("auto", *LIMITERS)),
     default="auto",
     show_default=True,
-    help="Network namespaces (of root or of a user), or the exchange itself.",
+    help="What limits bandwidth: network namespaces (of root or a user), or the training program.",
 )
-@click.option("--accelerator", metavar="DEVICE", help="Workers on this GPU: kernels and copies are waits, not work.")
-@click.option("--scale", type=float, help="Waits so many times as long, links so many times slower.  [default: 20]")
-@click.option("--host", help="With --accelerator: CPU side of the servers, of the catalogue.  [default: generic-16]")
+@click.option("--accelerator", metavar="DEVICE", help="Imitate this GPU: its kernels and copies are replaced by waits.")
+@click.option(
+    "--scale", type=float, help="With --accelerator: make waits longer and links slower by this factor.  [default: 20]"
+)
+@click.option("--host", help="With --accelerator: the servers' CPU and memory, by host name.  [default: generic-16]")
 @click.option("--gpus-per-switch", type=int, help="With --accelerator: workers behind one PCIe uplink; 0: one each.")
-@click.option("--slow-worker", metavar="RANK:FACTOR", help="With --accelerator: its kernels take FACTOR times as long.")
-@click.option("--background", metavar="RATE", help="With --accelerator: what others send from host 0 to host 1.")
+@click.option(
+    "--slow-worker", metavar="RANK:FACTOR", help="With --accelerator: this worker's kernels take FACTOR times as long."
+)
+@click.option("--background", metavar="RATE", help="With --accelerator: other traffic, from host 0 to host 1.")
 @click.option(
     "--receives",
     type=click.Choice(RECEIVES),
-    help="With --accelerator: post synchronous receives where a worker reaches them, or ahead.  [default: reached]",
+    help="With --accelerator: post synchronous receives when reached, or ahead.  [default: reached]",
 )
-@click.option("--plan", metavar="FILE", help="Train the runs of this list (.yaml), workers started once.")
+@click.option("--plan", metavar="FILE", help="Train the runs of this list (.yaml); workers start only once.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: a line for the cluster, then one for each run.")
 @click.argument("training", nargs=-1, type=click.UNPROCESSED)
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> None:
-    """Train on emulated hosts: torchrun in each, links shaped; TRAINING: arguments of runtime.train.
+    """Train on emulated hosts with limited links; TRAINING: arguments of runtime.train.
 
     \b
     Examples:

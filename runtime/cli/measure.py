@@ -38,21 +38,21 @@ def _with_options(command: Any) -> Any:
 @click.command(PROGRAM, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.option("--parts", "--workers", "workers", type=int, default=2, show_default=True, help="Parts of the graph.")
 @click.option(
-    "--seconds", type=float, default=60.0, show_default=True, help="Stop after so long, all settings together."
+    "--seconds", type=float, default=60.0, show_default=True, help="Stop after this time, for all settings together."
 )
 @click.option(
     "--links",
     is_flag=True,
-    help="Measure what messages and busy cores cost, between processes of this machine, instead of parts of a graph; "
-    "`gcnsim calibrate` reads the file.  [its --out: links.json]",
+    help="Instead of parts of a graph, measure the cost of messages and busy cores between processes of this machine; "
+    "`gcnsim calibrate` reads the file.  [default of --out: links.json]",
 )
 @_with_options
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> None:
-    """Measure each part of a workload alone on one device, by the code that trains it: nothing else should run.
+    """Measure each part of a workload alone on one device, with the training code; run nothing else meanwhile.
 
     Methods and knobs take several values, separated by commas: each combination is measured. The parts take turns
-    until the mean of each is known to 2 %, or the time is over. What other workers would send is there at once.
+    until the mean of each is known to 2 %, or time is up. Data of other workers are available at once.
 
     \b
     Examples:

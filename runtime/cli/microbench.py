@@ -41,7 +41,7 @@ from runtime.record.held import free_path
 def out_file(default: str, asked: str | None, *, overwrite: bool) -> str:
     """The file to write, which can be written and holds nothing, unless it may be replaced. Raises FileError.
 
-    default: where nobody `asked` for another; with a number behind its stem where it is taken.
+    default: without `asked`; with a number behind its stem where it is taken.
     """
     usual = Path(default) if overwrite else free_path(Path(default), os.path.lexists)
     path = str(usual) if asked is None else asked

@@ -30,16 +30,20 @@ PROGRAM: Final = "runtime.survey"
 @click.option(
     "--out", default="survey", show_default=True, help="Folder of the survey; an unfinished one is continued."
 )
-@click.option("--minutes", type=float, default=30.0, show_default=True, help="Start no run that would end later.")
+@click.option(
+    "--minutes", type=float, default=30.0, show_default=True, help="Start no run that would end after this time."
+)
 @click.option("--device", help="cpu or cuda.  [default: cuda where torch sees a GPU]")
 @click.option(
     "--workers",
     type=int,
     help="Local workers to start; torchrun's own count applies.  [default: one for each GPU, or 2 on cpu]",
 )
-@click.option("--rule", metavar="FILE", help="What to measure and train (.yaml).  [default: the one that ships]")
-@click.option("--bandwidth", help="Of each server's link, each way, packet headers included.  [default: as measured]")
-@click.option("--dry-run", is_flag=True, help="Only say what would be done, how long it takes and what is kept.")
+@click.option("--rule", metavar="FILE", help="What to measure and train (.yaml).  [default: the built-in rule]")
+@click.option(
+    "--bandwidth", help="Bandwidth of each server's link per direction, with packet headers.  [default: as measured]"
+)
+@click.option("--dry-run", is_flag=True, help="Only print what would be done, how long it takes and what is kept.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: a line for each run, then one for the survey.")
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> None:

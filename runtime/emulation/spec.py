@@ -1,4 +1,4 @@
-"""What is emulated, as the parent tells its workers and the workers write it into `run.json`."""
+"""What is emulated, as the parent passes it to its workers and the workers write it to `run.json`."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class Emulation:
 
     @classmethod
     def here(cls, env: Mapping[str, str] | None = None) -> Emulation | None:
-        """The emulation this worker is part of; None where nothing is emulated. Raises ScenarioError for nonsense."""
+        """The emulation this worker is part of; None without one. Raises ScenarioError for nonsense."""
         text = (os.environ if env is None else env).get(NAME)
         if text is None:
             return None

@@ -259,7 +259,7 @@ class _BatchSum(torch.autograd.Function):
 
 
 class _Gathered(torch.autograd.Function):
-    """The identity; tells the watch when the layer's map is undone."""
+    """The identity; notifies the stopwatch after the backward pass of the layer's map."""
 
     @staticmethod
     def forward(ctx: Any, h: Tensor, step: Step) -> Tensor:

@@ -65,7 +65,7 @@ Smooth = Callable[[Direction, Layer, Tensor], Tensor]
 class Exchange:
     """Transfers of all layers in both directions. widths: d_0 ... d_L. tau: age of the rows that are read.
 
-    threaded: a thread per direction does the transfers beneath the computation; else they are done where they are
+    threaded: a thread per direction does the transfers during the computation; else they are done where they are
     asked for. Errors of a thread are raised where its result is awaited.
     """
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Boundary(Protocol):
-    """What the sums over neighbours need of a method: rows and gradients of other workers, of whatever age."""
+    """What sums over neighbours need from a method: rows and gradients of other workers, of any age."""
 
     @property
     def synchronous(self) -> bool:

@@ -92,7 +92,7 @@ class _Turn:
 
 @dataclass(frozen=True, kw_only=True)
 class StandIn(Channel):
-    """One kind of traffic with nobody at the other ends. serves: what it is used for, in a word."""
+    """One kind of traffic without peers. serves: its purpose, in a word."""
 
     world: int
     mail: Mail
@@ -188,7 +188,7 @@ class StandIns(Channels):
         return self._open[name]
 
     def control(self) -> Channel | None:
-        """None: there is nobody to agree with."""
+        """None: there are no peers to agree with."""
         return None
 
 

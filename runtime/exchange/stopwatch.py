@@ -68,7 +68,7 @@ class Stopwatch:
 
 
 class _Notice(torch.autograd.Function):
-    """The identity; tells the watch when its gradient passes by."""
+    """The identity; notifies the stopwatch when its gradient passes."""
 
     @staticmethod
     def forward(ctx: Any, out: Tensor, watch: Stopwatch, layer: Layer) -> Tensor:

@@ -69,7 +69,7 @@ class ProcessSpec:
 
 
 def _processes(command: Sequence[str], workers: int, env: Mapping[str, str], folder: Path) -> list[ProcessSpec]:
-    """The same command for every worker, which the environment tells who it is."""
+    """The same command for every worker; the environment tells each worker its rank."""
     common = {**env, RENDEZVOUS: str(folder / "rendezvous"), FAILURES: str(folder)}
     common |= {"WORLD_SIZE": str(workers), "LOCAL_WORLD_SIZE": str(workers)}
     return [ProcessSpec(command, {**common, "RANK": str(rank), "LOCAL_RANK": str(rank)}) for rank in range(workers)]

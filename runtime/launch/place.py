@@ -12,7 +12,7 @@ from gcnsim.errors import ScenarioError
 from gcnsim.ids import Rank
 
 RENDEZVOUS: Final = "GCNSIM_RENDEZVOUS"
-"""The file through which the workers of our own launcher find one another; set by nobody else."""
+"""The file through which the workers of our own launcher find one another; only the launcher sets it."""
 
 _COUNT: Final = re.compile(r"[0-9]{1,9}")
 _TASKS: Final = re.compile(r"([0-9]{1,9})(?:\(x([0-9]{1,6})\))?")
@@ -32,7 +32,7 @@ class Place:
 
 
 def place(env: Mapping[str, str] | None = None) -> Place | None:
-    """This process's place by RANK, WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE; None where nobody launched it.
+    """This process's place by RANK, WORLD_SIZE, LOCAL_RANK and LOCAL_WORLD_SIZE; None if it was not launched.
 
     Without RANK, the tasks of a Slurm step count as launched when there are several and MASTER_ADDR says where they
     meet. Without LOCAL_RANK, a worker is alone on its server. Raises ScenarioError for half an answer.

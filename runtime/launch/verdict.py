@@ -58,7 +58,7 @@ class Failure:
 
 
 def describe(error: BaseException) -> str:
-    """One line: a user's error as it is, any other with its type.
+    """One line: a user error unchanged, any other with its type.
 
     >>> describe(ValueError("no\\nyes"))
     'ValueError: no'

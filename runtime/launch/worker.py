@@ -69,7 +69,7 @@ def _outcome(main: Callable[[Place], int]) -> int:
 
 
 def _part() -> None:
-    """All peers have done their work: what fails now fails nobody."""
+    """All peers have finished: a failure now affects no one else."""
     with contextlib.suppress(Exception):
         disconnect()
 

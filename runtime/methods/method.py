@@ -65,7 +65,7 @@ class Method(ABC):
 
     @property
     def asks_once(self) -> bool:
-        """Whether workers tell one another before the first iteration which rows they want in all."""
+        """Whether workers exchange, before the first iteration, which rows they will ever need."""
         return False
 
     def refuse(self, options: Options) -> None:  # noqa: B027 - most methods refuse nothing

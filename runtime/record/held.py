@@ -1,6 +1,6 @@
 """One run at a time in a folder: whoever writes it holds a lock of it, which ends with the process.
 
-Results that nobody chose a name for get one that is not taken, since what was measured is not made again.
+Results without a chosen name get a free one, so that measurements are never overwritten.
 """
 
 from __future__ import annotations

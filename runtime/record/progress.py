@@ -22,7 +22,7 @@ _MEMORY: Final = 0.9
 
 
 class Progress:
-    """The progress of the iterations first..iterations - 1, told by one worker.
+    """The progress of the iterations first..iterations - 1, printed by one worker.
 
     The line shows only where `stream` (standard error) is a terminal and `quiet` is not set. With `json_log` each
     iteration is one JSON object on a line instead, with the keys of `iterations.csv`. A reader that goes away ends the
@@ -92,7 +92,7 @@ class Progress:
 
 
 def _object(row: IterationRow) -> str:
-    """`row` as JSON; a loss that is no number any more is null, which JSON can say."""
+    """`row` as JSON; a loss that is not a number any more is null, which JSON can say."""
     values = {
         name: None if isinstance(value, float) and not math.isfinite(value) else value
         for name, value in asdict(row).items()

@@ -31,7 +31,7 @@ VALUE: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """start_s: of a run besides its iterations. flops_per_s: of each worker. sent_bytes_per_s: rows, likewise.
+    """start_s: time of a run without its iterations. flops_per_s: of each worker. sent_bytes_per_s: rows, likewise.
 
     profile_s: of micro-benchmarks, by their level.
     """

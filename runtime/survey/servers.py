@@ -98,7 +98,7 @@ def _channel(name: str, members: list[int], place: Place) -> Channel:
 def transfers(servers: Servers, budget: Budget, tell: Callable[[Measurement], None]) -> None:
     """Transfers between servers: `p2p_*` from the first to the second, sums and exchanges of all.
 
-    All workers together; worker 0 tells.
+    All workers together; worker 0 decides.
     """
     place = servers.place
     asked = MicrobenchRequest(budget=budget, workers=(min(place.world, 64),))

@@ -29,7 +29,7 @@ from runtime.train.reduce import Adam, FlatGradients, GlobalSums, LocalSums, Opt
 
 
 class DivergedError(GcnsimError):
-    """The loss is no number any more: nothing after it means anything."""
+    """The loss is not a number any more: all later results would be meaningless."""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """What a worker's tensors take, by component: counted where they are held, since torch has no such counter on a CPU.
 
-What outlives an iteration is found by walking through the objects that hold it; what the backward pass needs is told by
-autograd as it keeps it, in one iteration of the warm-up. Storage that several tensors share counts once. Temporaries
+Memory that outlives an iteration is found by walking through the objects that hold it; autograd reports what the
+backward pass keeps, in one iteration of the warm-up. Storage that several tensors share counts once. Temporaries
 of a kernel are in neither; on a GPU `peak_memory` has them.
 """
 

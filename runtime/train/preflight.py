@@ -27,7 +27,7 @@ from runtime.record.held import free_path
 from runtime.record.run_folder import RUN, holds_run
 
 DEFAULT: Final = "run"
-"""The run folder where nobody named one."""
+"""The default run folder."""
 
 _CROWD: Final = 8
 """More workers than this are counted against the graph's nodes first: each costs a process that imports torch."""
@@ -44,7 +44,7 @@ def out_folder(options: Options) -> Path:
 
 
 def free_folder(options: Options) -> Path | None:
-    """A run folder for a run that nobody named one for, where the default one holds a run; None for all others."""
+    """A free run folder if none was named and the default one holds a run; else None."""
     folder = out_folder(options)
     if options.out is not None or not writes_folder(options) or _may_replace(options, folder):
         return None

@@ -53,7 +53,7 @@ class LocalSums:
 
 @dataclass(frozen=True)
 class GlobalSums:
-    """The extras over all workers. loss: None where nothing is computed. stop: one at least was asked to."""
+    """The extras over all workers. loss: None if nothing is computed. stop: at least one worker was asked to stop."""
 
     loss: float | None
     correct: int

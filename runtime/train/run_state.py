@@ -1,4 +1,4 @@
-"""How far one worker's run is: what a checkpoint saves, what `run.json` tells, and what a session moves on.
+"""The state of one worker's run: saved by checkpoints, recorded in `run.json`, and advanced by a session.
 
 Its access trace is what the graphs that it trained really asked for, or which input rows its mini-batches read, in the
 format of `gcnsim.trace`, which replays it.

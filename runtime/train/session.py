@@ -1,4 +1,4 @@
-"""A run from its first iteration to its last: iterations, evaluations, checkpoints, and what is told of them."""
+"""A run from its first iteration to its last: iterations, evaluations, checkpoints, and their output."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Session(RunState):
     def run(self) -> None:
         """Train until the last iteration, or until a worker is asked to stop.
 
-        Raises DivergedError when the loss or a weight is no finite number any more.
+        Raises DivergedError when the loss or a weight is not a finite number any more.
         """
         options = self.options
         progress = Progress(

@@ -100,7 +100,7 @@ class WorkerState:
     """One worker before its first iteration. control: a channel for small things; None for a single worker.
 
     held: what it trains (see `Context`).
-    evaluator: None where nothing is computed. emulation: what this worker is a part of, as its record says it.
+    evaluator: None if nothing is computed. emulation: what this worker is a part of, as its record says it.
     """
 
     options: Options

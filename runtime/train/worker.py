@@ -133,7 +133,7 @@ def clock_offset(
 
 
 def _boot() -> bytes:
-    """What tells this machine from others: the number of its last start."""
+    """The identity of this machine: the number of its last start."""
     try:
         with open("/proc/sys/kernel/random/boot_id", "rb") as file:
             return file.read().strip()
@@ -186,7 +186,7 @@ class FinalResults:
         )
 
     def write(self, summary: Summary | None) -> None:
-        """Write the run folder, then the trace, whatever the first had to say; worker 0 alone."""
+        """Write the run folder, then the trace even if the first failed; only on worker 0."""
         session = self._session
         try:
             if session.folder is not None:

@@ -110,7 +110,7 @@ def _given_rows() -> list[Mapping[str, Any]]:
     return found
 
 
-LARGE = "32 and more workers"
+LARGE = "32 or more workers"
 
 
 def _kind(row: Mapping[str, Any]) -> str:
@@ -160,9 +160,9 @@ def _gpus() -> str:
     rows, error, inside = _figures(_given_rows())
     many, far, _ = _figures([row for row in _given_rows() if _kind(row) == LARGE])
     return (
-        f"We have not run on GPUs. Against {rows.removesuffix(' rows')} GPU timings of others, the median error is "
-        f"{error}, and {inside} fall inside the range. The model was developed with those timings in view. For those "
-        f"of {LARGE} ({many.split()[0]} of them) the median error is {far} "
+        f"We have not run on GPUs ourselves. Against {rows.removesuffix(' rows')} GPU timings that others published, "
+        f"the median error is {error}, and {inside} of them fall inside the range. The model was developed with those "
+        f"timings in view. With {LARGE} ({many.split()[0]} timings), the median error is {far} "
         "([how far to trust the numbers](docs/trust.md))."
     )
 

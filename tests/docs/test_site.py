@@ -15,7 +15,19 @@ import yaml
 
 from studies.hashes import VERSIONS, pins
 from studies.picture import PICTURE, picture
-from studies.site import anchor, astray, file_of, linked, listing, on_config, outside, page_of, rewritten, schemas
+from studies.site import (
+    anchor,
+    astray,
+    fenced,
+    file_of,
+    linked,
+    listing,
+    on_config,
+    outside,
+    page_of,
+    rewritten,
+    schemas,
+)
 from tests.docs.examples import DOCUMENTS, ROOT, alike
 from tests.docs.test_links import anchors_of
 
@@ -90,6 +102,12 @@ def test_links_of_a_document_lead_to_pages_of_the_site() -> None:
 def test_lists_stand_apart_and_fences_have_a_language_alone() -> None:
     text = "Told:\n- a\n- b\n\n```console slow shape\n$ x\n- y\nz:\n- w\n```\n1. c\n2. d\n"
     assert rewritten(text, "docs/cli.md") == ("Told:\n\n- a\n- b\n\n```console\n$ x\n- y\nz:\n- w\n```\n1. c\n2. d\n")
+
+
+def test_examples_of_docstrings_are_code() -> None:
+    text = "Adds.\n\n>>> add(1,\n...     2)\n3\n\nMore."
+    assert fenced(text) == "Adds.\n\n```pycon\n>>> add(1,\n...     2)\n3\n```\n\nMore."
+    assert fenced(fenced(text)) == fenced(text)
 
 
 def test_anchors_are_those_that_the_links_of_documents_use() -> None:

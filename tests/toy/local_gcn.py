@@ -1,7 +1,7 @@
-"""Local training (`local-gcn`), a toy: no boundary rows at all, and weights summed once in a few iterations.
+"""Local training (`local-gcn`), a toy: no boundary rows at all, and gradients summed once every few iterations.
 
-Every worker trains its own part as if nothing else were there; of `local_steps` iterations the last one sums gradients.
-Assumption: entries that cross are dropped, so a layer sums inner entries alone.
+Every worker trains its own part as if it were the whole graph; the last of `local_steps` iterations sums gradients.
+Assumption: cross edges are dropped, so a layer sums only entries between inner nodes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gcnsim.timeline import OpKind
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalGcn(Method):
-    """Parts trained alone, gradients summed now and then."""
+    """Parts trained alone, with gradients summed every few iterations."""
 
     name: ClassVar[str] = "local-gcn"
     about: ClassVar[str] = "no boundary rows, gradients summed every few iterations"
@@ -48,7 +48,7 @@ class LocalGcn(Method):
         return builder.close(steps, periodic=True)
 
     def _train(self, builder: Builder, facts: Facts, rank: Rank) -> int:
-        """All kernels of one worker; the op that makes its last gradient."""
+        """All kernels of one worker; returns the op that computes its last gradient."""
         device, inner = facts.device_of(rank), int(facts.counts.inner_nodes[rank])
         entries = np.array([int(facts.counts.inner_edges[:, rank].mean()) + inner])
         none, seconds = np.zeros(1, dtype=np.int64), loss_seconds(device, inner, facts.shapes[-1].d_out)

@@ -69,7 +69,7 @@ class Form:
     fields: tuple[Field, ...]
     options: Callable[[Values, Files], dict[str, Any]]
     command: Callable[[Values], Sequence[str]]
-    note: str = "Runs in the background; you may cancel it."
+    note: str = "Runs in the background; you can cancel it."
     view: Callable[[Values, Files, str], Any] | None = None
     begins: str = ASKED
 
@@ -116,7 +116,7 @@ FORMS: Final = (
     Form(
         "/compare",
         "Compare",
-        "Two iterations side by side: where the difference goes. A scenario, a result, or a recorded run each.",
+        "Compare two iterations: where the difference comes from. Each is a scenario, a result, or a recorded run.",
         "Compare",
         "compare",
         (Field("a", "A: a path below --files"), Field("b", "B: a path below --files")),
@@ -126,7 +126,7 @@ FORMS: Final = (
     Form(
         "/plan",
         "Plan",
-        "A target and a budget in; which machine and setting to take, what else is on the front, what decides.",
+        "Enter a target and a budget. The answer names the machine and setting to use, and the alternatives.",
         "Recommend",
         "recommend",
         (
@@ -136,9 +136,9 @@ FORMS: Final = (
             Field("confidence", "Chance of meeting it, at least", CHANCE),
             Field("budget", "The machine costs at most (500USD/month, 10USD/hour)", ""),
             Field("hours_per_day", "Hours of use a day (empty: all)", ""),
-            Field("host", "Instances, by comma (empty: all that have a price)"),
-            Field("gpus", "GPUs, by comma (empty: 1 up to four instances)"),
-            Field("method", "Methods, by comma (empty: the usual)"),
+            Field("host", "Instances, separated by commas (empty: all with a price)"),
+            Field("gpus", "GPUs, separated by commas (empty: 1 up to four instances)"),
+            Field("method", "Methods, separated by commas (empty: the usual four)"),
             Field(MEASURED, "Measured compute below --files (may be empty)"),
         ),
         _plan,
@@ -147,27 +147,27 @@ FORMS: Final = (
     Form(
         "/sweep",
         "Sweep",
-        "The points of a sweep, the first by a column, and what a filter leaves of them"
+        "The points of a sweep, the best by a column first; a filter selects some of them"
         " (cluster.bandwidth >= 10Gbps; method.tau <= 1).",
         "Download",
         "sweep",
         (
-            Field("folder", "Folder of gcnsim sweep below --files"),
-            Field("where", "Filter, by semicolon (iteration_s < 0.5)"),
-            Field("by", "Column that decides", "iteration_s", sweep.COLUMNS),
+            Field("folder", "Sweep folder (of gcnsim sweep, below --files)"),
+            Field("where", "Filters, separated by semicolons (iteration_s < 0.5)"),
+            Field("by", "Best by column", "iteration_s", sweep.COLUMNS),
             Field("descending", "Largest first", "no", sweep.YES),
         ),
         sweep.options,
         sweep.command,
-        "The points that the filter leaves as CSV and JSON, and one offline page.",
+        "The selected points as CSV and JSON, and one offline page.",
         sweep.view,
         NEVER,
     ),
     Form(
         "/timeline",
         "Timeline",
-        "One steady iteration: what each worker and link does when, and what it waits for. Of a setting, or of a"
-        " recorded run beside its prediction.",
+        "One steady iteration of a setting, or of a recorded run with its prediction: what each worker and link does,"
+        " when, and what it waits for.",
         "Draw the timeline",
         "timeline",
         (
@@ -194,9 +194,9 @@ FORMS: Final = (
         "Validate",
         "validate",
         (
-            Field("runs", "Folders of runs below --files, by comma", most=MOST_LIST),
+            Field("runs", "Folders of runs below --files, separated by commas", most=MOST_LIST),
             Field("calibration", "Calibration record below --files (may be empty)"),
-            Field(MEASURED, "Measured compute below --files, by comma (may be empty)", most=MOST_LIST),
+            Field(MEASURED, "Measured compute below --files, separated by commas (may be empty)", most=MOST_LIST),
         ),
         _validation,
         lambda values: [

@@ -127,7 +127,7 @@ def view(values: Mapping[str, str], files: Files, theme: str) -> html.Div:
     kept = sweep.best(None, asked["by"], records=records, **order)
     told = [html.P(_status(sweep, records, kept), className="note")]
     if not kept:
-        none = "No point is answered." if not asked["where"] else "No answered point keeps the filter."
+        none = "No point is answered." if not asked["where"] else "No answered point passes the filter."
         return html.Div([html.H2(none), *told])
     axes = [axis.path for axis in sweep.question.axes]
     data = parallel_data(kept, axes, asked["by"])
@@ -138,7 +138,7 @@ def view(values: Mapping[str, str], files: Files, theme: str) -> html.Div:
             *told,
             parts.legend([(name, getattr(THEMES[theme], color), hatched) for name, color, hatched in data.legend]),
             parts.graph("parallel", parallel_figure(data, THEMES[theme]).to_plotly_json()),
-            html.P(f"A line is a point; each row is a field that varies, the lowest what decides.{left}",
+            html.P(f"Each line is a point, each row a varying field; the lowest row is the chosen column.{left}",
                    className="note"),
             _table(kept, axes, asked["by"]),
         ]

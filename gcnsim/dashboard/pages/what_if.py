@@ -34,13 +34,13 @@ LABELS: Final = {
 }
 SLIDERS: Final = tuple(LABELS)
 PRESETS: Final = (
-    ("Six T4s at 15 Gbps", "/", "The question everyone has first."),
-    ("Is 25 Gbps worth it?", "/?beside=25", "Both networks beside each other."),
+    ("Six T4s at 15 Gbps", "/", "The first question of most users."),
+    ("Is 25 Gbps worth it?", "/?beside=25", "Both networks side by side."),
     ("Buy or rent?", "/plan?target_iteration=0.75s", "What renting the speed of six T4s costs; compare with a quote."),
     ("My own graph", "/?graph=", "A graph or a profile instead of a data set."),
 )
 CAPTIONS: Final = {
-    False: "Bars: compute, exposed communication and other; hatched, below: what overlaps them and adds no time.",
+    False: "Bars: compute, exposed communication and other; hatched below: work that overlaps them and adds no time.",
     True: "Lines: iteration time; bands: its 90 % interval; the dotted line is the slider's place.",
 }
 TEXTS: Final = ("dataset", "device", "graph", "measured", "figure", "beside")
@@ -69,7 +69,9 @@ def layout(question: Question, datasets: Sequence[str], devices: Sequence[str], 
             html.Summary("Data set, GPU, methods, own graph"),
             parts.text_field("dataset", "Data set", question.dataset, datasets),
             parts.text_field("device", "GPU", question.device, devices),
-            parts.text_field("methods", "Methods, by comma (empty: the usual)", ",".join(question.methods), methods()),
+            parts.text_field(
+                "methods", "Methods, separated by commas (empty: the usual four)", ",".join(question.methods), methods()
+            ),
             parts.text_field("beside", "A second bandwidth (Gbps)", second),
             parts.text_field("graph", "Own graph or profile: a path below --files, or upload it", question.graph),
             parts.text_field("measured", "Measured compute (runtime.measure): a path below --files", question.measured),

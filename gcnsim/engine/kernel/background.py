@@ -1,4 +1,4 @@
-"""`python -m gcnsim.engine.kernel.background`: compile the kernel while nobody waits for it."""
+"""`python -m gcnsim.engine.kernel.background`: compile the kernel in the background."""
 
 from __future__ import annotations
 

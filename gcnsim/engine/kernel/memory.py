@@ -23,7 +23,7 @@ EVENTS: Final = 2
 TIMERS: Final = 3
 """Timers that are set."""
 DIRTY_HEAD: Final = 4
-"""Where the queue of what is to be shared anew begins (it is a ring)."""
+"""The start of the queue of groups to share again (a ring)."""
 DIRTY_SIZE: Final = 5
 """How many are in it."""
 OPENED: Final = 6
@@ -53,7 +53,7 @@ GROUPS: Final = 17
 RING: Final = 18
 """Room in the ring of ops that have ended."""
 RESOURCES: Final = 19
-"""Room in the queue of what is to be shared anew."""
+"""Capacity of the queue of groups to share again."""
 HEADS: Final = 20
 """Ops that are first on their stream."""
 LATES: Final = 21

@@ -113,7 +113,7 @@ class Archive:
         return f"{key}.npy" in self.zip.namelist()
 
     def names(self) -> tuple[str, ...]:
-        """The names of all arrays; a member that is no `.npy` keeps its whole name."""
+        """The names of all arrays; a member that is not a `.npy` keeps its whole name."""
         return tuple(item.removesuffix(".npy") for item in self.zip.namelist())
 
     def where(self, key: str) -> str:

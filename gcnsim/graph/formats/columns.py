@@ -35,7 +35,7 @@ _DECIMAL_COMMA = re.compile(r"[^\s,;|]+[ \t]+[^\s,;|]+[ \t]+[+-]?\d+,\d+")
 """Two ids and a weight as many languages write it; the comma separates nothing."""
 
 CHOOSE: Final = "say which with --ends NAME,NAME (gcnsim graph, gcnsim trace) or workload.ends"
-"""What to do where nothing says which columns are the ends."""
+"""What to do if nothing identifies the two ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Layout:
     skip: int = 0
     ignored: tuple[str, ...] = ()
     weight: int | None = None
-    """The place of a column without a name that must hold numbers, where nothing else says that it is no end."""
+    """The place of a column without a name that must hold numbers, where nothing else says that it is not an end."""
     header: tuple[str, str] | None = None
     """Names of the ends in the line that is skipped."""
 
@@ -84,8 +84,8 @@ def sample_of(text: bytes, *, trailing: bool) -> Sample:
 def layout_of(sample: Sample, chosen: Sequence[str] | None, *, names: bool, where: str) -> Layout:
     """The layout that the sample shows; it has a line at least.
 
-    chosen: the ends as somebody named them, by names in the header or numbers from 1. names: whether ids are texts.
-    Raises FileError where nothing says which columns are the ends, and for chosen ones that are not there.
+    chosen: the ends that the user named, by names in the header or numbers from 1. names: whether ids are texts.
+    Raises FileError if the ends cannot be identified, and for chosen columns that do not exist.
     """
     separator = _separator(sample.lines, names)
     rows = [fields_of(line, separator) for _, line in sample.lines]
@@ -305,7 +305,7 @@ def _positions(chosen: Sequence[str]) -> bool:
 
 
 def _chosen(chosen: Sequence[str], header: Sequence[str] | None, width: int, at: str) -> Ends:
-    """The places of the columns that somebody named."""
+    """The places of the columns that the user named."""
     if header is None or (_positions(chosen) and not set(chosen) <= set(header)):
         places = [int(word) - 1 for word in chosen]
         for place in places:

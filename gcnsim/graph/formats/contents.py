@@ -1,4 +1,4 @@
-"""Which array of a graph file is what: edges, features, labels, split, and those that nobody understands.
+"""The role of each array of a graph file: edges, features, labels, split, or unknown.
 
 What the arrays of a graph are called: one table of names, for the simulator and for training alike.
 

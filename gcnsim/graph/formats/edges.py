@@ -5,7 +5,7 @@ How ids become nodes: `numbers` are 0-based node numbers as they stand, so one t
 the order in which they first occur. Where the columns number nodes of two kinds, those of the source come first, and
 each kind is numbered for itself.
 
-What text files hold besides edges, by the programs that write them: counts, a spreadsheet's separator, JSON.
+Text files may also contain counts, a spreadsheet's separator line, or JSON, depending on the program that wrote them.
 """
 
 from __future__ import annotations
@@ -211,7 +211,7 @@ def _name_fault(words: list[str], layout: Layout) -> str | None:
 
 
 _SEPARATOR = re.compile(rb"\A\"?sep=[^\n]?\"?[ \t]*(?=\n)", re.IGNORECASE)
-"""The first line by which a spreadsheet is told what separates columns."""
+"""The first line that tells a spreadsheet the separator."""
 
 _BLANK = re.compile(rb"[ \t]*[,;|][ \t,;|]*")
 """A row of empty cells."""
@@ -239,7 +239,7 @@ def edges_only(data: bytes) -> bytes:
 
 
 def check_edge_list(sample: Sample, where: str) -> None:
-    """Raises FileError where the first line with data is JSON or a tuple, whose pieces are no ids."""
+    """Raises FileError where the first line with data is JSON or a tuple, whose pieces are not ids."""
     number, line = sample.lines[0]
     text = line.strip()
     if _DOCUMENT.fullmatch(text):

@@ -30,7 +30,7 @@ PAIRS: Final = _pairs(
 """Words for the first and the second end of an edge, the clearest first."""
 
 MARKS: Final = _pairs("u/v i/j 0/1 1/2 a/b x/y s/t h/t")
-"""Marks that tell two columns of one name apart: `node_1` and `node_2`, `gene A` and `gene B`, `u` and `v`."""
+"""Marks that distinguish two columns of one name: `node_1` and `node_2`, `gene A` and `gene B`, `u` and `v`."""
 
 KINDS: Final = _set(
     "user item movie film product book group artist business song track tag page repo repository customer author "

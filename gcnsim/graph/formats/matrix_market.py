@@ -21,7 +21,7 @@ _ONE_DIRECTION = {b"general": False, b"symmetric": True, b"skew-symmetric": True
 def read_matrix_market(data: bytes, name: str, *, where: str) -> Graph:
     """The graph of a Matrix Market file's bytes; `symmetric` files hold one direction, which counts as both.
 
-    Raises FileError when it is no sparse square matrix or a line cannot be read (with its number); GraphError as
+    Raises FileError when it is not a sparse square matrix or a line cannot be read (with its number); GraphError as
     `build_csr` does.
     """
     banner = data[:200].split(b"\n", 1)[0].lower().split()

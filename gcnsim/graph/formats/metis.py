@@ -98,7 +98,7 @@ def _neighbours(body: bytes, counts: IntArray, header: _Header) -> tuple[IntArra
 
 
 def _first_word(data: bytes) -> str:
-    """Which token is no number, and on which line."""
+    """Which token is not a number, and on which line."""
     for number, line in enumerate(data.split(b"\n"), start=1):
         bad = next((word for word in line.split() if not word.isdigit()), None)
         if bad is not None and not line.lstrip().startswith(b"%"):

@@ -1,6 +1,6 @@
 """The arrays of the nodes in an archive or a folder, under the names that all formats share (see `nodes`).
 
-Who trains, validates and tests is told by masks, by tables of several splits, or by node numbers.
+The split is given by masks, by tables of several splits, or by node numbers.
 """
 
 from __future__ import annotations

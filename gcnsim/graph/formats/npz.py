@@ -26,7 +26,7 @@ MOST_WIDTH = 2**31 - 1
 """Of features: columns are counted in 32 bits."""
 
 MOST_CLASSES = 1_000_000
-"""Of labels: a class of a higher number is no class."""
+"""Of labels: a class of a higher number is not a class."""
 
 NPY = b"\x93NUMPY"
 """How every `.npy` file begins."""
@@ -77,7 +77,7 @@ def graph_of_arrays(source: ArraySource, name: str) -> Graph:
 
 @dataclass(frozen=True, slots=True)
 class Widths:
-    """What the arrays of the nodes say about the graph: F and C, None where not said; and what nobody uses of them."""
+    """What the node arrays say about the graph: F and C, None if unknown; and the unused arrays."""
 
     features: int | None
     classes: int | None

@@ -25,7 +25,7 @@ _MISSING = re.compile(r"<?na>?|n/a|nan|null|none|[+-]?inf", re.IGNORECASE)
 """What stands for a value that is not there."""
 
 _SPACES = re.compile(r"[^\S\t\n\r ]|[\u200b-\u200f\u2060\ufeff]")
-"""White space of other kinds, and characters that nobody sees: text editors show them as nothing or as a space."""
+"""Other kinds of white space, and invisible characters, which text editors show as nothing or as a space."""
 
 _ODD = "\ufffd"
 """What stands for such a character where it is looked for."""
@@ -60,7 +60,7 @@ def read_pairs(
     """The lines after the first `skip`: whole numbers of at least `least` in the columns `ends`, anything in others.
 
     `#` starts a comment; width is the number of columns that every line must have, split at `separator`, None:
-    whitespace. At least one line must hold data. names: whether --ids could read what is no number, for the message.
+    whitespace. At least one line must hold data. names: whether --ids could read what is not a number, for the message.
     Raises FileError naming the first bad line.
     """
     reason = ""
@@ -92,7 +92,7 @@ def read_pairs(
 
 
 def numbered_lines(data: bytes) -> Iterator[tuple[int, bytes]]:
-    """The lines that hold something besides a comment, with their numbers from 1."""
+    """The lines that are not only a comment, with their numbers from 1."""
     for number, line in enumerate(BytesIO(data), start=1):
         content = line.split(b"#", 1)[0].rstrip()
         if content:

@@ -90,7 +90,7 @@ def distinct_edges(draw: Draw, edges: int, seed: int, name: str, say: Say = sile
 
 
 def _fresh(keys: IntArray, kept: IntArray) -> IntArray:
-    """Those of `keys` that are no self-loops and not in `kept`, each once, sorted. `keys` is overwritten."""
+    """Those of `keys` that are not self-loops and not in `kept`, each once, sorted. `keys` is overwritten."""
     keys.sort()
     good = keys >> 32 != keys & 0xFFFFFFFF
     good[1:] &= keys[1:] != keys[:-1]

@@ -139,7 +139,7 @@ class Outline:
     """What stands in for a graph too large to draw: sizes, and an assumed ratio of boundary to inner nodes.
 
     entries: stored entries, both directions of every edge. parts: the least and the most parts that it speaks of.
-    cite: where the sizes come from, by field; assumed: what is assumed besides, one sentence.
+    cite: where the sizes come from, by field; assumed: further assumptions, one sentence.
     """
 
     name: str

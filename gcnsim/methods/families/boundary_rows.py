@@ -77,7 +77,7 @@ class BoundaryRows(Method):
     def memory(
         self, counts: AccessCounts, shapes: tuple[LayerShape, ...], *, norm: bool, payload: str
     ) -> tuple[Memory, ...] | None:
-        """Per worker what its GPU holds; None with attention, for which there is no law."""
+        """Memory of each worker's GPU; None with attention, for which there is no formula."""
         if any(shape.heads for shape in shapes):
             return None
         held = [self.held(counts, rank) for rank in range(counts.workers)]
@@ -111,5 +111,5 @@ class BoundaryRows(Method):
 
 
 def with_drawn_crossing(held: MemoryCounts, counts: AccessCounts, rank: Rank) -> MemoryCounts:
-    """The same with the crossing entries of one drawn graph besides."""
+    """The same, plus the crossing entries of one drawn graph."""
     return replace(held, graphs=1, kept_crossing=int(counts.boundary_edges[:, rank].max()))

@@ -173,7 +173,7 @@ class CpuBlockWriter(CpuOps):
             self.work(OpKind.UPDATE, rank, seconds, layer - 1, FORWARD)
 
     def _tell(self, layer: Layer) -> None:
-        """Every worker tells every other one whether it sends: only how far rows moved is known to one alone."""
+        """Every worker tells every other one whether it sends, because only the owner knows how far rows moved."""
         if not self._gap:
             return
         begun = [self.work(OpKind.INDEX, rank, 0.0, layer) for rank in self.workers]

@@ -70,7 +70,7 @@ class CpuOps:
         self.spread = facts.host.work_spread.value
         self.iterations = cycle * (ceil(VARIED / cycle) if self.spread else 1)
         self.alone = facts.device
-        """A core as it is where no other is busy."""
+        """A core while no other is busy."""
         self.facts = replace(facts, device=_beside_others(facts))
         self.varied = random_stream(facts.seed, "work of cores")
         self.builder = Builder(name, facts.cluster, self.iterations)

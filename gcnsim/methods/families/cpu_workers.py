@@ -3,7 +3,7 @@
 What differs from GPU workers: everything a worker does takes turns on the cores of its server, its transfers included;
 nothing is copied to a device; sums over inner and over boundary columns are
 two products, and rows are received where they are read. Order of ops, from the runtime's loop:
-- synchronous: rows leave at the start of a layer; inner columns are summed beneath the transfer (`overlap: central`)
+- synchronous: rows leave at the start of a layer; inner columns are summed during the transfer (`overlap: central`)
   or after it (`none`), boundary columns last; backward, the boundary's gradients are made and sent first;
 - rows of earlier iterations: boundary columns are summed first, which frees their slot; then this iteration's rows
   leave, and inner columns are summed. Backward, received gradients are added before this iteration's leave;

@@ -49,7 +49,7 @@ class GpuOps:
         self.ranks: IntArray = np.arange(self.size, dtype=np.int64)
         self.exchanges = self.size > 1
         self.beneath = method.overlap == CENTRAL and not self.tau and self.exchanges
-        """Whether inner columns are summed beneath this iteration's transfers, boundary columns after them."""
+        """Whether inner columns are summed during this iteration's transfers, boundary columns after them."""
         self.first: list[IntArray] = []
         """Ops off the compute stream, int64[P], that wait for the end of the worker's previous iteration."""
         self.first_messages: list[tuple[IntArray, IntArray]] = []
@@ -191,7 +191,7 @@ class GpuOps:
         return counts.hits.sum(axis=2), none if layer else np.flatnonzero(counts.cached_rows)
 
     def inner_sum(self, layer: Layer, direction: Direction) -> FloatArray:
-        """Seconds of the sum over inner columns alone, beneath the layer's transfer of that direction."""
+        """Seconds of the sum over inner columns alone, during the layer's transfer of that direction."""
         width, kept = self.facts.shapes[layer].d_in, self.facts.counts.inner_edges + self.inner
         alone = self.on_devices(
             lambda device, ranks: spmm_seconds(device, kept[:, ranks], self.inner[ranks], width, self.inner[ranks])
@@ -259,7 +259,7 @@ def slowdown(facts: Facts, compute: FloatArray, *, stale: bool) -> FloatArray:
 
 
 def slowed_beneath(facts: Facts, layer: Layer, direction: Direction, seconds: FloatArray) -> FloatArray:
-    """Seconds of a sum beneath the transfer of one layer, float64[T, P]; seconds: with nothing beside it."""
+    """Seconds of a sum during the transfer of one layer, float64[T, P]; seconds: with nothing beside it."""
     forward, backward = ([layer], []) if direction is Direction.FORWARD else ([], [layer])
     return seconds * _slower(facts, seconds, transfer_seconds(facts, forward, backward))
 

@@ -127,7 +127,7 @@ class MiniBatch(Method):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NeighbourBatches(MiniBatch):
-    """Mini-batches of training nodes and the neighbours drawn around them. usual_fanout: where nobody says another."""
+    """Mini-batches of training nodes and the neighbours drawn around them. usual_fanout: the default."""
 
     usual_fanout: ClassVar[int] = 2
 

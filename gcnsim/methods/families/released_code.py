@@ -34,7 +34,7 @@ from gcnsim.timeline import OpKind
 
 
 class ReleasedOps(GpuOps):
-    """The ops of workers on GPUs, with what the released code costs besides where it is what runs."""
+    """The ops of workers on GPUs, with the overheads of the released code if that is simulated."""
 
     @property
     def calls(self) -> FloatArray:

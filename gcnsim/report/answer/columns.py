@@ -34,38 +34,43 @@ MEANINGS: dict[str, Meaning] = {
     "device": Meaning("device", "The GPU, by its name in the catalogue."),
     "host": Meaning("host", "The server, by its name in the catalogue."),
     "gpus_per_server": Meaning("GPUs per\nserver", "GPUs in one server; the last may hold fewer.", "GPUs/\nserver"),
-    "bandwidth": Meaning("band-\nwidth", "Bandwidth of each server's network card."),
+    "bandwidth": Meaning("bandwidth", "Bandwidth of each server's network card.", "band-\nwidth"),
     "method": Meaning("method", "The training method that is simulated."),
-    "knobs": Meaning("knobs", "The knobs of the method that say which setting this is; what all rows share is above."),
-    "tau": Meaning("tau", "Staleness: the age, in iterations, of the boundary values an iteration reads; 0 waits."),
+    "knobs": Meaning(
+        "knobs", "The knobs of the method that identify the setting; those that all rows share are in the heading."
+    ),
+    "tau": Meaning(
+        "tau", "Staleness: age, in iterations, of the boundary rows that an iteration reads; 0: it waits for its own."
+    ),
     "epsilon": Meaning("eps", "Sampling rate: the expected share of each node's edges that an iteration draws."),
     "rate": Meaning("rate", "Share of the boundary nodes that an iteration draws and sends (p of BNS-GCN)."),
     "cache_fraction": Meaning("cache", "Share of a worker's boundary nodes whose input features its GPU keeps."),
-    "setting": Meaning("other\nknobs", "Knobs that have no column of their own, where they are not at their default."),
+    "setting": Meaning("other\nknobs", "Knobs without a column of their own, if they differ from the default."),
     "time": Meaning(
-        "{unit} per iter.\n(range)",
+        "{unit} per iteration\n(range)",
         "Time of one iteration on the slowest worker, mean over the measured iterations, and its 90 % interval.",
+        "{unit} per iter.\n(range)",
     ),
     "iteration_s": Meaning(
         "{unit} per\niteration",
         "Time of one iteration on the slowest worker, mean over the measured iterations. "
         "It is the sum of compute, exposed communication and other.",
     ),
-    "interval": Meaning("low-high\n{unit}", "The 90 % interval of the iteration time; provenance says what it covers."),
+    "interval": Meaning("low-high\n{unit}", "The 90 % interval of the iteration time."),
     "iterations_per_epoch": Meaning(
-        "iter.\nan epoch",
-        "Iterations in which every training node is trained once: 1 where an iteration trains them all.",
+        "iterations\nper epoch",
+        "Iterations in which every training node is trained once: 1 if each iteration trains all of them.",
     ),
-    "epoch_s": Meaning("{unit} per\nepoch", "Time of one epoch: these iterations, one after the other."),
+    "epoch_s": Meaning("{unit} per\nepoch", "Time of one epoch, which may have several iterations."),
     "speedup_vs_full_graph": Meaning(
-        "speed-\nup",
-        "Full-graph iteration time over this epoch's, on the same cluster; - where there is none.",
+        "speed-up",
+        "Time of a full-graph iteration divided by the time of this epoch, on the same cluster; -: unknown.",
         "speed\nup",
     ),
     "shares": Meaning(
         "compute|\nwaiting %",
-        "Per cent of the iteration in which the slowest worker's GPU computes, and in which it waits for communication "
-        "that nothing hides; the rest is sampling, optimizer and other.",
+        "Percentage of the iteration in which the slowest worker's GPU computes, and in which it waits for "
+        "communication; the rest is sampling, optimizer and other.",
         "comp|\nwait %",
     ),
     "limited_by": Meaning(
@@ -73,16 +78,16 @@ MEANINGS: dict[str, Meaning] = {
     ),
     "memory_bytes": Meaning(
         "{unit}\nper GPU",
-        "Peak memory of the worker that is nearest its GPU's limit; ! if it does not fit.",
+        "Peak memory of the worker that is nearest to its GPU's limit; !: it does not fit.",
         "{unit}/\nGPU",
     ),
     "usd_per_1000_iterations": Meaning(
-        "$ per\n1k iter.",
+        "USD per\n1,000 iter.",
         "Price of 1,000 iterations on the cheapest rented machines of the catalogue, in US dollars.",
         "$ per\n1k it",
     ),
     "cost_per_1000_iterations": Meaning(
-        "{unit} per\n1k iter.",
+        "{unit} per\n1,000 iter.",
         "Price of 1,000 iterations, in the currency asked for.",
         "{unit}/\n1k it",
     ),
@@ -91,10 +96,12 @@ MEANINGS: dict[str, Meaning] = {
     "cost_per_epoch": Meaning("{unit} per\nepoch", "Price of an epoch, in which every training node is trained once."),
     "vs_recommended": Meaning(
         "against\nrecommended",
-        "How much longer (+) or shorter (-) than the recommended setting, 90 % of the paired difference; `=` where "
-        "there is no clear difference.",
+        "How much longer (+) or shorter (-) than the recommended setting: the 90 % interval of the paired difference; "
+        "`=`: no clear difference.",
     ),
-    "compute_s": Meaning("compute\n{unit}", "Time the GPU spends on aggregation, layer updates and loss, both ways."),
+    "compute_s": Meaning(
+        "compute\n{unit}", "Time the GPU spends on aggregation, layer updates and loss, forward and backward."
+    ),
     "exposed_comm_s": Meaning(
         "exposed\ncomm {unit}",
         "Communication that overlaps with no other work: the iteration waits for it.",
@@ -102,7 +109,10 @@ MEANINGS: dict[str, Meaning] = {
     "hidden_comm_s": Meaning(
         "hidden\ncomm {unit}", "Communication that runs at the same time as other work. It costs bandwidth but no time."
     ),
-    "exposed_other_s": Meaning("other\n{unit}", "Sampling, optimizer and all else that is neither of the two."),
+    "exposed_other_s": Meaning(
+        "other\n{unit}",
+        "Sampling, optimizer and everything else that is neither computation nor exposed communication.",
+    ),
     "sampling_s": Meaning(
         "sample\n{unit}", "Time spent on drawing the sample and looking up the cache, hidden or not."
     ),
@@ -110,7 +120,9 @@ MEANINGS: dict[str, Meaning] = {
         "cache\nhits", "Share of the boundary rows needed at the input layer that the cache holds."
     ),
     "gpu_utilization": Meaning("GPU\nbusy", "Busy compute time over iteration time, mean over the GPUs."),
-    "nic_utilization": Meaning("NIC\nbusy", "Used share of the busiest direction of the busiest network card."),
+    "nic_utilization": Meaning(
+        "NIC\nbusy", "Share of the time that the busiest direction of the busiest network card is in use."
+    ),
     "nic_bytes": Meaning("NIC\n{unit}", "Bytes sent per iteration by the busiest server's network card."),
     "nic_bytes_per_s": Meaning(
         "NIC\n{unit}", "Bytes sent per second by the busiest server's network card, mean over an iteration."
@@ -136,7 +148,7 @@ SHOWN = (
     "usd_per_1000_iterations",
     "cost_per_1000_iterations",
 )
-"""The columns of the usual table, where there is something to say in them."""
+"""The columns of the usual table, if they are informative."""
 
 COSTS = ("cost_per_hour", "cost_per_iteration", "cost_per_1000_iterations", "cost_per_epoch")
 """Columns in the currency asked for."""
@@ -214,7 +226,7 @@ def share_text(value: float) -> str:
 
 
 def checked(names: Sequence[str]) -> tuple[str, ...]:
-    """`names` as columns asked for, none twice. Raises ScenarioError for one that is no column, with the nearest."""
+    """The requested columns, each once. Raises ScenarioError for an unknown name, with the nearest known one."""
     asked = tuple(dict.fromkeys(name.strip() for name in names))
     for name in asked:
         if name not in MEANINGS:
@@ -272,7 +284,7 @@ def _two_digits(values: Sequence[float]) -> Scale:
 
 
 def _silent(rows: Sequence[Row]) -> set[str]:
-    """The usual columns that say nothing about `rows`, or the same of all."""
+    """The usual columns that are empty for `rows`, or equal in all of them."""
     silent = {key for key in MACHINE if not varies(rows, key)}
     shared = set(shared_knobs(rows))
     if all(not set(row.knob_words()) - shared for row in rows):

@@ -1,7 +1,8 @@
-"""Which columns a terminal has room for: a row is one line at every width, so the least important columns go first."""
+"""Which columns a terminal has room for: long words are folded, and the least important columns go first."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -25,11 +26,11 @@ IMPORTANCE = (
 MARKS = ("* ", "  ")
 """Before the recommended row, and before the others."""
 
-CROPPED = 8
+FOLDED = 8
 """Characters that a crowded column of words keeps at least."""
 
 USUAL = {"limited_by": 26, "knobs": 24}
-"""Characters of the longest usual text of these columns: a rare longer one is cut before a whole column goes."""
+"""Characters of the longest usual text of these columns: a rare longer one is folded before a whole column goes."""
 
 
 class Layout(NamedTuple):
@@ -43,15 +44,14 @@ class Layout(NamedTuple):
 def laid_out(make: Callable[[str, bool], list[Column]], width: int) -> Layout:
     """The most important of the columns that `make(gap between knobs, brief headings)` gives, in order, in `width`.
 
-    Rare long words are cut to `..` first. Where not even a row's name and time fit, the range goes, then all words are
-    cut.
+    Rare long texts are folded first. If not even a row's name and time fit, the range goes, then all words are folded.
     """
     for gap, between, brief in ((2, "  ", False), (1, "  ", True), (1, " ", True)):
         columns = make(between, brief)
         if needed(columns, gap) <= width:
             return Layout(columns, gap, ())
     for key, most in USUAL.items():
-        columns = [_shortened(column, most) if column.key == key else column for column in columns]
+        columns = [_narrowed(column, most) if column.key == key else column for column in columns]
         if needed(columns, 1) <= width:
             return Layout(columns, 1, ())
     kept = _kept(columns, width)
@@ -59,7 +59,7 @@ def laid_out(make: Callable[[str, bool], list[Column]], width: int) -> Layout:
         columns = [_without_range(column) if column.key == "time" else column for column in columns]
         kept = _kept(columns, width)
     left_out = tuple(column.key for column in columns if column not in kept)
-    return Layout(_cropped(kept, width), 1, left_out)
+    return Layout(_folded(kept, width), 1, left_out)
 
 
 def _kept(columns: Sequence[Column], width: int) -> list[Column]:
@@ -83,37 +83,45 @@ def _without_range(column: Column) -> Column:
     return Column(column.key, head, tuple(cell.split("(")[0].rstrip() for cell in column.cells))
 
 
-def _cropped(columns: list[Column], width: int) -> list[Column]:
-    """The longest columns of words cut until a line fits, or until nothing more can be cut."""
+def _folded(columns: list[Column], width: int) -> list[Column]:
+    """The widest columns of words folded until a line fits, or until nothing more can be folded."""
     while needed(columns, 1) > width:
         long = max((each for each in columns if each.key in TEXT), key=lambda each: each.width, default=None)
-        if long is None or long.width <= CROPPED:
+        if long is None or long.width <= FOLDED:
             return columns
-        short = _shortened(long, max(CROPPED, long.width - (needed(columns, 1) - width)))
+        short = _narrowed(long, max(FOLDED, long.width - (needed(columns, 1) - width)))
         columns = [short if each is long else each for each in columns]
     return columns
 
 
-def _shortened(column: Column, most: int) -> Column:
+def _narrowed(column: Column, most: int) -> Column:
     """`column` of at most `most` characters."""
-    head = "\n".join(cut(line, most) for line in column.head.split("\n"))
-    return replace(column, head=head, cells=tuple(cut(cell, most) for cell in column.cells))
+    head = "\n".join(fold(line, most) for line in column.head.split("\n"))
+    return replace(column, head=head, cells=tuple(fold(cell, most) for cell in column.cells))
 
 
-def cut(text: str, most: int) -> str:
-    """`text` of at most `most` characters, `..` at its end where it is cut.
+def fold(text: str, most: int) -> str:
+    """`text` in lines of at most `most` characters, broken between words where possible.
 
-    >>> cut("NIC of server 2", 10)
-    'NIC of s..'
+    >>> fold("NIC of server 2", 10)
+    'NIC of\\nserver 2'
     """
-    return text if len(text) <= most else text[: most - 2] + ".."
+    return "\n".join(textwrap.wrap(text, most, break_on_hyphens=False)) if len(text) > most else text
 
 
 def lines_of(columns: Sequence[Column], marked: Sequence[bool], gap: int) -> tuple[list[str], list[str]]:
-    """The lines of the heading and a line per row, words to the left and numbers to the right."""
+    """The lines of the heading and the text of each row, words to the left and numbers to the right.
+
+    A row has several lines where a cell is folded; only the first has the mark.
+    """
     cells = list(zip(*(column.cells for column in columns), strict=True))
     words = [column.key in TEXT for column in columns]
     lines = aligned(cells, [column.head for column in columns], left=words, gap=gap, width=UNLIMITED)
-    depth = len(lines) - len(marked)
-    rows = zip(marked, lines[depth:], strict=True)
-    return [MARKS[1] + line for line in lines[:depth]], [MARKS[0 if mark else 1] + line for mark, line in rows]
+    heights = [max(cell.count("\n") + 1 for cell in row) for row in cells]
+    at = len(lines) - sum(heights)
+    head, rows = [MARKS[1] + line for line in lines[:at]], []
+    for mark, height in zip(marked, heights, strict=True):
+        first, *more = lines[at : at + height]
+        rows.append("\n".join([MARKS[0 if mark else 1] + first, *(MARKS[1] + line for line in more)]))
+        at += height
+    return head, rows

@@ -1,4 +1,4 @@
-"""What rows of an answer have in common, and what tells them apart: shared by table, CSV, figures and page.
+"""What rows of an answer have in common, and what distinguishes them: shared by table, CSV, figures and page.
 
 A CSV file has one line for each row: the machine first, then the keys of JSON; seconds, bytes, shares unrounded. What a
 row nests is flat: `limited_by`, `limited_by_kind`, ..., `vs_recommended_low`. A recommended setting that was not asked
@@ -7,7 +7,7 @@ for is the last line. What is not known is empty.
 What an answer says of where its numbers come from, as plain text; what it answers is in `sentences`.
 
 Terminal and page print the same words. Text that came from outside (names, paths) has its control characters removed
-here, so that a file name cannot steer a terminal; a page escapes it besides.
+here, so that a file name cannot control a terminal; pages escape it as well.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def bandwidth_text(row: Row) -> str:
 
 
 MANY: Final = 12
-"""A table of more rows than that shows the first `FIRST` of them, where nobody says how many."""
+"""A table with more rows shows the first `FIRST` by default."""
 
 FIRST: Final = 10
 
@@ -82,7 +82,7 @@ def shared_knobs(rows: Sequence[Row]) -> dict[str, str]:
 
 
 def labels_of(rows: Sequence[Row]) -> list[tuple[str, str]]:
-    """Per row its method and, where the method has several rows, the settings that tell them apart.
+    """The method of each row and, if the method has several rows, the settings that distinguish them.
 
     >>> labels_of([])
     []
@@ -117,7 +117,7 @@ COLUMNS: Final = (
 
 
 def write_csv(path: str | Path, answer: WhatIf) -> None:
-    """Write the rows of `answer` to `path`, one line per row beneath a heading.
+    """Write the rows of `answer` to `path`, one line per row below a heading.
 
     Raises FileError when the file cannot be written.
     """
@@ -133,7 +133,7 @@ def columns_of_rows(answer: WhatIf) -> dict[str, list[Any]]:
 
 
 def target_title_of(answer: WhatIf) -> str:
-    """What is to be reached, e.g. `Time to 90 % validation accuracy`; empty where nothing was asked."""
+    """The target, e.g. `Time to 90 % validation accuracy`; empty without one."""
     target = answer.target
     return f"Time to {100 * target.accuracy:g} % validation accuracy" if target else ""
 
@@ -157,6 +157,10 @@ def _reached(row: TargetRow) -> str:
     if row.cost is not None and row.currency is not None:
         cost = f", {row.cost:.2f} {row.currency}"
     return f"{seconds}{cost}: {row.iterations} iterations ({row.source})"
+
+
+_TITLES = {"like_questions": "similar questions"}
+"""Titles that are not just the key in words."""
 
 
 class Assumption(NamedTuple):
@@ -196,7 +200,9 @@ def provenance_of(answer: WhatIf | SimulationReport) -> list[tuple[str, str]]:
         times = answer.provenance.measured_compute
         pairs["measured_compute"] = f"{times.text}; {times.links}"
     apart = ("assumptions", "measured", "bounds", "warnings")
-    return [(name.replace("_", " "), plain(said)) for name, said in pairs.items() if name not in apart]
+    return [
+        (_TITLES.get(name, name.replace("_", " ")), plain(said)) for name, said in pairs.items() if name not in apart
+    ]
 
 
 def assumptions_of(answer: WhatIf) -> list[Assumption]:
@@ -208,7 +214,7 @@ def assumptions_of(answer: WhatIf) -> list[Assumption]:
 
 
 def range_of(each: Assumed | AssumptionEffect) -> str:
-    """The two ends of what is assumed."""
+    """The two ends of the assumed range."""
     return plain(f"{each.low} to {each.high}")
 
 
@@ -232,7 +238,7 @@ def warnings_of(answer: WhatIf | SimulationReport) -> list[str]:
 
 
 def knobs_of(row: Row) -> str:
-    """Where the knobs of a row stand; a rate is told where nodes are drawn at all."""
+    """The knob values of a row; the rate only if nodes are drawn."""
     drawn = "" if row.rate == 1.0 else f", rate {row.rate:g}"
     told = f", {row.setting}" if row.setting else ""
     return f"tau {row.tau}, epsilon {row.epsilon:g}, cache {100 * row.cache_fraction:.4g}%{drawn}{told}"

@@ -1,6 +1,6 @@
 """What an answer says, as plain text: its title, the verdict and what it rests on, the next steps.
 
-Terminal, page and notebook print the same words. Whatever an answer does not say is left out.
+Terminal, page and notebook print the same words. Missing parts of an answer are omitted.
 """
 
 from __future__ import annotations
@@ -21,10 +21,12 @@ CLOSE = 0.05
 """Share of the iteration that its limit brings, up to which other work is said to take nearly as long."""
 
 PRECISION = 0.01
-"""Changes smaller than this share are below what a simulation of a few iterations can tell."""
+"""Smaller changes are below the precision of a simulation of a few iterations."""
 MOST_EXCLUDED = 4
 """Excluded settings that are named; more are counted."""
 APART = "no clear difference"
+EVEN = ("partition", "perfectly even")
+"""The step that no partitioner can guarantee."""
 
 
 class StepText(NamedTuple):
@@ -36,6 +38,13 @@ class StepText(NamedTuple):
     after: str
     iteration: str
     change: str
+
+    @property
+    def move(self) -> str:
+        """The knob with both values: `tau 2 -> 1`."""
+        if (self.knob, self.after) == EVEN:
+            return "perfectly even partition (upper limit)"
+        return f"{self.knob} {self.before} -> {self.after}"
 
 
 class Source(NamedTuple):
@@ -75,7 +84,7 @@ def _device(row: Row, answer: WhatIf) -> str:
 
 
 def _servers(gpus: int, answer: WhatIf) -> str:
-    """How many servers hold them. A scenario does not write the GPUs of one server that nobody chose."""
+    """The number of servers. A scenario omits the GPUs per server if they are the default."""
     if varies(answer.rows, "gpus_per_server"):
         return ""
     each = answer.scenario["cluster"].get("gpus_per_server") or ClusterSpec().gpus_per_server
@@ -97,12 +106,12 @@ def verdict_of(answer: WhatIf) -> str:
 
 
 def reasons_of(answer: WhatIf) -> list[tuple[str, str]]:
-    """What the verdict rests on: why, how sure, what limits it, which settings could be recommended at all."""
+    """The basis of the verdict: reasons, confidence, the limit, and which settings were considered."""
     best = answer.recommendation
     told = [("why", best.why), ("confidence", best.confidence.text)]
     told += [("limited by", limit_text(best.row)), ("so", best.note or "")]
     told += [("straggler", straggler_of(answer)), ("faults", fault_free_of(answer))]
-    told += [("cost", cost_of(answer)), ("allowed", best.rule.text)]
+    told += [("cost", cost_of(answer)), ("considered", best.rule.text)]
     told += [("measure first", answer.certainty.measure_first or "")]
     out = [f"{each.what}: {each.why}" for each in best.excluded[:MOST_EXCLUDED]]
     if len(best.excluded) > MOST_EXCLUDED:
@@ -192,7 +201,7 @@ def _same(row: Row, other: Row) -> bool:
 
 
 def _setting(row: Row, *, priced: bool) -> str:
-    """A row in a clause: method, knobs, machine, time and, where nothing else says it, price."""
+    """A row in a clause: method, knobs, machine, time and, if not given elsewhere, price."""
     host = f" of {row.host}" if row.host else ""
     machine = f"{row.gpus} x {row.device}{host} at {bandwidth_text(row)}"
     price, currency = row.usd_per_1000_iterations, "USD"
@@ -289,7 +298,7 @@ def sources_of(answer: WhatIf) -> list[Source]:
         "between GPUs": () if told.between_gpus_basis is None else tuple(told.between_gpus_basis.split("; ")),
         "mini-batches": () if told.mini_batches is None else tuple(told.mini_batches.split("; ")),
         "certainty": (f"{sure.label}; {sure_of}; {same}", sure.method),
-        "like questions": () if told.like_questions is None else tuple(told.like_questions.text.split("; ")),
+        "similar questions": () if told.like_questions is None else tuple(told.like_questions.text.split("; ")),
     }
     return [Source(name, tuple(map(plain, each))) for name, each in clauses.items() if each]
 

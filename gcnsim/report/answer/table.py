@@ -1,7 +1,7 @@
 """The answer in a terminal: one table, one line a row, then the verdict, the next steps and where it comes from.
 
-Legible without colour at every width: a row is never wrapped. Where the columns do not fit, the least important are
-left out and named beneath; `wide` prints them all, `columns` those asked for, whatever the width.
+Legible without colour at every width. Where the columns do not fit, long words are folded, and the least important
+columns are left out and named below the table; `wide` prints them all, `columns` those asked for, whatever the width.
 
 A notebook shows the short table and the verdict, without scripts or figures.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 import io
 import shutil
 import sys
+import textwrap
 from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from gcnsim.errors import plural
 from gcnsim.report.answer import rows as provenance
 from gcnsim.report.answer import sentences
 from gcnsim.report.answer.columns import MACHINE, MEANINGS, SHOWN, TEXT, checked, columns_of, silent_costs
-from gcnsim.report.answer.layout import Layout, cut, laid_out, lines_of, needed
+from gcnsim.report.answer.layout import Layout, laid_out, lines_of, needed
 from gcnsim.report.answer.rows import checked_order, shown_rows, varies
 from gcnsim.report.figures.tornado import tornado_data, tornado_lines
 from gcnsim.report.page.templates import rendered
@@ -38,7 +39,10 @@ _JOINED = (
     *("cost_per_hour", "cost_per_iteration", "cost_per_epoch"),
 )
 WIDE = (*SHOWN, *(key for key in MEANINGS if key not in (*SHOWN, *_JOINED)))
-"""All columns, but those whose values others hold besides, or tell."""
+"""All columns except those whose values others show too."""
+
+_HELD = "\u2800"
+"""A blank at which no line ends."""
 
 
 def render_table(
@@ -67,7 +71,9 @@ def render_table(
         _print_results(console, answer, rows, wide_keys(answer) if wide and keys is None else keys)
         _print_answer(console, answer)
         if assumptions:
-            _print_whole(console, "What the assumptions do", tornado_lines(tornado_data(answer), console.width))
+            _print_whole(
+                console, "How much each assumption changes the time", tornado_lines(tornado_data(answer), console.width)
+            )
         _print_provenance(console, answer, provenance)
     return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
 
@@ -121,15 +127,19 @@ def _console(width: int | None, lit: bool) -> Console:
 
 
 def _title(answer: WhatIf, width: int) -> list[str]:
-    """What was asked, at the left, in two lines where one is too short, and how certain the answer is, at the right end
-    of `width` of the first."""
-    label, parts = sentences.label_of(answer), sentences.title_of(answer).split(", ")
-    room, held = max(20, width - len(label) - 2), len(parts)
-    while held > 1 and len(", ".join(parts[:held])) + (held < len(parts)) > room:
-        held -= 1
-    left = cut(", ".join(parts[:held]) + ("," if held < len(parts) else ""), room)
-    first = f"{left}{' ' * max(2, width - len(left) - len(label))}{label}".rstrip()
-    return [first, *([cut(", ".join(parts[held:]), width)] if held < len(parts) else [])]
+    """What was asked, in as many lines as it needs, and how certain the answer is, at the right end of the first."""
+    label, title = sentences.label_of(answer), sentences.title_of(answer)
+    # Lines end at commas.
+    parts = ", ".join(part.replace(" ", _HELD) for part in title.split(", "))
+    left, *more = _within(parts, max(20, width - len(label) - 2), width)
+    return [f"{left}{' ' * max(2, width - len(left) - len(label))}{label}".rstrip(), *more]
+
+
+def _within(text: str, first: int, width: int) -> list[str]:
+    """`text` in lines of at most `width` characters, the first of at most `first`."""
+    start, *_ = textwrap.wrap(text, first, break_on_hyphens=False) or [""]
+    rest = textwrap.wrap(text[len(start) :], width, break_on_hyphens=False)
+    return [line.replace(_HELD, " ") for line in (start, *rest)]
 
 
 def _print_results(console: Console, answer: WhatIf, rows: Sequence[Row], keys: Sequence[str] | None) -> None:
@@ -150,9 +160,9 @@ def _print_results(console: Console, answer: WhatIf, rows: Sequence[Row], keys: 
         _print_line(console, f"  (no 90 % range: {NO_RANGE})", "dim")
     shown_keys = {column.key for column in layout.columns}
     for note in _notes(answer, rows, shown_keys):
-        _print_line(console, cut(f"  ({note})", console.width), "dim")
+        _print_note(console, note)
     if layout.left_out:
-        _print_line(console, cut(f"  (too wide for {', '.join(layout.left_out)}; see --wide)", console.width), "dim")
+        _print_note(console, f"too wide for {', '.join(layout.left_out)}; see --wide")
     console.print()
 
 
@@ -162,6 +172,12 @@ def _notes(answer: WhatIf, rows: Sequence[Row], keys: Collection[str]) -> Iterat
         yield "speed-up: over full-graph training on the same machine"
     if {"shares", "limited_by"} <= set(keys) and any(sentences.waits_longer(row) for row in rows):
         yield "GPU compute limits where each link alone brings less, though waiting for them all takes longer"
+
+
+def _print_note(console: Console, note: str) -> None:
+    """A note in brackets below the table."""
+    for line in textwrap.wrap(f"({note})", console.width - 3, initial_indent="  ", subsequent_indent="   "):
+        _print_line(console, line, "dim")
 
 
 def _print_line(console: Console, line: str, style: str) -> None:
@@ -176,7 +192,7 @@ def _print_answer(console: Console, answer: WhatIf) -> None:
     _print_pairs(console, "", sentences.reasons_of(answer))
     _print_pairs(console, "Other machines", sentences.alternatives_of(answer))
     steps = sentences.steps_of(answer)
-    said = [(f"{step.knob} {step.before} -> {step.after}", f"{step.iteration}, {step.change}") for step in steps]
+    said = [(step.move, f"{step.iteration}, {step.change}") for step in steps]
     _print_pairs(console, "Measured beside predicted", sentences.measured_of(answer))
     _print_pairs(console, "Next steps", said)
     _print_pairs(console, "No effect", sentences.no_effect_of(answer))

@@ -1,4 +1,4 @@
-"""Where an iteration goes, per method or setting: bars of parts that add up, and what runs beneath them."""
+"""Where an iteration goes, per method or setting: bars of parts that add up, and work that overlaps them."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ MOST_BARS: Final = 12
 PARTS: Final = {
     "compute": ("compute", "compute"),
     "exposed_comm": ("exposed communication", "exposed"),
-    "handling": ("taking rows in", "line2"),
-    "network": ("waits for the network", "exposed"),
-    "copies": ("waits for copies", "line0"),
+    "handling": ("unpacking received rows", "line2"),
+    "network": ("row messages in flight", "exposed"),
+    "copies": ("packing and copies", "line0"),
     "reduce": ("all-reduce", "reduce"),
-    "waiting": ("waits for a peer", "idle"),
-    "exposed_sampling": ("waits for sampling", "sampling"),
+    "waiting": ("waiting for peers", "idle"),
+    "exposed_sampling": ("sampling", "sampling"),
     "exposed_other": ("other", "other"),
     "optimizer": ("optimizer", "optimizer"),
-    "rest": ("other", "other"),
+    "rest": ("all else", "other"),
 }
 """Of each part its name and its colour in a theme; in the order in which they are stacked."""
 
@@ -38,7 +38,7 @@ BENEATH: Final = {
     HIDDEN: ("hidden communication (in parallel)", "exposed"),
     "sampling": ("sampling (may overlap)", "sampling"),
 }
-"""What is drawn beneath a bar, hatched, for it adds no time: its name and its colour in a theme."""
+"""Overlapping work, drawn hatched below a bar because it adds no time: its name and its colour in a theme."""
 
 _MAIN = {"offset": -0.14, "width": 0.36}
 _BENEATH = {"offset": 0.24, "width": 0.14}
@@ -140,7 +140,7 @@ def parts_data(named: Sequence[tuple[str, Parts]]) -> Breakdown:
 
 
 def sides_data(payload: Mapping[str, Any]) -> Breakdown:
-    """The breakdown of both sides of a comparison (`gcnsim.compare/1`), by the finest parts that it tells."""
+    """The breakdown of both sides of a comparison (`gcnsim.compare/1`), by its finest parts."""
     sums = {part["within"] for part in payload["parts"]}
     finest = [part for part in payload["parts"] if part["part"] not in sums]
     bars = [
@@ -189,7 +189,7 @@ def breakdown_drawing(data: Breakdown, theme: Theme = LIGHT) -> dict[str, Any]:
 
 
 def breakdown_figure(data: Breakdown, theme: Theme = LIGHT) -> Figure:
-    """Stacked bars of `data`; what overlaps them beneath each, hatched, because it adds no time."""
+    """Stacked bars of `data`; overlapping work is below each, hatched, because it adds no time."""
     import plotly.graph_objects as go
 
     return go.Figure(breakdown_drawing(data, theme))

@@ -60,7 +60,7 @@ _WORDS: Final = {
     "cache_fraction": "cache {}",
     "setting": "{}",
 }
-"""What tells rows apart, and how a line is named by it."""
+"""What distinguishes rows, and how a line is named by it."""
 
 
 class Series(NamedTuple):

@@ -44,7 +44,7 @@ class Difference:
 
 
 def difference_data(payload: Mapping[str, Any]) -> Difference:
-    """The parts of a comparison (`gcnsim.compare/1`), the finest that it tells."""
+    """The finest parts of a comparison (`gcnsim.compare/1`)."""
     sums = {part["within"] for part in payload["parts"]}
     found = [
         Change(each["part"].removesuffix("_s"), NAMES[each["part"]], each["a"], each["b"], each["difference"])
@@ -60,7 +60,7 @@ def difference_data(payload: Mapping[str, Any]) -> Difference:
 
 
 def difference_figure(data: Difference, theme: Theme = LIGHT) -> Figure:
-    """A bar per part from zero, and one of all parts beneath them."""
+    """A bar per part from zero, and one for the whole iteration below."""
     import plotly.graph_objects as go
 
     figure = go.Figure()
@@ -80,7 +80,7 @@ def difference_figure(data: Difference, theme: Theme = LIGHT) -> Figure:
             text=f"{name} <span style='color:{theme.muted};font-size:12px'>{_signed(seconds)}</span>",
             font={"size": 13},
         )  # fmt: skip
-    title = f"B less A, time per {data.per} ({data.unit})"
+    title = f"Difference (B minus A), time per {data.per} ({data.unit})"
     figure.update_layout(**layout(theme, title, height=80 + 46 * len(rows)), barmode="overlay")
     figure.add_vline(x=0, line={"color": theme.ink, "width": 1.5})
     figure.update_yaxes(range=[len(rows) - 0.4, -0.7], showticklabels=False, showgrid=False)

@@ -35,7 +35,7 @@ class LinkBar(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LinkBars:
-    """The busiest links, the busiest first, and how many there are besides."""
+    """The busiest links, the busiest first, and the number of others."""
 
     bars: tuple[LinkBar, ...]
     left_out: int

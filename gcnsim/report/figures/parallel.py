@@ -34,7 +34,7 @@ LETTERS: Final = 44
 """Letters that a row has room for on a phone."""
 
 FASTEST: Final = 0.1
-"""The share of points that stand out, besides the first."""
+"""The share of highlighted points, in addition to the first."""
 
 EMPTY: Final = "none"
 """What a point without a value of an axis has there."""

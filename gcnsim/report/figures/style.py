@@ -13,7 +13,7 @@ from gcnsim.report.palette import Theme
 FONT: Final = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 
 MOST_LINES: Final = 6
-"""Lines of one panel: more cannot be told apart."""
+"""Lines of one panel: more would be unreadable."""
 
 LOG_FROM: Final = 6.0
 """An axis becomes logarithmic once its largest value is this many times its smallest."""
@@ -95,7 +95,7 @@ PLAIN: Final[Any] = {"template": {}}
 
 
 def legend(theme: Theme) -> dict[str, Any]:
-    """The layout of a legend beneath the plot, for figures that stand alone."""
+    """The layout of a legend below the plot, for figures that stand alone."""
     return {
         "showlegend": True,
         "legend": {
@@ -107,6 +107,11 @@ def legend(theme: Theme) -> dict[str, Any]:
             "bgcolor": theme.paper,
         },
     }
+
+
+def cut(text: str, most: int) -> str:
+    """`text` of at most `most` characters, with an ellipsis where it is cut; pointing at its mark shows all of it."""
+    return text if len(text) <= most else text[: most - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
 def said(text: str) -> str:

@@ -139,7 +139,7 @@ PS_PER_S: Final = 1e12
 MOST_WORKERS: Final = 6
 MOST_LINKS: Final = 24
 BINS: Final = 160
-"""Equal pieces of the iteration in which a link's rate is told."""
+"""Equal pieces of the iteration for which a link's rate is shown."""
 
 COLORS: Final = {
     Phase.COMPUTE: "compute",

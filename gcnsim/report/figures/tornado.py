@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from textwrap import wrap
 from typing import TYPE_CHECKING, NamedTuple
 
-from gcnsim.report.answer.layout import cut
+from gcnsim.report.answer.layout import fold
 from gcnsim.report.answer.rows import plain, range_of
-from gcnsim.report.figures.style import layout, said, time_unit
+from gcnsim.report.figures.style import cut, layout, said, time_unit
 from gcnsim.report.palette import LIGHT, Theme
 from gcnsim.results import Advice, WhatIf
 from gcnsim.terminal import UNLIMITED, aligned
@@ -148,9 +148,9 @@ def tornado_lines(tornado: Tornado, width: int) -> list[str]:
     times = [time for each in tornado.swings for time in (each.low_s, each.high_s)]
     ends = min(*times, tornado.center_s), max(*times, tornado.center_s)
     swings, roomy = tornado.swings, width >= ROOMY
-    columns = {"assumption": [cut(each.name, max(12, width // 4)) for each in swings]}
+    columns = {"assumption": [fold(each.name, max(12, width // 4)) for each in swings]}
     if roomy:
-        columns["value (range)"] = [cut(f"{each.value} ({each.range})", width // 3) for each in swings]
+        columns["value (range)"] = [fold(f"{each.value} ({each.range})", width // 3) for each in swings]
     columns["at low .. high end"] = [
         f"{format_seconds(each.low_s)} .. {format_seconds(each.high_s)}" for each in swings
     ]

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from gcnsim.report.answer.layout import cut
 from gcnsim.report.answer.rows import plain
-from gcnsim.report.figures.style import Ticks, layout, legend, log_ticks, said, time_unit
+from gcnsim.report.figures.style import Ticks, cut, layout, legend, log_ticks, said, time_unit
 from gcnsim.report.palette import LIGHT, Theme
 from gcnsim.units import format_seconds
 

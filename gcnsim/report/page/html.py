@@ -61,7 +61,7 @@ def write_html(path: str | Path, answer: WhatIf, curve: Curve) -> None:
 
 
 def _cards(answer: WhatIf) -> list[tuple[str, list[tuple[str, str]]]]:
-    """What else is said beside what the answer rests on: titles, and names with texts; none where nothing is."""
+    """Further cards of the page: titles, and names with texts."""
     return [
         ("Other machines", sentences.alternatives_of(answer)),
         ("Measured beside predicted", sentences.measured_of(answer)),
@@ -107,7 +107,7 @@ STAGES = {"gpu": "GPU", "sampler": "sampler", "copies": "copies", "reduce": "all
 """Shares of a worker, and their headings."""
 
 IDLE = STAGES["waiting"]
-"""The heading of a share in which a worker does nothing: it has no colour in a map of what is busy."""
+"""The heading of a worker's idle share, which has no colour in the heat map."""
 
 _WAYS = {"up": "to host", "down": "to GPU", "tx": "out", "rx": "in", None: ""}
 _OF_RACKS = {"up": "out", "down": "in"}

@@ -84,8 +84,8 @@ def _where_time_goes(report: SimulationReport) -> list[Section]:
     ]
     data = parts_data(named)
     caption = (
-        "Per worker the time of one iteration: what it computes, and what it waits for, by cause. The hatched bar is"
-        " communication that overlaps and adds nothing."
+        "One iteration of each worker: how long it computes, and how long it waits for each cause. The hatched bar is"
+        " communication that overlaps and adds no time."
     )
     return [Section("Where the time goes", breakdown_figure(data), caption, data.legend)]
 
@@ -94,8 +94,8 @@ def _timeline(result: Result) -> Section:
     data = timeline_of_result(result)
     left = f" {data.workers_left_out} more workers are left out." if data.workers_left_out else ""
     caption = (
-        "One steady iteration: a row per worker and kind of work, then a row per link, the stronger its colour the"
-        f" busier. Point at a block to read what it is and what it waited for.{left}"
+        "One steady iteration: a row per worker and kind of work, then a row per link, darker when busier."
+        f" Point at a block to read what it is and what it waited for.{left}"
     )
     return Section("Timeline", timeline_figure(data), caption, data.legend)
 
@@ -111,7 +111,7 @@ def _carried(report: SimulationReport, result: Result) -> list[Section]:
         found.append(Section("Links", links_figure(data), caption, (), sheet))
     pairs = pairs_of_result(result)
     if pairs.nbytes.any():
-        caption = "Bytes that each worker sends to each other in an iteration."
+        caption = "Bytes that each worker sends to each other worker in an iteration."
         found.append(Section("Bytes per pair of workers", pairs_figure(pairs), caption))
     return found
 
@@ -120,27 +120,27 @@ def _memory(report: SimulationReport) -> list[Section]:
     if report.memory is None:
         return []
     data = memory_data(report.memory)
-    caption = "What each worker's GPU holds at the peak of an iteration; the upright mark is the size of the device."
+    caption = "Memory use of each worker's GPU at the peak of an iteration; the vertical mark is the GPU's memory."
     return [Section("Memory", memory_figure(data), caption, data.legend)]
 
 
 def write_comparison_page(path: str | Path, payload: Mapping[str, Any]) -> None:
     """Write the payload of `gcnsim.compare/1` as a page. Raises FileError."""
     data = sides_data(payload)
-    heads = [("part", "t"), ("A", "n"), ("B", "n"), ("B less A", "n")]
+    heads = [("part", "t"), ("A", "n"), ("B", "n"), ("difference", "n")]
     whole = payload["iteration_s"]
     rows = [(payload["per"], *times(whole))]
     rows += [("· " * bool(each["within"]) + PARTS[each["part"]], *times(each)) for each in payload["parts"]]
     sides = [(key.upper(), provenance.plain(f"{payload[key]['label']}: {payload[key]['setting']}")) for key in "ab"]
     differs = [(each["field"], provenance.plain(f"{each['a']} | {each['b']}")) for each in payload["differs"]]
-    caption = f"Where one {payload['per']} of either side goes, of its slowest worker; what is hatched adds no time."
+    caption = f"One {payload['per']} of the slowest worker of each side; hatched work adds no time."
     _write(
         path,
-        title=provenance.plain(f"{payload['a']['label']} beside {payload['b']['label']}"),
+        title=provenance.plain(f"{payload['a']['label']} compared with {payload['b']['label']}"),
         label="",
         heading=provenance.plain(payload["says"][0]),
         warned=[provenance.plain(note) for note in payload["notes"]],
-        said=[*sides, *differs, *(("besides", provenance.plain(text)) for text in payload["says"][1:])],
+        said=[*sides, *differs, *(("also", provenance.plain(text)) for text in payload["says"][1:])],
         parts=[
             Section("Where the time goes", breakdown_figure(data), caption, data.legend),
             _changes(payload),
@@ -153,7 +153,7 @@ def write_comparison_page(path: str | Path, payload: Mapping[str, Any]) -> None:
 def _changes(payload: Mapping[str, Any]) -> Section:
     data = difference_data(payload)
     still = f" Less than 0.1 % of the {data.per} each: {', '.join(data.still)}." if data.still else ""
-    caption = f"Each part of B less that of A; to the right B takes longer.{still}"
+    caption = f"Bars to the right: B takes longer than A.{still}"
     return Section("Where the difference goes", difference_figure(data), caption)
 
 

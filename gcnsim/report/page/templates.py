@@ -1,6 +1,6 @@
-"""Templates (`gcnsim/report/templates`) filled with plain data: whatever text comes with a payload is escaped.
+"""Templates (`gcnsim/report/templates`) filled with plain data: all text of a payload is escaped.
 
-A name that a template asks for and nobody gave is an error, not a blank.
+A missing name in a template is an error, not a blank.
 """
 
 from __future__ import annotations

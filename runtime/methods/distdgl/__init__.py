@@ -2,7 +2,7 @@
 
 Source: GraphSAGE, Algorithm 2, over the partitioned store that DistDGL describes. As `graphsage`, but batches are of
 training nodes of a worker's own part, so most of a neighbourhood is near. Reading: the structure is near everywhere, so
-that drawing asks nobody; only feature rows travel.
+that drawing needs no messages; only feature rows travel.
 """
 
 from __future__ import annotations

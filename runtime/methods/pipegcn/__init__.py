@@ -1,4 +1,4 @@
-"""PipeGCN (`pipegcn`, `-g`, `-f`, `-gf`): boundary rows and gradients of the iteration before, moved beneath the work.
+"""PipeGCN (`pipegcn`, `-g`, `-f`, `-gf`): boundary rows and gradients of the iteration before, moved during the work.
 
 Source: PipeGCN, Algorithm 1. The variants smooth gradients (g), features (f) or both.
 """

@@ -90,7 +90,7 @@ class PscGcnWorker(MethodWorker):
             self._draw(graph, NONE)
 
     def graphs(self, count: int) -> Iterator[SampledGraph]:
-        """Drawn with the probabilities that rows of equal norms give, since nobody computes any."""
+        """Drawn with the probabilities of equal norms, since none are computed."""
         self._version = self._submit(self._uniform).result()
         if not self.sampled:
             whole = self._submit(self._everything).result()

@@ -178,7 +178,7 @@ def _state(path: Path) -> dict[str, Any]:
 
 
 def _digest(document: Mapping[str, Any]) -> str:
-    """SHA-256 of what a state says, however it is laid out."""
+    """SHA-256 of the content of a state, independent of its layout."""
     return hashlib.sha256(canonical(document).encode()).hexdigest()
 
 

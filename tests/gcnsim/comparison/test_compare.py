@@ -122,7 +122,7 @@ def test_a_row_of_a_what_if_tells_three_parts(tmp_path: Path) -> None:
     assert [part["part"] for part in found["parts"]] == ["compute_s", "exposed_comm_s", "exposed_other_s"]
     add_up(found)
     assert found["links"] == []
-    assert "tells three parts only" in render_comparison(found)
+    assert "has only three parts" in render_comparison(found)
     mixed = compare(PSC, f"{path}#2")
     assert not mixed["detailed"]
     add_up(mixed)

@@ -47,7 +47,7 @@ def test_the_whole_answer_is_taken_home(looking: Looking) -> None:
     looking.page.click("#job-start")
     looking.page.wait_for_selector("#job-result .files a")
     shown = looking.page.inner_text("#job-result")
-    assert [part for part in ("confidence: ", "No effect", "like questions: ") if part not in shown] == []
+    assert [part for part in ("confidence: ", "No effect", "similar questions: ") if part not in shown] == []
     with looking.page.expect_download() as download:
         looking.page.click("text=answer.json")
     taken = json.loads(download.value.path().read_text(encoding="utf-8"))

@@ -115,16 +115,16 @@ def test_answers_for_gpus_say_how_far_off_like_questions_were(tmp_path: Path) ->
         f"{told['rows']} measured rows, median error {100 * told['median_error']:.0f} %, "
         f"{100 * told['inside']:.0f} % inside their range"
     )
-    assert f"like questions {first}" in " ".join(str(answer).split())
+    assert f"similar questions {first}" in " ".join(str(answer).split())
     answer.to_html(tmp_path / "page.html")
     assert told["text"] in (tmp_path / "page.html").read_text(encoding="utf-8")
     advice = gcnsim.recommend(**asked, **place, processes=1)
     assert advice.payload["provenance"]["like_questions"] == told
-    assert f"like questions {first}" in " ".join(str(advice).split())
+    assert f"similar questions {first}" in " ".join(str(advice).split())
     asked_alone = {"schema": "gcnsim.scenario/1", "workload": {"dataset": "reddit"}, "method": {"name": "full-graph"}}
     run = gcnsim.simulate(asked_alone | {"cluster": {"bandwidth": "10Gbps"} | place})
     assert run.payload["provenance"]["like_questions"] == told
-    assert f"  like questions: {told['text']}" in str(run)
+    assert f"  similar questions: {told['text']}" in str(run)
 
 
 def test_the_recommended_setting_is_what_others_are_like() -> None:

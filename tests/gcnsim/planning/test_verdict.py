@@ -31,7 +31,7 @@ def choice(times: list[float], pool: int) -> Choice:
 
 def test_of_one_machine_its_settings_are_compared() -> None:
     assert confidence_text(choice([1.0], 5)) == (
-        "75 %: in 3 of 4 draws of the assumptions, the fastest of 5 settings or within 3 % of it"
+        "75 %: in 3 of 4 random draws of the assumptions, this setting is the fastest of 5 tried or within 3 % of it"
     )
     assert confidence_text(choice([1.0], 1)) == "no other allowed setting was simulated"
 
@@ -40,9 +40,10 @@ def test_of_several_machines_they_are_compared_under_the_same_draws() -> None:
     own, slow, even = (choice(times, 1) for times in ([1.0, 2.0, 3.0, 4.0], [2.0, 3.0, 4.0, 3.0], [1.0, 1.0, 4.0, 5.0]))
     text = confidence_text(own, [slow.estimate])
     assert text.startswith("no other allowed setting")
-    assert text.endswith("; 75 %: in 3 of 4 draws as fast as the other machine's best or within 3 % of it")
+    said = "; 75 %: in 3 of 4 random draws, it is as fast as the other machine's best or within 3 % of it"
+    assert text.endswith(said)
     assert confidence_text(own, [slow.estimate, even.estimate]).endswith(
-        "50 %: in 2 of 4 draws as fast as the best of every other machine or within 3 % of it"
+        "50 %: in 2 of 4 random draws, it is as fast as the best of every other machine or within 3 % of it"
     )
 
 

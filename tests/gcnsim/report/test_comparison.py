@@ -48,11 +48,11 @@ differ in: method.tau 0 | 1; cluster.gpus 2 | 1
 B takes half as long.
 
 Seconds per iteration, slowest worker (1 and 0)
-                                         A       B  B less A    of it
-  iteration                         1.00 s  500 ms   -500 ms  100.0 %
-    exposed communication           600 ms  100 ms   -500 ms  100.0 %
-      messages of rows under way    600 ms  600 ms      +0 s    0.0 %
-  beneath: sampling, hidden or not     0 s  200 ms   +200 ms
+                                       A       B  difference    share
+  iteration                       1.00 s  500 ms     -500 ms  100.0 %
+    exposed communication         600 ms  100 ms     -500 ms  100.0 %
+      row messages in flight      600 ms  600 ms        +0 s    0.0 %
+  at the same time: all sampling     0 s  200 ms     +200 ms
 
 Links per iteration: bytes, share of the time and seconds that they need
                   A    busy  seconds  B  busy  seconds

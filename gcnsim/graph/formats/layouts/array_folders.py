@@ -177,7 +177,7 @@ class GnnLabFolder:
         return Size(nodes, self._count(said, "NUM_EDGE"), 8 * nodes + 4 * nodes * said.get("FEAT_DIM", 0) * features)
 
     def _said(self) -> dict[str, int]:
-        """The counts of `meta.txt`. Raises FileError for a line that is no name and whole number."""
+        """The counts of `meta.txt`. Raises FileError for a line that is not a name and whole number."""
         said: dict[str, int] = {}
         for number, line in enumerate(file_text(self.home / _META).decode("utf-8", "replace").splitlines(), start=1):
             words = line.split()

@@ -149,7 +149,7 @@ def _array(where: str, column: AnyArray) -> AnyArray:
 
 
 def _places(where: str, ends: AnyArray, ids: AnyArray) -> AnyArray:
-    """Where each of `ends` stands among the ascending `ids`. Raises FileError for one that is no node."""
+    """Where each of `ends` stands among the ascending `ids`. Raises FileError for one that is not a node."""
     if ends.dtype.kind != ids.dtype.kind:
         ends, ids = ends.astype(np.str_), ids.astype(np.str_)
         order = np.argsort(ids)

@@ -26,7 +26,7 @@ from gcnsim.io.yaml_files import read_yaml
 
 
 class Layout(Protocol):
-    """The files of one data set, as whoever publishes it lays them out."""
+    """The files of one data set, in the layout of its publisher."""
 
     def graph(self, name: str) -> Graph:
         """The graph, with the widths of features and labels. Raises FileError, GraphError as `load_graph`."""

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from gcnsim.report.answer.columns import columns_of
-from gcnsim.report.answer.layout import cut, laid_out, lines_of, needed
+from gcnsim.report.answer.layout import fold, laid_out, lines_of, needed
 from tests.gcnsim.results.made import answer_of
 
 
@@ -19,7 +19,7 @@ def test_what_is_laid_out_fits(answered: dict[str, Any], width: int) -> None:
     layout = _layout(answered, width)
     assert needed(layout.columns, layout.gap) <= width
     head, lines = lines_of(layout.columns, [False] * 5, layout.gap)
-    assert max(map(len, (*head, *lines))) <= width
+    assert max(len(part) for line in (*head, *lines) for part in line.split("\n")) <= width
     keys = [column.key for column in layout.columns]
     assert keys[:3] == ["method", "knobs", "time"]
     assert set(keys) & set(layout.left_out) == set()
@@ -33,14 +33,18 @@ def test_the_least_important_go_first(answered: dict[str, Any]) -> None:
     assert left[3] >= {"shares", "limited_by", "usd_per_1000_iterations", "speedup_vs_full_graph"}
 
 
-def test_a_rare_long_text_is_cut_before_a_column_goes(answered: dict[str, Any]) -> None:
+def test_a_rare_long_text_is_folded_before_a_column_goes(answered: dict[str, Any]) -> None:
     answered["results"][0]["limited_by"]["text"] = "drawing and loading of worker 0 (host CPU)"
     answered["results"][1] |= {"setting": "sample boundary-edges, threshold 0.02"}
     layout = _layout(answered, 105)
     assert layout.left_out == ()
     cells = {column.key: column.cells for column in layout.columns}
-    assert "drawing and loading, wor.." in cells["limited_by"]
-    assert "sample boundary-edges,.." in cells["knobs"][3]
+    assert "drawing and loading,\nworker 0 (host CPU)" in cells["limited_by"]
+    assert "sample boundary-edges,\nthreshold 0.02" in cells["knobs"][3]
+    _, rows = lines_of(layout.columns, [True] * 5, layout.gap)
+    folded = next(row for row in rows if "boundary-edges" in row).split("\n")
+    assert [line[0] for line in folded] == ["*", " "]
+    assert folded[1].split() == ["threshold", "0.02"]
 
 
 def test_the_time_that_rows_are_sorted_by_is_always_there(answered: dict[str, Any]) -> None:
@@ -48,6 +52,7 @@ def test_the_time_that_rows_are_sorted_by_is_always_there(answered: dict[str, An
     assert "epoch_s" in {column.key for column in _layout(answered, 60).columns}
 
 
-def test_a_cut_says_that_it_is_one() -> None:
-    assert cut("NIC of server 2", 15) == "NIC of server 2"
-    assert cut("NIC of server 12", 15) == "NIC of server.."
+def test_words_are_folded_where_they_end() -> None:
+    assert fold("NIC of server 2", 15) == "NIC of server 2"
+    assert fold("NIC of server 12", 15) == "NIC of server\n12"
+    assert fold("psc-gcn-on-ten", 8) == "psc-gcn-\non-ten"

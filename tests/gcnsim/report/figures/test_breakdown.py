@@ -58,9 +58,9 @@ def test_parts_show_waits_by_their_cause() -> None:
     assert (bar.seconds("network"), bar.seconds("waiting"), bar.seconds("hidden_comm")) == (0.05, 0.0, 0.1)
     assert (data.unit, bar.low_s) == ("ms", None)
     drawn = breakdown_figure(data).to_dict()["data"]
-    assert [trace["name"] for trace in drawn[1:3]] == ["taking rows in", "waits for the network"]
+    assert [trace["name"] for trace in drawn[1:3]] == ["unpacking received rows", "row messages in flight"]
     assert drawn[2]["base"][0] == pytest.approx(210.0)
-    assert "waits for the network: 50.0 ms, 15.6 % of 320 ms" in drawn[2]["customdata"][0]
+    assert "row messages in flight: 50.0 ms, 15.6 % of 320 ms" in drawn[2]["customdata"][0]
 
 
 def test_breakdown_stacks_the_parts_and_hatches_what_adds_nothing(payload: dict[str, Any]) -> None:
