@@ -1,7 +1,7 @@
 """Capacity planning: which machine and setting to take for a target, of hundreds, and with what chance."""
 
-from gcnsim.capacity.answer import Question, Recommended, recommend
-from gcnsim.capacity.goal import CONFIDENCE, COST, GPUS, MINIMISED, TIME, Budget, Goal, read_budget
+from gcnsim.capacity.answer import Question, recommend
+from gcnsim.capacity.goal import CONFIDENCE, COST, GPUS, MINIMISED, TIME, Goal, read_budget
 from gcnsim.capacity.settings import LIMIT, Machines
 
 __all__ = [
@@ -11,11 +11,9 @@ __all__ = [
     "LIMIT",
     "MINIMISED",
     "TIME",
-    "Budget",
     "Goal",
     "Machines",
     "Question",
-    "Recommended",
     "read_budget",
     "recommend",
 ]

@@ -17,16 +17,7 @@ from typing import Any, Final
 from gcnsim.capacity.goal import Iterations
 from gcnsim.capacity.search import Setting
 from gcnsim.errors import ScenarioError, nearest, plural
-from gcnsim.hardware import (
-    DESCRIBED_HOST,
-    GENERIC_LINK,
-    PriceBook,
-    hosts,
-    instance_of,
-    is_file,
-    is_host,
-    prices,
-)
+from gcnsim.hardware import DESCRIBED_HOST, GENERIC_LINK, PriceBook, hosts, instance_of, is_file, is_host, prices
 from gcnsim.known_names import known_name
 from gcnsim.machine import resolve_machine
 from gcnsim.methods import OVERLAP

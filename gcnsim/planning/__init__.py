@@ -1,7 +1,7 @@
 """Planning: many studies answer one question."""
 
 from gcnsim.machine.odd_rates import rate_warnings
-from gcnsim.planning.candidate import Candidate, Estimate, full_graph
+from gcnsim.planning.candidate import Candidate
 from gcnsim.planning.measured import read_measurement
 from gcnsim.planning.provenance import provenance
 from gcnsim.planning.recommend import MAX_STALENESS, MIN_SAMPLING_RATE, Rule
@@ -9,15 +9,13 @@ from gcnsim.planning.rows import RowEvaluator, links_of, memory_report, rent_of,
 from gcnsim.planning.simulated_draws import read_max_wait
 from gcnsim.planning.steps import next_steps
 from gcnsim.planning.study_cache import StudyCache, counted
-from gcnsim.planning.time_to_accuracy import Subject, Target, to_target
-from gcnsim.planning.what_if import Answer, Extras, Grid, Progress, scenarios, sweep_bandwidth, what_if
+from gcnsim.planning.time_to_accuracy import Subject, Target
+from gcnsim.planning.what_if import Extras, Grid, Progress, scenarios, sweep_bandwidth, what_if
 
 __all__ = [
     "MAX_STALENESS",
     "MIN_SAMPLING_RATE",
-    "Answer",
     "Candidate",
-    "Estimate",
     "Extras",
     "Grid",
     "Progress",
@@ -27,7 +25,6 @@ __all__ = [
     "Subject",
     "Target",
     "counted",
-    "full_graph",
     "links_of",
     "memory_report",
     "next_steps",
@@ -40,6 +37,5 @@ __all__ = [
     "run_length",
     "scenarios",
     "sweep_bandwidth",
-    "to_target",
     "what_if",
 ]

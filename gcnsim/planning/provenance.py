@@ -24,13 +24,7 @@ from gcnsim.machine.odd_rates import rate_warnings
 from gcnsim.methods import HOST, ON_GPU, UVA, Placement
 from gcnsim.methods.roc import Roc
 from gcnsim.planning.candidate import Estimate
-from gcnsim.planning.certainty import (
-    basis_words,
-    heading_words,
-    machine_figures,
-    measured_times,
-    workload_assumptions,
-)
+from gcnsim.planning.certainty import basis_words, heading_words, machine_figures, measured_times, workload_assumptions
 from gcnsim.planning.study_cache import StudyCache
 from gcnsim.results import MEASURE_CORES, NO_RANGE, Assumed, Bounds, Provenance
 from gcnsim.scenario import (
@@ -46,10 +40,7 @@ from gcnsim.scenario import (
     scenario_hash,
 )
 from gcnsim.simulation import GRAIN, tightest, wrong_by
-from gcnsim.sources import (
-    Model,
-    Source,
-)
+from gcnsim.sources import Model, Source
 from gcnsim.sources.batches import placement_of, sampler_of
 from gcnsim.uncertainty import statistics_warning
 from gcnsim.units import format_bytes, format_seconds
@@ -129,11 +120,7 @@ def _fitted(machine: Machine) -> str:
 
 
 def _interval(
-    assumptions: Sequence[Assumed],
-    machine: Machine,
-    faults: Sequence[Fault] = (),
-    *,
-    attends: bool = False,
+    assumptions: Sequence[Assumed], machine: Machine, faults: Sequence[Fault] = (), *, attends: bool = False
 ) -> str:
     """What the intervals cover, in a sentence. attends: whether the model has attention."""
     if not machine.error_known:

@@ -21,26 +21,12 @@ from gcnsim.planning.measured import Measurement, beside_measured
 from gcnsim.planning.provenance import provenance, too_large
 from gcnsim.planning.recommend import Choice, Rule, choose
 from gcnsim.planning.rows import memory_report, prices_report
-from gcnsim.planning.settings import (
-    Grid,
-    SkippedRow,
-    machines,
-    overlap_of,
-    scenarios,
-    shortlist,
-    split_supported,
-)
+from gcnsim.planning.settings import Grid, SkippedRow, machines, overlap_of, scenarios, shortlist, split_supported
 from gcnsim.planning.simulated_draws import Deadline, simulate_draws
 from gcnsim.planning.steps import next_steps, one_server_more
 from gcnsim.planning.study_cache import StudyCache, counted
 from gcnsim.planning.time_to_accuracy import Target, target_report
-from gcnsim.results import (
-    FaultFree,
-    PartitionSeeds,
-    Step,
-    StragglerReport,
-    WhatIf,
-)
+from gcnsim.results import FaultFree, PartitionSeeds, Step, StragglerReport, WhatIf
 from gcnsim.scenario import ClusterSpec, Scenario, to_mapping
 from gcnsim.simulation import answering, refuse_undrawn
 from gcnsim.uncertainty import refuse_unused_figures
@@ -218,10 +204,7 @@ def _rows(
 
 
 def _choices(
-    studies: StudyCache,
-    rows: Sequence[RowEstimate],
-    shortlists: Mapping[ClusterSpec, Sequence[Scenario]],
-    rule: Rule,
+    studies: StudyCache, rows: Sequence[RowEstimate], shortlists: Mapping[ClusterSpec, Sequence[Scenario]], rule: Rule
 ) -> tuple[dict[ClusterSpec, Choice], Choice]:
     """By machine, the setting chosen on it, of the rows and the candidates that may be recommended; and the best: that
     of the machine on which it is the fastest, of those that fit where any does."""

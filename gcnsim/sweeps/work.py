@@ -60,11 +60,7 @@ SHARED: Final = ("base", "interval", "fits", "prices")
 
 def versions() -> dict[str, str]:
     """What must be the same on both sides for the same bytes."""
-    return {
-        "gcnsim": __version__,
-        "python": ".".join(platform.python_version_tuple()[:2]),
-        "numpy": np.__version__,
-    }
+    return {"gcnsim": __version__, "python": ".".join(platform.python_version_tuple()[:2]), "numpy": np.__version__}
 
 
 def file_hash(path: str) -> str:
