@@ -51,12 +51,6 @@ def slot(t: Iteration, tau: int) -> int:
     return t % tau
 
 
-def age(t: Iteration, tau: int) -> int | None:
-    """Age in iterations of the boundary values that iteration `t` reads: tau, or None at a cold start."""
-    source = source_iteration(t, tau)
-    return None if source is None else t - source
-
-
 GAP_SPREAD: Final = 0.25
 """Standard deviation of the log of the drift between blocks. Assumed (range: 0 to 1)."""
 

@@ -19,8 +19,7 @@ import numpy as np
 from gcnsim.errors import FileError, GraphError, nearest
 from gcnsim.graph.csr import Graph, build_csr, from_csr
 from gcnsim.graph.formats.edges import IDS, NUMBERS, read_edges
-from gcnsim.graph.formats.matrix_market import BANNER, read_matrix_market
-from gcnsim.graph.formats.metis import read_metis
+from gcnsim.graph.formats.matrix_market import BANNER, read_matrix_market, read_metis
 from gcnsim.graph.formats.npz import NPY, read_edge_table, read_npz
 from gcnsim.graph.formats.parquet import MAGIC as PARQUET_MAGIC
 from gcnsim.graph.formats.parquet import SUFFIXES as PARQUET

@@ -229,7 +229,7 @@ class Share:
     """What worker n = `part.rank` holds, in the order of `part.inner` (I nodes). Arrays are read-only.
 
     send_sets: [m] is S(n, m), int64 local ids, ascending, empty for m == n. features: float32[I, d_0].
-    labels: int64[I] or float32[I, C]. train, val, test: bool[I]; the totals count over all workers.
+    labels: int64[I] or float32[I, C]. train, val, test: bool[I]; train_total counts over all workers.
     """
 
     part: Part
@@ -240,8 +240,6 @@ class Share:
     val: BoolArray
     test: BoolArray
     train_total: int
-    val_total: int
-    test_total: int
 
 
 def share_of(dataset: Dataset, partitioning: Partitioning, rank: Rank) -> Share:
@@ -259,6 +257,4 @@ def share_of(dataset: Dataset, partitioning: Partitioning, rank: Rank) -> Share:
         val=frozen(dataset.val[part.inner]),
         test=frozen(dataset.test[part.inner]),
         train_total=int(np.count_nonzero(dataset.train)),
-        val_total=int(np.count_nonzero(dataset.val)),
-        test_total=int(np.count_nonzero(dataset.test)),
     )

@@ -15,7 +15,7 @@ from typing import Final
 
 from gcnsim.boundary.stored import read_profile
 from gcnsim.calibration_record.record import read_calibration
-from gcnsim.comparison.answers import read_answer
+from gcnsim.comparison.difference import read_answer
 from gcnsim.errors import GcnsimError
 from gcnsim.graph import load_graph
 from gcnsim.io.json_files import parse_json, read_text

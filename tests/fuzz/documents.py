@@ -11,7 +11,7 @@ from typing import Any
 from gcnsim.api.question import read_base
 from gcnsim.cli import main
 from gcnsim.cli.outputs import scenario_files
-from gcnsim.comparison.answers import read_answer
+from gcnsim.comparison.difference import read_answer
 from gcnsim.errors import ScenarioError
 from gcnsim.hardware import devices, kind_described, links
 from gcnsim.hardware.catalogue import _assumed

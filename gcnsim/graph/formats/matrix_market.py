@@ -1,17 +1,27 @@
-"""Graphs in Matrix Market files: a square sparse (`coordinate`) matrix, of which every stored entry is an edge.
+"""Graphs as text: Matrix Market's and METIS's files.
+
+Graphs in Matrix Market files: a square sparse (`coordinate`) matrix, of which every stored entry is an edge.
 
 Format: "The Matrix Market Exchange Formats" (Boisvert, Pozo, Remington, NIST 1996). Read here, since SciPy's reader
 brings the process down on some malformed lines.
+
+METIS graph files: a header `n m [fmt [ncon]]`, then one line per node with its neighbours, 1-based.
+
+Format: METIS 5 manual, "Graph file". `fmt` has three digits: node sizes, node weights, edge weights; a blank line is a
+node without edges, a line starting with `%` a comment.
 """
 
 from __future__ import annotations
+
+import re
+from dataclasses import dataclass
 
 import numpy as np
 
 from gcnsim.errors import FileError
 from gcnsim.graph.csr import Graph, build_csr
 from gcnsim.graph.formats.table import Pairs, numbered_lines, read_pairs
-from gcnsim.ids import AnyArray
+from gcnsim.ids import AnyArray, IntArray
 
 BANNER = b"%%MatrixMarket"
 _WIDTH = {b"pattern": 2, b"real": 3, b"integer": 3, b"complex": 4}
@@ -65,3 +75,100 @@ def _entries(pairs: Pairs | None, one_direction: bool) -> tuple[AnyArray, AnyArr
         other = rows != cols
         rows, cols = np.concatenate([rows, cols[other]]), np.concatenate([cols, rows[other]])
     return rows, cols, ignored
+
+
+_MOST_DIGITS = 18
+"""Of a number of the header: more nodes or edges than 64 bits count are none."""
+
+_COMMENT = re.compile(rb"^[ \t]*%[^\n]*(?:\n|\Z)", re.MULTILINE)
+_SPACE = b" \t\r\n"
+
+
+@dataclass(frozen=True, slots=True)
+class _Header:
+    nodes: int
+    edges: int
+    leading: int
+    """Numbers before the first neighbour of a line: the node's size and weights."""
+    stride: int
+    """Numbers per neighbour: 2 with edge weights."""
+
+
+def read_metis(data: bytes, name: str, *, where: str) -> Graph:
+    """The graph of a METIS file's bytes; sizes and weights are ignored, and `cleaning` says so.
+
+    Raises FileError when the header and the lines disagree or a line cannot be read (with its number); GraphError as
+    `build_csr` does.
+    """
+    text = _COMMENT.sub(b"", data) if b"%" in data else data
+    first, _, body = text.partition(b"\n")
+    header = _header(first, where)
+    if body.translate(None, b"0123456789" + _SPACE):
+        raise FileError(f"{where}: {_first_word(data)}")
+    counts = _counts(body, header, where)
+    short = np.flatnonzero((counts < header.leading) | ((counts - header.leading) % header.stride != 0))
+    if short.size:
+        line = _line_number(data, int(short[0]) + 1)
+        raise FileError(f"{where}: line {line}: {counts[short[0]]} numbers do not fit the header's format")
+    rows, cols = _neighbours(body, counts, header)
+    outside = np.flatnonzero((cols < 0) | (cols >= header.nodes))
+    if outside.size:
+        line = _line_number(data, int(rows[outside[0]]) + 1)
+        found = cols[outside[0]] + 1
+        raise FileError(f"{where}: line {line}: neighbour {found} is out of range; 1 to {header.nodes} are allowed")
+    if rows.size != 2 * header.edges:
+        raise FileError(
+            f"{where}: the header says {header.edges} edges, so {2 * header.edges} neighbours; found {rows.size}"
+        )
+    ignored = ("weights",) if header.leading > 0 or header.stride > 1 else ()
+    return build_csr(rows, cols, header.nodes, name, ignored=ignored, where=where)
+
+
+def _header(line: bytes, where: str) -> _Header:
+    words = line.split()
+    shown = line.decode("utf-8", "replace").strip()[:60]
+    if not 2 <= len(words) <= 4 or not all(word.isdigit() and len(word) <= _MOST_DIGITS for word in words):
+        raise FileError(f"{where}: header {shown!r}; 'nodes edges [fmt [ncon]]' is needed")
+    flags = words[2].zfill(3) if len(words) > 2 else b"000"
+    if len(flags) > 3 or flags.translate(None, b"01"):
+        raise FileError(f"{where}: header {shown!r}: fmt must be up to three digits 0 or 1")
+    weights = int(words[3]) if len(words) > 3 else 1
+    leading = (flags[0] == ord("1")) + weights * (flags[1] == ord("1"))
+    return _Header(int(words[0]), int(words[1]), leading, 1 + (flags[2] == ord("1")))
+
+
+def _counts(body: bytes, header: _Header, where: str) -> IntArray:
+    """Numbers per node line, int64[n]; blank lines after the last node do not count."""
+    text = np.frombuffer(body if body.endswith(b"\n") or not body else body + b"\n", dtype=np.uint8)
+    blank = text <= ord(" ")
+    starts = ~blank
+    starts[1:] &= blank[:-1]
+    ends = np.flatnonzero(text == ord("\n"))
+    counts = np.diff(np.searchsorted(np.flatnonzero(starts), ends), prepend=0)
+    if counts.size < header.nodes or counts[header.nodes :].any():
+        found = counts.size if counts.size < header.nodes else int(np.flatnonzero(counts)[-1]) + 1
+        raise FileError(f"{where}: the header says {header.nodes} nodes, so as many lines follow it; found {found}")
+    return counts[: header.nodes].astype(np.int64, copy=False)
+
+
+def _neighbours(body: bytes, counts: IntArray, header: _Header) -> tuple[IntArray, IntArray]:
+    """Both ends of every entry, 0-based: the numbers that are neither a node's nor an edge's weight."""
+    values = np.fromstring(body.decode("ascii"), dtype=np.int64, sep=" ") if counts.any() else np.empty(0, np.int64)
+    place = np.arange(values.size) - np.repeat(np.cumsum(counts) - counts, counts) - header.leading
+    chosen = (place >= 0) & (place % header.stride == 0)
+    return np.repeat(np.arange(header.nodes), counts)[chosen], values[chosen] - 1
+
+
+def _first_word(data: bytes) -> str:
+    """Which token is not a number, and on which line."""
+    for number, line in enumerate(data.split(b"\n"), start=1):
+        bad = next((word for word in line.split() if not word.isdigit()), None)
+        if bad is not None and not line.lstrip().startswith(b"%"):
+            return f"line {number}: numbers must be whole, from 1, not {bad.decode('utf-8', 'replace')[:40]!r}"
+    return "unreadable characters"
+
+
+def _line_number(data: bytes, ordinal: int) -> int:
+    """The line number, from 1, of the ordinal-th line (from 0) that is not a comment."""
+    kept = [number for number, line in enumerate(data.split(b"\n"), 1) if not line.lstrip().startswith(b"%")]
+    return kept[ordinal]

@@ -3,8 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gcnsim.caching import DEMAND, KINDS, RANKINGS, expanded
-from gcnsim.caching.policies import _CERTAIN
+from gcnsim.caching import _CERTAIN, DEMAND, KINDS, RANKINGS, expanded
 from gcnsim.errors import ScenarioError
 from gcnsim.streams import stream
 

@@ -7,8 +7,7 @@ import sys
 import numpy as np
 import pytest
 
-from gcnsim.caching import DEMAND, request_stream
-from gcnsim.caching.policies import next_request
+from gcnsim.caching import DEMAND, next_request, request_stream
 from gcnsim.errors import ScenarioError
 
 STREAM = [0, 1, 2, 0, 3, 0, 1, 2, 0, 4, 1, 0]

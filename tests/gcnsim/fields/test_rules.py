@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gcnsim import units
-from gcnsim.caching.size import CacheSize
+from gcnsim.caching import CacheSize
 from gcnsim.errors import ScenarioError, UnitError
 from gcnsim.fields import Measure, Number, Truth, Word, check_fields, entry, shown
 from gcnsim.scenario import from_mapping, parse_cache

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gcnsim.caching.size import CacheSize
+from gcnsim.caching import CacheSize
 from gcnsim.errors import FileError, GcnsimError, ScenarioError, UnitError
 from gcnsim.hardware import devices
 from gcnsim.io.yaml_files import parse_yaml

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from gcnsim.caching.size import CacheSize
+from gcnsim.caching import CacheSize
 from gcnsim.errors import ScenarioError
 from gcnsim.methods import create_method, methods
 from gcnsim.scenario import ClusterSpec, RunSpec, WorkloadSpec

@@ -29,7 +29,7 @@ def test_the_shares_together_are_the_data_set(digits: Dataset) -> None:
         assert np.array_equal(share.labels, digits.labels[inner])
         for mask, whole in ((share.train, digits.train), (share.val, digits.val), (share.test, digits.test)):
             assert np.array_equal(mask, whole[inner])
-        assert (share.train_total, share.val_total, share.test_total) == (1078, 359, 360)
+        assert share.train_total == 1078
         assert [rows.tolist() for rows in share.send_sets] == [rows.tolist() for rows in own_send_sets(parts[rank])]
         assert share.send_sets[rank].size == 0
         for array in (share.features, share.labels, share.train, share.val, share.test, *share.send_sets):
