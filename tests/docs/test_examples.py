@@ -146,20 +146,6 @@ def test_every_section_of_the_commands_is_a_command_or_python() -> None:
     assert "trusted networks only" in with_help(PAGE)
 
 
-def test_a_console_block_is_commands_and_what_they_print() -> None:
-    text = "x\n```console\n$ gcnsim a \\\n    --b 1\none\ntwo\n$ gcnsim c\n```\n"
-    first, second = examples_of(text)
-    assert (first.shown, first.expected, first.code) == ("gcnsim a --b 1", ("one", "two"), 0)
-    assert text.splitlines()[first.first : first.last] == ["one", "two"]
-    assert (second.shown, second.expected) == ("gcnsim c", ())
-
-
-def test_training_runs_in_a_console_block() -> None:
-    (found,) = examples_of("```console shape\n$ python -m runtime.train --workers 1\ntook 1 s\n```\n")
-    assert found.command[1:] == ("-m", "runtime.train", "--workers", "1")
-    assert found.measured
-
-
 def test_slow_examples_run_only_where_that_is_asked_for() -> None:
     text = "```console slow\n$ gcnsim --version\n```\n"
     assert list(ran(text)) == []

@@ -131,6 +131,7 @@ def tree(tmp_path: Path) -> Path:
     return root
 
 
+@pytest.mark.slow  # starts pytest five times
 def test_mutants_of_a_tree_are_killed_or_survive(tree: Path, tmp_path: Path) -> None:
     every = places(tree)
     assert [*every] == ["gcnsim/sums"]

@@ -67,7 +67,14 @@ def test_long_work_can_be_cancelled(looking: Looking) -> None:
     assert looking.page.inner_text("#job-result .alert") == "cancelled"
 
 
-@pytest.mark.parametrize("query", ["?bandwidth=-15", "?gpus=<script>alert(1)</script>", "?nothing=1"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "?gpus=<script>alert(1)</script>",
+        pytest.param("?bandwidth=-15", marks=pytest.mark.slow),
+        pytest.param("?nothing=1", marks=pytest.mark.slow),
+    ],
+)
 def test_a_wrong_address_says_so_and_shows_the_first_question(looking: Looking, query: str) -> None:
     looking.open("/" + query)
     assert looking.page.inner_text("p.alert").endswith("Shown instead: the first question.")
@@ -83,8 +90,17 @@ def test_an_upload_that_no_reader_reads_is_refused(looking: Looking) -> None:
     looking.said[:] = [each for each in looking.said if "400" not in each]  # the browser names the refused request
 
 
-@pytest.mark.parametrize("path", PAGES)
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+IN_THE_DARK = (PAGES[1], PAGES[4], PAGES[5])
+"""Pages with figures, a table and a form: in dark colours the others are slow tests."""
+
+
+@pytest.mark.parametrize(
+    ("path", "scheme"),
+    [
+        *((path, "light") for path in PAGES),
+        *(pytest.param(path, "dark", marks=[pytest.mark.slow] * (path not in IN_THE_DARK)) for path in PAGES),
+    ],
+)
 def test_pages_are_usable_by_ear_and_keyboard(chromium: Any, dashboard: str, path: str, scheme: str) -> None:
     context = chromium.new_context(viewport={"width": 1280, "height": 900}, color_scheme=scheme, bypass_csp=True)
     seen = Looking(context.new_page(), dashboard)
@@ -130,6 +146,7 @@ def test_fields_and_buttons_are_reached_by_the_keyboard(looking: Looking) -> Non
     assert any("timeline.json" in each for each in reached)
 
 
+@pytest.mark.slow  # test_pages.py has what is said, and uploads are tried above
 def test_an_altered_profile_is_refused_in_one_line(looking: Looking) -> None:
     looking.open("/?graph=&gpus=2")
     looking.headline()

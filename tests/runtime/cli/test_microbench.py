@@ -28,7 +28,6 @@ SCHEMA = json.loads(files("gcnsim").joinpath("data/measurements.schema.json").re
 WRONG = {
     "device": ("--device gpu", "--device: unknown 'gpu'; did you mean 'cpu'? known: cpu, cuda"),
     "aggregator": ("--aggregator auto", "--aggregator: unknown 'auto'; known: dgl, numba, plain"),
-    "numba on cuda": ("--aggregator numba --device cuda", "--aggregator: numba sums on CPUs, --device is cuda"),
     "threads": ("--threads 0", "--threads: 0 is not allowed; a whole number of at least 1 and at most 4096"),
     "workers": ("--workers 0", "--workers: 0 is not allowed; a whole number of at least 1 and at most 64"),
     "list": ("--workers 1,two", "--workers: '1,two' is not a list of whole numbers; write e.g. 1,2,4"),

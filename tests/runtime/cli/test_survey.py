@@ -177,8 +177,6 @@ def test_what_a_survey_gives_back_is_calibrated_and_validated_by_the_commands_it
 
 WRONG = {
     "option": ("--ot s", "No such option"),
-    "device": ("--device gpu", "--device: unknown 'gpu'; did you mean 'cpu'?"),
-    "workers": ("--workers 0", "--workers: 0 is not allowed; a whole number of at least 1 and at most 4096"),
     "minutes": ("--minutes -3", "--minutes: -3 is not allowed"),
     "bandwidth": ("--bandwidth 10", "--bandwidth: '10': a bare number"),
     "rule": ("--rule missing.yaml", "missing.yaml: cannot be read: No such file"),

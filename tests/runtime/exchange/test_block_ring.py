@@ -7,13 +7,19 @@ import pytest
 
 from gcnsim.timeline import OpKind
 from tests.runtime.block_jobs import added_up, passed_around, values
+from tests.runtime.conftest import mostly
 from tests.runtime.crew import Crew
 
 ROWS, WIDTH = [5, 1, 12, 7], 3
 
 
-@pytest.mark.parametrize("piece", [1, 24, 1 << 20], ids=["row by row", "two rows", "whole"])
-@pytest.mark.parametrize("size", [1, 2, 3, 4])
+ONE, TWO, WHOLE = 1, 24, 1 << 20
+"""Bytes of a piece: a row, two rows, a block."""
+
+
+@pytest.mark.parametrize(
+    ("size", "piece"), mostly([(1, WHOLE), (2, ONE), (3, TWO), (3, WHOLE), (4, ONE)], (1, 2, 3, 4), (ONE, TWO, WHOLE))
+)
 def test_every_member_has_every_block(crew: Crew, size: int, piece: int) -> None:
     members = [2, 0, 3, 1][:size] if size == 4 else list(range(size))
     told = crew.run(size, passed_around, members, ROWS[:size], WIDTH, piece)

@@ -24,7 +24,11 @@ def test_two_workers_sum_over_gloo(start: Start) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fate", "said"), [("SIGKILL", "worker 1 was killed by SIGKILL"), ("SIGSTOP", "worker 1: hung")]
+    ("fate", "said"),
+    [
+        ("SIGKILL", "worker 1 was killed by SIGKILL"),
+        pytest.param("SIGSTOP", "worker 1: hung", marks=pytest.mark.slow),
+    ],
 )
 def test_a_peer_lost_in_a_collective_is_named(start: Start, fate: str, said: str) -> None:
     begin = time.monotonic()

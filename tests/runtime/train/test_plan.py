@@ -11,6 +11,8 @@ from gcnsim.errors import FileError, ScenarioError
 from runtime.data import DatasetCache
 from runtime.options import Options
 from runtime.train.tasks import Entry, EntryError, naming, read_plan, tasks_of
+from tests.runtime.crew import Crew
+from tests.runtime.session_jobs import ran
 from tests.runtime.shell import Shell
 
 COMMON = ("--iterations", "8", "--hidden", "16", "--quiet", "--threads", "1", "--workers", "2")
@@ -34,15 +36,16 @@ def losses(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("compared", ["stale", pytest.param("sampled narrow", marks=pytest.mark.slow)])
-def test_a_run_of_a_plan_is_the_run_alone(compared: str, tmp_path: Path) -> None:
+def test_a_run_of_a_plan_is_the_run_alone(crew: Crew, compared: str, tmp_path: Path) -> None:
     written(tmp_path, RUNS)
     code, out, err = Shell(tmp_path, *COMMON, "--plan", "plan.yaml", "--json").end()
     assert (code, err) == (0, "")
     finals = [json.loads(line) for line in out.splitlines()]
     assert [(final["out"], final["workers"], final["iterations"]) for final in finals] == [(out, 2, 8) for out in RUNS]
     for out in compared.split():
-        assert Shell(tmp_path, *COMMON, *RUNS[out], "--out", "alone", "--overwrite").end()[0] == 0
-        assert losses(tmp_path / out) == losses(tmp_path / "alone")
+        (task,) = tasks_of([*COMMON, *RUNS[out], "--out", str(tmp_path / "alone" / out)]) or ()
+        crew.run(2, ran, task.options)
+        assert losses(tmp_path / out) == losses(tmp_path / "alone" / out)
         assert len(losses(tmp_path / out)) == 9
 
 

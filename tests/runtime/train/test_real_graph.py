@@ -61,7 +61,15 @@ METHODS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("method", "knobs"), METHODS, ids=str)
+SEEN_ON_SMALL_ONES = METHODS[0], METHODS[1], METHODS[4]
+"""The others differ more from full-graph training."""
+
+
+@pytest.mark.parametrize(
+    ("method", "knobs"),
+    [pytest.param(*each, marks=[pytest.mark.slow] * (each in SEEN_ON_SMALL_ONES)) for each in METHODS],
+    ids=str,
+)
 def test_methods_equal_their_references(
     crew: Crew, amazon: Case, options: MakeOptions, method: str, knobs: dict[str, Any]
 ) -> None:
