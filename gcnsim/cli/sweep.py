@@ -71,7 +71,9 @@ class Axes(click.ParamType[tuple[str, str]]):
 @click.option("--sample", metavar="KIND:N", help=f"Draw N points instead of all: {', '.join(SAMPLES)}.")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Seed of --sample.  [default: 0]")
 @click.option(
-    "--interval", type=click.Choice(INTERVALS), help="full: the 90 % interval of what-if; none.  [default: full]"
+    "--interval",
+    type=click.Choice(INTERVALS),
+    help="full: the 90 % interval of what-if; none: no interval.  [default: full]",
 )
 @options_of(PRICES)
 @click.option("--dry-run", is_flag=True, help="Only count the points.")
@@ -109,6 +111,8 @@ def run(
     **filters: Any,
 ) -> None:
     """Predict every point of a sweep that its folder does not contain yet.
+
+    QUESTION is a YAML file (docs/sweep.md). Instead of it, or to change it, use --axis and --set.
 
     Values of an axis: 5Gbps,10Gbps; 0..4; linear(1Gbps,100Gbps,25); log(0.01,1,10). Conditions compare fields:
     "method.tau <= 2 if method.epsilon < 1".

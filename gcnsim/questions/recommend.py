@@ -38,7 +38,7 @@ class Recommend(Question):
         after="seed",
     )
     gpus_per_server: int | None = option(
-        "GPUs in a server (with --device), or how many of an instance's to use",
+        "GPUs in a server (with --device), or how many GPUs of an instance to use",
         "cluster.gpus_per_server",
         default="",
         after="bandwidth",
