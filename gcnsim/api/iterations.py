@@ -1,4 +1,4 @@
-"""Comparison of two iterations."""
+"""Iterations: a comparison of two, and the timeline of a what-if or of a recorded run."""
 
 from __future__ import annotations
 

@@ -1,11 +1,8 @@
-"""Loading a graph file: the content or else the suffix determines the format.
+"""Graphs from files and from objects of other libraries.
 
-Loading a graph file: the format follows from the content where it says so, else from the suffix.
-
-Graphs from objects of other libraries, told by their attributes: none of the libraries is imported.
-
-`from_scipy` takes sparse matrices and arrays, `from_pyg` the `Data` of PyTorch Geometric, `from_dgl` homogeneous graphs
-of DGL. Features and labels are read for their widths alone.
+A file's content, or else its suffix, determines its format. Objects are recognised by their attributes: no library is
+imported. `from_scipy` takes sparse matrices and arrays, `from_pyg` the `Data` of PyTorch Geometric, `from_dgl`
+homogeneous graphs of DGL. Features and labels are read for their widths alone.
 """
 
 from __future__ import annotations
