@@ -1,15 +1,13 @@
-"""What could be otherwise: the host side, the number of GPUs, the partition.
+"""Alternatives to a scenario: a different host side, other paths between GPUs, another partition, fewer GPUs.
 
-What the CPU side of servers could be otherwise: more cores, samplers of several threads, sampling on the GPU.
+Host side: more cores, samplers with several threads, or sampling on the GPU. Paths: direct copies in place of staged
+ones, or NVLink where there is none. Partitions of the user's own graph: other seeds of the partitioner, or other
+settings of it.
 
-What the paths between GPUs could be otherwise: direct copies in place of staged ones, NVLink where there is none.
-
-Other partitions of one's own graph: other seeds of the partitioner, and other settings of it.
-
-The fewest GPUs that would hold a scenario, by the counts of as many parts: nothing is scaled.
-
-A part of half the nodes borders on more than half as many, and its cache is a share of these, so memory at one number
-of parts does not tell that at another. What is known of a dataset does; of one partition of a graph it does not.
+The fewest GPUs that hold a scenario follow from the counts at that number of parts; nothing is scaled. A part of half
+the nodes borders on more than half as many, and its cache is a share of these. Memory at one number of parts therefore
+does not determine memory at another. The counts at other sizes are known for a dataset, but not for a single partition
+of a graph.
 """
 
 from __future__ import annotations

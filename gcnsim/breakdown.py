@@ -1,10 +1,10 @@
-"""Which part of an iteration each of its instants belongs to.
+"""Assigns each instant of an iteration to one part of it.
 
-Where several things are under way at once, what the worker's main stream does comes first: computation, handling, the
-optimizer; then sampling; then what it waits for: the network, copies, the all-reduce, else a peer.
+Where several activities overlap, the worker's main stream takes precedence: computation, handling, the optimizer.
+Sampling comes next, then the reason for waiting: the network, copies, the all-reduce, else a peer.
 
-Here too: the same parts of a run of which only means are known, what spans say where sources differ, and which spans of
-a timeline are what.
+The module also computes these parts for a run of which only means are known. `Reading` says what spans mean where
+sources differ, and `Spans` sorts the spans of a timeline by kind.
 """
 
 from __future__ import annotations

@@ -1,14 +1,16 @@
 """Cache rules: how many boundary rows a feature cache holds, and which ones a worker keeps on its GPU.
 
-Only input features (layer 0) can hit: deeper rows change every iteration.
+Only input features (layer 0) can hit: deeper rows change every iteration. A rule is of one of three kinds, which its
+name determines:
+- `static`: the best rows of a ranking, fetched before the first graph and kept;
+- `refreshed`: the same, ranked anew every so many graphs;
+- `demand`: empty at first; every row that was missed enters.
 
-A name says what kind a rule is. `static`: the best rows of a ranking, fetched before the first graph and kept.
-`refreshed`: the same, ranked anew every so many graphs. `demand`: empty at first; every row that was missed enters.
 The static cache of mini-batch loaders holds the rows of highest degree, filled once.
 
-Demand caches are replayed by libcachesim (the extra `caches`). Rows are all of one size, so a cache is so many rows. A
-row that was missed always enters; nothing is brought in ahead. Ties of lfu fall to the row used longest ago. belady
-evicts the row whose next request is furthest: no other demand cache of that size hits more.
+Demand caches are replayed by libcachesim (the extra `caches`). All rows have one size, so a cache's capacity is a
+number of rows. A row that was missed always enters; nothing is prefetched. For lfu, the row used longest ago loses a
+tie. belady evicts the row whose next request is furthest: no other demand cache of that size hits more.
 """
 
 from __future__ import annotations

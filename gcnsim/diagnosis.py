@@ -1,6 +1,7 @@
-"""What holds a run up: the worker that the others wait for, and how busy everything is.
+"""Diagnoses a run: the worker that the others wait for, and how busy workers and links are.
 
-A time below the least that the bytes of an iteration need on the network was not measured of this question.
+It also rejects impossible measurements. A time below the least that the network needs for an iteration's bytes cannot
+belong to this question.
 """
 
 from __future__ import annotations

@@ -1,15 +1,12 @@
-"""Text on a terminal, drawn by rich, which is imported once there is something to draw: tables and a live line.
+"""Text on a terminal: tables and a live line, drawn by rich, which is imported when there is something to draw.
 
-The one place where text goes to the screen: what would command the terminal is shown instead.
+All text goes to the screen through here, and control sequences are made visible. Names of files, of members of archives
+and of their content come from outside. One with an escape sequence could move the cursor, rename the window, or fill
+the clipboard; here it is printed as `\\x1b`.
 
-Names of files, of members of archives and of what they hold come from elsewhere. One with an escape sequence in it
-could move the cursor, rename the window, or fill the clipboard; here it is printed as `\\x1b`.
-
-One line on a terminal that is replaced by the next and wiped at the end.
-
-Tables as plain lines, without colours, that look the same on a terminal, in a pipe and in a file.
-
-A terminal too narrow for a table folds its words; numbers are never cut. Elsewhere a table is as wide as it needs.
+`LiveLine` is one line that the next replaces, and that is cleared at the end. `aligned` makes tables as plain lines,
+without colours, that look the same on a terminal, in a pipe and in a file. A terminal too narrow for a table folds its
+words; numbers are never cut. Elsewhere a table is as wide as it needs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The door of `python -m runtime.emulate`.
-
-Interrupts before a program is ready for them.
-"""
+"""Entry point of `python -m runtime.emulate`, and quiet handling of interrupts before a program is ready for them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """The what-if in one call: options in, answer out.
 
-A scenario file as the base of a what-if: options go before its fields, and a note names each that they replace.
+A scenario file may be the base of a what-if. Options take precedence over its fields, and a note names each field that
+an option replaces.
 """
 
 from __future__ import annotations

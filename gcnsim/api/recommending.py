@@ -1,6 +1,6 @@
 """The recommendation in one call: options in, advice out.
 
-What a recommendation found: as text, as a page, as tables of other libraries, and in files.
+The result can be had as text, as a page, as tables of other libraries, and in files.
 """
 
 from __future__ import annotations

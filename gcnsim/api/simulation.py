@@ -1,6 +1,6 @@
-"""One scenario simulated, and its run written.
+"""Simulates one scenario and writes its run.
 
-Results written to files, whole or not at all.
+Result files are written completely or not at all.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A sweep in one call: a question and a folder in, the results of every point out.
 
-What is odd about the rates that a sweep asks for, said before it begins: its rows have no room for it.
+Warnings about unusual rates are given before the sweep begins, because its rows have no room for them.
 """
 
 from __future__ import annotations

@@ -1,14 +1,13 @@
-"""Boundary nodes of one worker in cells of like inclusion probability and degree: what a stored profile keeps of them.
+"""Cells of a worker's boundary nodes with similar inclusion probability and degree, as a stored profile keeps them.
 
-A node is described by its effective cross edges at rate epsilon, log(1 - inclusion) / log(1 - epsilon): under uniform
-sampling the number of its cross edges at every rate, under other rules about as many, changing slowly with the rate.
-That is what makes a few rates enough: between them its logarithm is interpolated.
+A node is described by its effective cross edges at rate epsilon, log(1 - inclusion) / log(1 - epsilon). Under uniform
+sampling this is the number of its cross edges at every rate. Under other rules it is close to that number and changes
+slowly with the rate. A few rates are therefore enough: between them its logarithm is interpolated.
 
-What a graph asks in expectation, and counts drawn from that: as of a recorded trace, in mean and in spread.
-
+The module also computes the expected access of a graph, and draws counts with the mean and spread of a recorded trace.
 Nodes of a worker are needed independently of one another, since edges are drawn independently. The rows of a pair of
-workers are therefore a sum of independent draws with mean mu = sum p and variance mu - sum p^2; a binomial number of
-n = mu^2 / sum p^2 draws at mu / n has the same mean and variance. Given the rows, the hits among them are drawn with
+workers are therefore a sum of independent draws. Its mean is mu = sum p, its variance mu - sum p^2. A binomial number
+of n = mu^2 / sum p^2 draws at mu / n has the same mean and variance. Given the rows, the hits among them are drawn with
 their conditional mean and variance.
 """
 

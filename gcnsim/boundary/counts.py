@@ -1,8 +1,7 @@
-"""What a simulation needs of an access trace: rows needed by each pair of workers, and how many edges were kept.
+"""Counts that a simulation needs of an access trace: rows needed by each pair of workers, and edges kept.
 
-Mini-batches are counted too: what a simulation needs to know of the batches that each worker trains.
-
-The boundary profile: how many cross edges boundary nodes have, enough to draw access counts without the graph.
+`BatchCounts` holds the counts of the mini-batches that each worker trains. `BoundaryProfile` holds how many cross edges
+boundary nodes have, which is enough to draw access counts without the graph.
 """
 
 from __future__ import annotations

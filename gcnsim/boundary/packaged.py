@@ -1,6 +1,6 @@
-"""The profiles that come with the package, and what lies between their numbers of parts.
+"""Boundary profiles that ship with the package, and interpolation between their numbers of parts.
 
-Graphs have an outline that are too large to draw, or of which nothing but sizes is known.
+A graph has an outline instead of a profile if it is too large to draw, or if only its sizes are known.
 """
 
 from __future__ import annotations

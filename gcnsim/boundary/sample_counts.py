@@ -1,8 +1,8 @@
-"""Access counts drawn from a boundary profile, when there is no graph to sample; from a stored one, around its means.
+"""Access counts without a graph to sample: drawn from a boundary profile, or around the means of a stored one.
 
-A static cache holds those nodes of a stored profile's cells that `gcnsim.caching` ranks first, told by cell. Ties
-matter: a cache that ends among nodes of one degree takes those of the lower ranks' workers, whose boundary indices come
-first, and leaves others' out; on small graphs that decides which pair of workers sends the most.
+A static cache holds the nodes of a stored profile's cells that `gcnsim.caching` ranks first, cell by cell. Ties matter.
+A cache that ends among nodes of equal degree takes those of the lower ranks' workers, whose boundary indices come
+first. On small graphs that decides which pair of workers sends the most.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The stored boundary profile: a partition's boundary nodes by owner, inclusion, cross edges and degree, in cells.
 
-Enough to draw access counts of the samplers `uniform` and `vr` at any rate, for any static cache, without the graph.
-
-Its file: version 1 of kind `profile`, a checksum per section (see `gcnsim.io.container`).
+It suffices to draw access counts of the samplers `uniform` and `vr` without the graph, at any rate and for any static
+cache. Its file is version 1 of kind `profile`, with a checksum per section (see `gcnsim.io.container`).
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
 """Calibration records: what was fitted on one machine, from which inputs, with what error (docs/calibration.md).
 
-A JSON file. Figures replace those of the catalogue in every prediction that names the record; residuals and spread say
-how far such a prediction may be off; ranges say within which settings that was seen.
+A record is a JSON file. Its figures replace those of the catalogue in every prediction that names it. Residuals and
+spread bound the error of such a prediction; ranges give the settings within which that was observed.
 
-Settings of runs and of questions as numbers, and which of them lie beyond those that a calibration saw.
-
-One rule for recorded runs and for questions. A setting that is a name (method, model, graph) is a key of its own with
-value 1, `method.psc-gcn`, so that a record's ranges say which names were seen.
+Settings of recorded runs and of questions become numbers by one rule, so that a question outside the ranges is found. A
+setting that is a name (method, model, graph) becomes a key with value 1, such as `method.psc-gcn`. A record's ranges
+thus list the names that were seen.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""`gcnsim catalog`: what the package knows of devices, links, hosts, datasets, methods and prices, and from where.
+"""`gcnsim catalog`: devices, links, hosts, datasets, methods and prices that the package knows, with their sources.
 
-`catalog compare` puts the figures of several devices, links or hosts side by side.
+`catalog compare` shows the figures of several devices, links or hosts side by side.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""`gcnsim graph`: what is in a graph file, how it splits into partitions, other formats, graphs drawn from a model.
+"""`gcnsim graph`: inspects a graph file, partitions it, converts it, and draws graphs from a model.
 
-`gcnsim graph convert`: any readable graph as a NumPy archive with what its nodes carry, or as an edge list.
+`gcnsim graph convert` writes any readable graph as a NumPy archive with the arrays of its nodes, or as an edge list.
 """
 
 from __future__ import annotations

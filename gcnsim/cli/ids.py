@@ -1,6 +1,6 @@
-"""Options of commands that read a graph file: ids and columns of an edge list, and notes on what was read.
+"""Shared options of commands that read a graph file: ids and columns of an edge list, and `--partition`.
 
-The option `--partition`: a partition that somebody made, in any of the forms that are read.
+Notes on what was read are printed as warnings. `--partition` takes an existing partition in any supported format.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Where a command writes: looked at before it works, written after it has printed.
+"""Output of commands: checks of output paths before the work, printed tables, and files written after printing.
 
-A long answer must be lost neither to a wrong path nor to a disk that is full by then.
-
-Tables that commands print: a label and a value a line, or columns under headings.
+Neither a wrong path nor a full disk may lose a long answer. Tables have a label and a value per line, or columns under
+headings.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Options of the command line, made from the fields of questions.
+"""Command-line options made from the fields of questions.
 
-The faults that `--inject` takes, for the help of the commands that have it.
+Commands with `--inject` list the faults that it takes in their help.
 """
 
 from __future__ import annotations

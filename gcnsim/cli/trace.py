@@ -1,6 +1,6 @@
-"""`gcnsim trace`: record which boundary nodes a partitioned graph's samples need, and look at such a record.
+"""`gcnsim trace`: records which boundary nodes a partitioned graph's samples need, and describes such a record.
 
-`gcnsim trace cache-curve`: what caches of several rules and sizes would have answered of a recorded trace.
+`gcnsim trace cache-curve` shows the hits that caches of several rules and sizes would have had on a recorded trace.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What a link offers, and which optional paths a cluster has.
+"""Specifications of links, the optional paths of a cluster, and the names of links.
 
-The names that links have (`gcnsim/cluster/topology.py`), read again: whose a link is, which are like it, its words.
+A link's name (`gcnsim/cluster/topology.py`) is parsed to find its owner, its family and its description.
 """
 
 from __future__ import annotations

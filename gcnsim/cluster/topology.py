@@ -1,13 +1,16 @@
 """The cluster: GPUs, hosts and a switch as a directed graph of links, and the routes that bytes take through it.
 
-Servers hold consecutive ranks (partition ids in order). Traffic between GPUs is staged through host memory, as gloo
-does and as machines without NVLink must: device-to-host over PCIe, then either the server's NIC, the switch and the
-other server's NIC, or a copy inside host memory, then host-to-device over PCIe. Where a cluster has paths from GPU to
-GPU (`Paths`), those are `direct`: one flow over all their links. Every link is one direction of a full-duplex channel:
-a GPU copies both ways at once. A server's CPU cores are a link too: work done on them is shared by the same fair rule.
-Where a cluster is emulated on one machine, all its servers have the cores of that machine in common.
+It is built as links: NICs, racks, host memory, cores, and the links of each GPU. Servers hold consecutive ranks
+(partition ids in order).
 
-A cluster written as links: NICs, racks, host memory, cores, and what each GPU hangs off.
+Traffic between GPUs is staged through host memory, as gloo does and as machines without NVLink must. It goes
+device-to-host over PCIe, then to the other server or through a copy inside host memory, then host-to-device over PCIe.
+Between servers it takes the server's NIC, the switch and the other server's NIC. Where a cluster has paths from GPU to
+GPU (`Paths`), those are `direct`: one flow over all their links.
+
+Every link is one direction of a full-duplex channel: a GPU copies both ways at once. A server's CPU cores are also a
+link: work on them is shared by the same fair rule. If a cluster is emulated on one machine, all its servers share that
+machine's cores.
 """
 
 from __future__ import annotations

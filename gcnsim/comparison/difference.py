@@ -1,10 +1,7 @@
-"""Two sides of a comparison: read from files that the simulator wrote, and put beside each other.
+"""Compares two iterations: part by part, link by link, worker by worker, and in words.
 
-Two sides put beside each other: part by part, link by link, worker by worker, and in words.
-
-The parts of an iteration add up to it on both sides, so the differences of the parts add up to that of the iterations.
-
-Sides out of files that the simulator wrote: a result, or one row of a what-if.
+Each side is read from a file that the simulator wrote: a result, or one row of a what-if. On both sides the parts of an
+iteration add up to it, so their differences add up to the difference of the iterations.
 """
 
 from __future__ import annotations

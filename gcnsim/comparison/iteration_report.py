@@ -1,13 +1,13 @@
-"""One side of a comparison: an iteration in parts, what its links carry, what its workers do.
+"""One side of a comparison: an iteration in parts, the traffic of its links, the activity of its workers.
 
-A recorded run is a side by its spans, in the same words as a simulated one. A worker's iteration ends with its step and
-lasts as long as iterations.csv says, so that every command gives the same time for a run. What worker 0 writes between
+A recorded run is described by its spans, in the same words as a simulated one. A worker's iteration ends with its step
+and lasts as long as iterations.csv says, so every command gives the same time for a run. What worker 0 writes between
 two iterations is not a part of it.
 
-An all-reduce counts from when the last worker is there: before that, the others wait for a peer. A message counts from
+An all-reduce counts from the arrival of the last worker: before that, the others wait for a peer. A message counts from
 when its sender offers it. Bytes are those of rows and gradients: the record's spans have no others.
 
-Traces of the PyTorch profiler say neither which method trained nor what its links carry, so of their setting only the
+Traces of the PyTorch profiler give neither the training method nor the traffic of its links. Of their setting only the
 GPUs are compared.
 """
 

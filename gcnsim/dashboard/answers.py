@@ -1,7 +1,8 @@
-"""Rows of questions from processes that stay warm: an equal one is asked once however many users ask it, the slowest
-row of a question first, and what a page no longer waits for not at all.
+"""Answers rows of questions in warm processes.
 
-Processes that answer rows: forked from one that has read what they share, so it is read and held once.
+An equal row is computed once for any number of users. The slowest row of a question comes first, and rows that no page
+waits for are skipped. The processes are forked from one that has read the shared inputs, so those are read and held
+once.
 """
 
 from __future__ import annotations

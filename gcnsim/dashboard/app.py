@@ -1,6 +1,6 @@
 """The Dash application: the page of each address, and the callbacks of its controls.
 
-The panel of long work: begins the page's job, says how far it is, shows what it found.
+The panel of long work starts the page's job, shows its progress, and shows its result.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The scenario of a recorded run: the same cluster, model, method and accesses, to be predicted.
 
-Runs whose workers wait as long as a GPU would take: what their scenario has besides.
-
-Is the access trace of a recorded run its own? Another graph or partition would be predicted without a word.
+The access trace must be the run's own; otherwise another graph or partition would be predicted without notice. Some
+runs have workers that wait as long as a GPU would take. Their record of the accelerator adds fields of the cluster and
+faults.
 """
 
 from __future__ import annotations

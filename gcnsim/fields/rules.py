@@ -1,9 +1,8 @@
-"""What a field of a scenario, a knob, an option or a column may hold: one rule reads, checks, writes and describes it.
+"""Rules of values: one rule reads, checks, writes and describes a field of a scenario, a knob, an option or a column.
 
-A rule is declared beside its field, so the loader, the writer, the checks of hand-made specs and the table in the
-documentation cannot drift apart.
-
-Rules for many values at once: the columns and arrays that files hold.
+A rule is declared beside its field. The loader, the writer, the checks of hand-made specs and the table in the
+documentation therefore cannot drift apart. `wrong_values` and `check_values` apply a rule to the columns and arrays of
+files.
 """
 
 from __future__ import annotations

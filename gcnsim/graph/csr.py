@@ -1,11 +1,11 @@
-"""The graph: an undirected, unweighted adjacency in compressed sparse rows.
+"""The graph: an undirected, unweighted adjacency in compressed sparse rows, and how it is built.
 
-Invariant: symmetric, sorted within a row, no self-loops, no duplicates. Loaders establish it and report what they
-changed; self-loops of the GCN's A + I are added by the weights (`gcn_weights`), never stored.
+Invariant: symmetric, sorted within a row, no self-loops, no duplicates. Self-loops of the GCN's A + I are added by the
+weights (`gcn_weights`), never stored.
 
-Building a `Graph`: from entries or from compressed rows to the invariant of `csr`, counting what changes.
-
-A graph that is clean already is verified (one comparison per entry and one transposition), not sorted again.
+`build_csr` starts from entries and `from_csr` from compressed rows. Both establish the invariant and count what they
+change, which loaders report. A graph that is already clean is verified (one comparison per entry and one
+transposition), not sorted again.
 """
 
 from __future__ import annotations

@@ -1,15 +1,12 @@
-"""Names of GPUs and of networks: which of the catalogue each means.
+"""Maps names of GPUs and of networks to entries of the catalogue.
 
-Which device of the catalogue a GPU is, by the name that its driver gives.
+A driver's GPU name gives the maker, the model, and sometimes board and memory: `Tesla V100-SXM2-16GB`, `NVIDIA H100
+80GB HBM3`. Maker and kind of memory are left out. What remains must be the catalogue's name, and the memory size must
+be the device's, where either gives it. Any other word in a name means another GPU: `RTX 3090 Ti`, `H200 NVL`.
 
-A name says the maker, the model, sometimes the board and the memory: `Tesla V100-SXM2-16GB`, `NVIDIA H100 80GB HBM3`.
-Maker and kind of memory are left out; what remains must be the catalogue's name, and the size of the memory the
-device's, where either says it. Whatever else a name says makes it another GPU: `RTX 3090 Ti`, `H200 NVL`.
-
-Networks of the catalogue by name: where a network bandwidth is asked for, the name of a link may stand.
-
-`10GbE` is a bandwidth with its unit (`gcnsim.spellings`). A link whose other figures are not those of the generic one
-(InfiniBand) is another kind of network: who names it means its efficiency and latency too.
+A link's name may stand where a network bandwidth is expected. `10GbE` is a bandwidth with its unit
+(`gcnsim.spellings`). A link whose other figures differ from the generic one's (InfiniBand) is another kind of network.
+Its name implies its efficiency and latency too.
 """
 
 from __future__ import annotations

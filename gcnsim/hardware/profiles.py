@@ -1,7 +1,8 @@
-"""What the cost laws know of a device, a link and a host: figures, no formulas.
+"""The figures of a device, a link and a host that the cost laws use; no formulas.
 
-Of a CPU core a calibration finds what sums over neighbours, graph attention, learnt maps, the loss and GraphSAGE's
-pooling cost, how much more rows cost that come from memory, and with which kernels that holds.
+For a CPU core, a calibration finds the cost of sums over neighbours, graph attention, learnt maps, the loss and
+GraphSAGE's pooling. It also finds how much more rows cost that come from memory, and the kernels for which these
+figures hold.
 """
 
 from __future__ import annotations

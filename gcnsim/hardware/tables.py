@@ -1,6 +1,6 @@
-"""Which figures a device, a link and a host have, the quantity each is, and how one is read.
+"""The figures of a device, a link and a host, the quantity of each, and how one is read.
 
-A number with its origin: every prediction is as good as the worst figure it rests on.
+A figure is a number with its origin: every prediction is as good as the worst figure it rests on.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The machine of a question, resolved once: no other code reads the catalogue or a record again.
 
-What of each link's raw bandwidth is payload: others' traffic is told on the wire, capacities in payload.
-
-What of a cluster no schedule of a question would use is refused: it would not change the answer.
+`payload_shares` gives the share of each link's raw bandwidth that is payload: background traffic is given on the wire,
+capacities in payload. Parts of a cluster that no schedule of a question would use are refused, because they would not
+change the answer.
 """
 
 from __future__ import annotations

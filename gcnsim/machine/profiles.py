@@ -1,11 +1,10 @@
-"""The figures of a machine: of the catalogue, fitted by a calibration, or given by the question.
+"""The figures of a machine: from the catalogue, a calibration, or the question.
 
-Figures of the catalogue that are replaced: by a calibration, a question (`cluster.figures`) or a draw.
+A calibration, a question (`cluster.figures`) or a joint draw replaces figures of the catalogue.
 
-Figures of a core that only a calibration tells, where compute is measured and no calibration is there.
-
-The laws then say nothing but in which proportion operations of a schedule share the time of one that was measured:
-every thing that such a figure counts is given a nanosecond.
+Some figures of a core come from a calibration alone. Where compute is measured and there is no calibration, every
+quantity that such a figure counts costs a nanosecond. The laws then only give the proportions in which operations of a
+schedule share one measured time.
 """
 
 from __future__ import annotations

@@ -1,18 +1,19 @@
 """BNS-GCN (`bns-gcn`): every iteration a random share of the boundary nodes, synchronously.
 
 Source: BNS-GCN, Algorithm 1. Readings, those of the training runtime: owners draw what they send, once per iteration
-for all layers, and tell it with two messages to each peer, how many and which; receivers then build the matrix of the
-entries that cross to drawn nodes. Inner entries are all kept, so their matrix is made once. All of this comes before
-anything else of the iteration, on the thread that trains. Rate 1 draws nothing and is full-graph training; rate 0
-exchanges neither rows nor ids, and only gradients of the weights are shared.
+for all layers. They send two messages to each peer: how many ids, and which. Receivers then build the matrix of the
+entries that cross to drawn nodes. Inner entries are all kept, so their matrix is made once. All of this precedes the
+rest of the iteration, on the thread that trains. Rate 1 draws nothing and is full-graph training. Rate 0 exchanges
+neither rows nor ids, and only gradients of the weights are shared.
 
-Its two baselines of BNS-GCN's section on edge sampling are the knob `sample`: `boundary-edges` drops as many edges, of
-those that cross, `edges` (DropEdge) of all. Readings: whoever sums an entry draws it, on its GPU, asks the owners for
-the rows that are left, and sorts what is kept into a matrix, forward and backward; with `edges` the whole matrix.
+The knob `sample` selects the two baselines of BNS-GCN's section on edge sampling. Both drop as many edges as
+boundary-node sampling at the same rate: `boundary-edges` from those that cross, `edges` (DropEdge) from all. Readings:
+the worker that sums an entry draws it on its GPU, and asks the owners for the remaining rows. It sorts the kept entries
+into a matrix, forward and backward; with `edges` the whole matrix.
 
-With `sampler_device: gpu` owners draw nodes on their GPUs, a number read and written for each.
+With `sampler_device: gpu` owners draw nodes on their GPUs, which read and write one number for each.
 
-Assumption: GPUs hold all entries that cross and pick those of drawn nodes themselves; only ids are copied to them.
+Assumption: GPUs hold all crossing entries and select those of drawn nodes themselves; only ids are copied to them.
 Workers on CPU cores build where they compute, as the runtime does.
 """
 

@@ -1,15 +1,13 @@
 """The base class of methods: a published system as one object, whose fields are its knobs.
 
-A method is a frozen dataclass in a file of its own. It defines what it samples (`sampling`), its iteration
-(`schedule`), the memory of a worker (`memory`), the options of cluster and model that it supports (`uses`, `attends`),
+A method is a frozen dataclass in a file of its own. It defines what it samples (`sampling`), its iteration (`schedule`)
+and the memory of a worker (`memory`). It also defines the supported options of cluster and model (`uses`, `attends`),
 and what a question may try (`candidates`, `steps`). No other code tests a method's name. How to write one:
 docs/new_method.md.
 
-A `Sampling` is what it draws of its graph in each iteration.
-
-What a method writes its schedule from: the machine, the model and the sampled accesses of one run.
-
-A `Placement` says where mini-batches of GPUs are drawn, and where the input rows that they read lie.
+A `Sampling` says what a method draws of its graph in each iteration. `Facts` hold the inputs of a schedule: the
+machine, the model and the sampled accesses of one run. A `Placement` says where mini-batches of GPUs are drawn, and
+where the input rows that they read lie.
 """
 
 from __future__ import annotations

@@ -1,16 +1,15 @@
-"""Assigning owners to nodes: METIS, balanced random, or contiguous blocks.
+"""Assigns owners to nodes: METIS, balanced random, contiguous blocks, or PaGraph's partition.
 
-METIS (k-way or by recursive bisection) is called through pymetis' zero-copy arrays. With several weights per node, each
-balanced, it is what its C function does and pymetis does not hand on: the library is the one that pymetis ships, called
-as `metis.h` declares it, with the options that pymetis made. With one weight the owners are those of pymetis, which a
-test holds.
+METIS (k-way or recursive bisection) is called through pymetis' zero-copy arrays. pymetis does not pass on several
+balanced weights per node, so the C function is then called directly. It is that of the library shipped with pymetis,
+declared as in `metis.h`, with the options that pymetis made. With one weight the owners equal those of pymetis, which a
+test checks.
 
-PaGraph's partition: training nodes are dealt out one by one, each to the part that holds most of its neighbourhood.
-
-Every part keeps, with copies, all nodes within L hops of its training nodes, so that no batch asks another part.
-Source: PaGraph, section on partitioning, after linear deterministic greedy (LDG). Readings, as in its released code:
-overlap and size of a part are one larger than counted, so that empty parts have a score; ties go to the part with fewer
-training nodes. Takes time in proportion to all neighbourhoods together.
+PaGraph assigns training nodes one by one, each to the part that holds most of its neighbourhood. Every part keeps
+copies of all nodes within L hops of its training nodes, so that no batch asks another part. Source: PaGraph, section on
+partitioning, after linear deterministic greedy (LDG). Readings, as in its released code: overlap and size of a part
+count one more, so that empty parts have a score. Ties go to the part with fewer training nodes. The time is
+proportional to the size of all neighbourhoods together.
 """
 
 from __future__ import annotations

@@ -1,15 +1,16 @@
-"""A partition in a few numbers: how even the parts are, what crosses between them, where training nodes lie.
+"""Facts of a partition: how even the parts are, what crosses between them, where training nodes lie, row reuse.
 
 Some partitions make an answer that rests on them worthless; `partition_warnings` says so.
 
-How much a partition of a dataset depends on METIS' seed was measured on its surrogate (docs/surrogates.md): a shipped
-profile is of one partition. Whoever cuts the graph anew gets another, and so had whoever published a table.
+Scatter over METIS' seeds: a shipped profile is of one partition. Whoever partitions the graph anew gets another, as did
+the authors of published tables. How much a partition of a dataset depends on the seed was measured on its surrogate
+(docs/surrogates.md).
 
-How soon a worker's sums over neighbours read a row again: what caches can save, told by the matrix alone.
-
-A product goes through its matrix row by row and reads, per entry, the row of its operand that the entry's column names.
-Whether that row is still in a cache depends on how many others were read since (Denning, CACM 11(5), 1968): the share
-of the entries whose column is also that of one of the w entries before, for a few windows w, says it for every cache.
+Reuse says how soon a worker's sums over neighbours read a row again: what caches can save, from the matrix alone. A
+product goes through its matrix row by row. Per entry it reads the row of its operand that the entry's column names.
+Whether that row is still in a cache depends on how many others were read since (Denning, CACM 11(5), 1968). For a few
+windows w, reuse is the share of entries whose column is also that of one of the w entries before. These shares suffice
+for every cache.
 """
 
 from __future__ import annotations

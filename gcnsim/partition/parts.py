@@ -1,16 +1,13 @@
-"""What one worker holds of a partitioned graph, and the sets that cross partitions.
+"""One worker's share of a partitioned graph, the sets that cross partitions, and replicated blocks.
 
-Law: S(n, m) == B(m) ∩ I(n): what n sends to m is exactly what m borders on and n owns. Boundary rows of a worker are
-grouped by owner and, within an owner, sorted by the owner's local id, so that the k-th row received is the k-th row
-sent and static sets need no ids on the wire.
+`split` finds the inner nodes, boundary nodes and local rows of every worker, and the send sets, from the owners. Law:
+S(n, m) == B(m) ∩ I(n): what n sends to m is exactly what m borders on and n owns. Boundary rows of a worker are grouped
+by owner and, within an owner, sorted by the owner's local id. The k-th row received is thus the k-th row sent, and
+static sets need no ids on the wire.
 
-`split` finds the inner nodes, boundary nodes and local rows of every worker, and the send sets, from the owners.
-
-Workers of which several hold the same block of rows (CAGNET, 1.5D): who holds which, and who multiplies which.
-
-Block b is what the parts of the workers b c to b c + c - 1 are together, and these c workers hold it. Member m of each
-block's c holders multiplies the m-th share of the blocks, the last one what is left; those that it needs come from
-members m of the other blocks.
+`Replicas` says which workers hold and multiply which block (CAGNET, 1.5D). Block b is the parts of the workers b c to b
+c + c - 1 together, and these c workers hold it. Member m of each block's c holders multiplies the m-th share of the
+blocks; the last one takes the remainder. The blocks that a member needs come from members m of the other blocks.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What an answer rests on: the graph, the figures, the assumptions with their ranges, and what the interval covers.
+"""The basis of an answer: the graph, the figures, the assumptions with their ranges, and the interval's coverage.
 
-What an answer says of mini-batches on GPUs: who draws them, and where their rows lie.
+For mini-batches on GPUs it includes who draws them and where their rows lie.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""What one step more of each knob would bring, from the recommended setting: of the method, the machine, the partition.
+"""The gain of one more step of each knob from the recommended setting: of the method, the machine, the partition.
 
-A step of the machine that is proven to shorten the iteration by less than 1 %, and whose analytic estimate is the same
-under nearly every draw of the assumptions, is not simulated: it has no effect, and the answer says why. The others are
-simulated, and their gain is compared under the same draws of the assumptions, since most of what is unknown is shared.
+A step of the machine is not simulated if it has no effect, and the answer says why. That is so if it is proven to
+shorten the iteration by less than 1 %. Its analytic estimate must also be the same under nearly every draw of the
+assumptions. The other steps are simulated. Their gain is compared under the same draws of the assumptions, since most
+unknowns are shared.
 
-The step to parts with about equally many training nodes, where each worker trains those of its own part.
+Where each worker trains the training nodes of its own part, a step leads to parts with about equally many of them.
 """
 
 from __future__ import annotations

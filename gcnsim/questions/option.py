@@ -1,6 +1,6 @@
-"""How a field of a question is asked for: its rule, its default and its help, said once beside the field.
+"""Options of questions: the rule, default and help of a field, declared once beside the field.
 
-How values of a field are written: one, or several between commas, as text or as an option.
+Values are written as one, or several between commas, as text or as an option.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""What every question may say: the workload, the machine, the method, the target, and how it is answered.
+"""The fields of every question: the workload, the machine, the method, the target, and how it is answered.
 
-Readers of fields that are none of a scenario. Messages start with the path that they are given.
-
-Functions whose keywords are the fields of a question.
+Fields that no scenario has are read here; messages start with the given path. `keywords` makes a function's keywords
+from the fields of a question.
 """
 
 from __future__ import annotations

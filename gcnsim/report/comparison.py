@@ -1,6 +1,6 @@
-"""A comparison for people: what differs in words, then part by part, link by link, worker by worker.
+"""A comparison for people: the differences in words, then part by part, link by link, worker by worker.
 
-Answers of pages as CSV: the options of a recommendation, the parts of a comparison.
+Two tables are written as CSV: the options of a recommendation, and the parts of a comparison.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A figure as an image: PNG or SVG, drawn by Kaleido, which the extra `images` brings.
+"""Figures as PNG or SVG images, made by Kaleido, which the extra `images` installs.
 
-`gcnsim images` draws the figures of a page that `--html` wrote, read back from it.
+`gcnsim images` reads the figures back from a page that `--html` wrote.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Each setting simulated once at every end of its assumptions, and what tables print read off the runs.
+"""Simulates each published setting at every end of its assumptions, and reads the printed metrics off the runs.
 
-What tables of mini-batch systems print in addition to times: rows loaded per epoch, and partitioning time.
+Tables of mini-batch systems print rows loaded per epoch and partitioning time in addition to times.
 """
 
 from __future__ import annotations

@@ -1,14 +1,13 @@
-"""Every metric of every published row beside its prediction: the cells of the reproduction.
+"""The cells of the reproduction: every metric of every published row beside its prediction and null models.
 
-Null models: what a reader would guess from the vanilla run alone. Skill is to be closer than they are.
-
-All start from the vanilla iteration of the same setting, as printed where a row gives it, else as predicted:
+A null model is what a reader would guess from the vanilla run alone. A prediction has skill if it is closer than they
+are. All start from the vanilla iteration of the same setting, as printed where a row gives it, else as predicted:
 - `vanilla`: nothing changes;
-- `pipelined`: over the pipelined speed-up that the paper lets one see, for pipelined methods;
+- `pipelined`: divided by the pipelined speed-up that the paper shows, for pipelined methods;
 - `scaled`: that, with the part that transfers take (as predicted) scaled by the rate at which nodes are sampled;
 - `overlap`: the larger of computation and communication, as predicted for the vanilla run.
 
-`payload` says all cells in a few figures: how far off per paper, beside null models, and which rows are worst.
+`payload` summarises all cells: errors per paper, beside null models, and the worst rows.
 """
 
 from __future__ import annotations

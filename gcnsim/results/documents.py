@@ -1,6 +1,7 @@
 """The two result documents: the answer of a what-if, and one simulated scenario.
 
-What workers and links of a simulated run hold, carry and do: bytes, and shares of an iteration in [0, 1].
+They include the memory, traffic and use of a simulated run's workers and links: bytes, and shares of an iteration in
+[0, 1].
 """
 
 from __future__ import annotations

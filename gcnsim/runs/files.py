@@ -1,6 +1,6 @@
-"""The files that say what a run was, read and held to each other: run.json, iterations.csv, and cluster.json.
+"""Reads and cross-checks the files that describe a run: run.json, iterations.csv and cluster.json.
 
-`cluster.json` is the real cluster of a run, where there are several servers (docs/files.md).
+`cluster.json` is the real cluster of a run on several servers (docs/files.md).
 """
 
 from __future__ import annotations

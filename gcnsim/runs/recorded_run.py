@@ -1,9 +1,7 @@
 """Run folders as the simulator reads them: what was trained, on what, and how long its iterations took.
 
-The training runtime writes them (docs/files.md); nothing here needs it, so a folder recorded on a cluster can be judged
-on a laptop.
-
-What a reader must know of recorded runs before trusting what is made of them, a line each.
+The training runtime writes them (docs/files.md). Nothing here needs it, so a laptop can evaluate a folder that was
+recorded on a cluster. Notes, a line each, state what a reader must know before trusting results from recorded runs.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """Which mini-batch a worker trains in which iteration: the one rule of simulator and training runtime.
 
-Training nodes are shuffled once and shared out; every worker goes through its own in an order drawn anew for each epoch
-(streams "training order" and "epoch"), and draws from the stream ("mini-batch", iteration, worker). A sub-graph is
-drawn from that stream alone.
+Training nodes are shuffled once and divided among the workers. Every worker goes through its own in an order drawn anew
+for each epoch (streams "training order" and "epoch"). It draws from the stream ("mini-batch", iteration, worker). A
+sub-graph is drawn from that stream alone.
 
 Neighbourhoods are really drawn: the nodes that each layer reads, and the entries it sums over. Layers count from 0, the
-input's. Level l holds the nodes whose rows layer l reads, level L the batch itself; a level holds all nodes of the next
+input's. Level l holds the nodes whose rows layer l reads, level L the batch itself. A level holds all nodes of the next
 one, since every node's own row is read too.
 """
 

@@ -1,20 +1,21 @@
-"""The sampling rules: the probability with which each stored edge of a worker is kept in one drawn graph.
+"""Sampling rules: the probability with which each stored edge of a worker is kept in one sampled graph.
 
-A rule is prepared once per part (the variance-reduction rule sorts there) and asked for as many rates as wanted; or,
-where the part is too large for that, block by block of its rows, since every row has its probabilities from itself
-alone. The self-loop of the GCN is outside every rule: it is always kept.
+A rule is prepared once per part (the variance-reduction rule sorts there) and evaluated for any number of rates. A part
+too large for that is done block by block of its rows, since every row determines its own probabilities. The self-loop
+of the GCN is outside every rule: it is always kept.
 
-Theorem 2 of PSC-GCN: the edge probabilities of least variance under a budget, for all rows of a CSR matrix at once.
+`VarianceReduction` is Theorem 2 of PSC-GCN: the edge probabilities of least variance under a budget, for all rows of a
+CSR matrix at once. For one row, let q_j = sqrt(a_j) ||y_ij||, with n entries and budget B = epsilon n. Let c_k = B + k
+- n, and S_k the sum of the k smallest q. The theorem sorts q and finds the largest k with c_k q_k <= S_k. It sets p_j =
+min(1, q_j c_k / S_k).
 
-For one row with q_j = sqrt(a_j) ||y_ij||, n entries and budget B = epsilon n the theorem sorts q, finds the largest k
-with c_k q_k <= S_k (c_k = B + k - n, S_k the sum of the k smallest) and sets p_j = min(1, q_j c_k / S_k). Entries that
-would get less than the floor 0.1 epsilon get the floor, since p > 0 is needed and 1/p must stay bounded; the rule is
-then applied to the others with the budget that is left, until no new entry falls below. That is the exact optimum under
-floor <= p <= 1, and the theorem itself if no value is below the floor.
+p > 0 is needed and 1/p must stay bounded, so entries that would get less than the floor 0.1 epsilon get the floor. The
+rule is then applied to the others with the remaining budget, until no new entry falls below. That is the exact optimum
+under floor <= p <= 1, and the theorem itself if no value is below the floor.
 
-What the theorem needs once per graph, whatever the rate, are CSR rows sorted by value with their running sums. Rows of
-similar length are padded into small rectangular blocks, sorted and summed along the block's second axis. Every row is
-thus summed on its own: one running sum over all rows would lose a row of small values behind one of large ones.
+The theorem needs CSR rows sorted by value with their running sums, once per graph, whatever the rate. Rows of similar
+length are padded into small rectangular blocks, sorted and summed along the block's second axis. Every row is thus
+summed on its own. One running sum over all rows would lose a row of small values behind one of large ones.
 """
 
 from __future__ import annotations

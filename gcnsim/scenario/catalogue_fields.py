@@ -1,8 +1,7 @@
-"""Rules of fields whose values are entries of the catalogue, or replace figures of it.
+"""Rules of fields that name entries of the catalogue, or that replace its figures.
 
-Rules of fields that name devices, hosts and links: of the catalogue, or files; several devices, one a server.
-
-The rule of `cluster.figures`: figures of the catalogue that a question replaces with its own.
+Devices, hosts and links are entries of the catalogue or files; several devices mean one per server. `cluster.figures`
+replaces figures of the catalogue with those of a question.
 """
 
 from __future__ import annotations

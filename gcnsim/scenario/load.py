@@ -1,18 +1,14 @@
-"""The door of scenarios: YAML in, a validated `Scenario` out, and back without loss.
+"""Loads scenarios: YAML in, a validated `Scenario` out, and back without loss.
 
 A scenario starts with `schema: gcnsim.scenario/1`. An unknown key, a missing unit or a value out of range is refused
 with its path; nothing is guessed. File names in a scenario are relative to the working directory, as on a command line.
 
-Fields of a cluster that contradict each other are refused where both are given.
+Two steps see only the fields that a file or an option gives, before defaults fill in the others:
+- fields of a cluster that contradict each other are refused where both are given;
+- a name brings values for open fields, and given values stay. An instance type brings its GPUs and NIC, a network its
+  kind.
 
-Only what somebody wrote counts: a default says nothing, so this is asked of the fields of a file or an option, before
-defaults fill in the others.
-
-What a name brings to fields that a question leaves open: an instance type its GPUs and NIC, a network its kind.
-
-Applied to the fields of a file or an option before defaults fill in the others, so that given values stay.
-
-Fields of a scenario by their path, `cluster.bandwidth`: what each may hold.
+Fields are addressed by their path, such as `cluster.bandwidth`, and `rule_at` says what each may hold.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The section `method` of a scenario: a method's name and its knobs, read and written.
+"""Reads and writes the section `method` of a scenario: a method's name and its knobs.
 
-A method and its knobs in words.
+It also describes a method and its knobs in words.
 """
 
 from __future__ import annotations

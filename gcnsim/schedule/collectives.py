@@ -1,4 +1,4 @@
-"""Collectives written as flows, so that they share links with everything else; their closed forms are tests.
+"""Collectives written as flows, so that they share links with all other traffic; tests check their closed forms.
 
 Over P workers, alone on equal links of latency alpha (the routes between them are in `Cluster`):
 - ring all-reduce of w bytes, host-staged or from GPU to GPU: 2 (P - 1) (alpha + w / P / bandwidth), each worker passing
@@ -7,10 +7,9 @@ Over P workers, alone on equal links of latency alpha (the routes between them a
   ring hop by hop, the rest follows on all hops at once. No broadcast is faster than alpha + w / bandwidth;
 - all-reduce up and down a binary tree: 2 ceil(log2 P) (alpha + w / bandwidth) where P is a power of two.
 
-Which all-reduce a cluster has is its `allreduce`. Rows are exchanged by no collective: methods send messages between
-pairs, which leave one by one as their rows are made.
-
-Messages go from host memory to host memory, with what they take of the cores where the cluster counts that.
+A cluster's `allreduce` selects its all-reduce. Rows are exchanged by no collective. Methods send messages between
+pairs, which leave one by one as their rows are made. Messages go from host memory to host memory, with their load on
+the cores where the cluster counts that.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """One method's iteration as operations on streams with dependencies, some reaching back tau iterations; no clock in it.
 
 A stream runs its ops in the order given, iteration after iteration. An op starts when its stream is free and all its
-dependencies have ended. Because every stream is in order and flows share links by a rule that depends only on which
-flows are in flight, the end of every op is independent of the order in which simultaneous events are handled.
+dependencies have ended. Every stream is in order, and the sharing of links depends only on which flows are in flight.
+The end of every op is therefore independent of the order in which simultaneous events are handled.
 
-The order in which one iteration can run: proof that a schedule cannot deadlock, and base of the analytic bounds.
+`levels` gives an order in which one iteration can run. It proves that a schedule cannot deadlock, and is the base of
+the analytic bounds.
 """
 
 from __future__ import annotations

@@ -1,17 +1,15 @@
-"""Faults put into a schedule: what they change is work, capacities and when ops may start; the engine knows nothing.
+"""Applies faults to a schedule: they change work, capacities and start times of ops; the engine knows nothing of them.
 
-Some hold for the whole run: poor links, and GPUs that are slow from the first measured iteration to the last. They are
-what the run's machine is, so it is judged as any other. The others pass: pauses, jitter, GPUs that are slow for some
-iterations. These strike a run that has settled without them.
+Lasting faults hold for the whole run: poor links, and GPUs that are slow from the first measured iteration to the last.
+They are part of the run's machine, so the run is judged as any other. Passing faults strike a run that has settled
+without them: pauses, jitter, GPUs that are slow for some iterations. Such a run has a fixed length; its result includes
+what the faults' draws and the settled state leave open.
 
-A worker that is stopped for a while: it begins nothing meanwhile, and nothing reaches it that has not yet begun to.
-
-An op more, on a stream of its own, holds up all that the worker would begin in the paused iteration. Under staleness
-messages and copies of earlier iterations are still queued then, and a stopped process serves none of them: what had
-not begun when the pause did begins after it, the worker's own and what others send it. What was under way travels on,
-as into buffers of the operating system.
-
-A settled run that passing faults strike: of one length, with what their draws and its state leave open.
+A paused worker begins nothing during the pause, and nothing reaches it that has not yet begun to. One more op, on a
+stream of its own, delays all that the worker would begin in the paused iteration. Under staleness, messages and copies
+of earlier iterations are still queued then, and a stopped process serves none of them. Both the worker's own and those
+of others begin after the pause if they had not begun before it. Transfers under way continue, as into buffers of the
+operating system.
 """
 
 from __future__ import annotations

@@ -1,16 +1,14 @@
-"""What a run's spans say, per iteration, for the slowest worker (docs/glossary.md, "What the numbers mean").
+"""Metrics of a run's spans, per iteration, for the slowest worker (docs/glossary.md, "What the numbers mean").
 
-Parts of an iteration are those of `gcnsim.breakdown`. A wait of the compute stream is followed back along the ops that
-each ended as the next began (`MeasurementWindow`): where that chain samples and this worker's sampler is at work, the
-wait is for sampling; everywhere else it is for a transfer, a peer or the all-reduce, which is communication.
+Parts of an iteration are those of `gcnsim.breakdown`; each worker's parts add up to its iteration. A wait of the
+compute stream is followed back along ops that each ended as the next began (`MeasurementWindow`). Where that chain
+samples and this worker's sampler is at work, the wait is for sampling. Everywhere else it is for a transfer, a peer or
+the all-reduce, which is communication.
 
-How long each worker of a run computes and how long it waits for communication, of all workers in one pass.
-
-The window of every worker is moved to a stretch of time of its own, one behind the other, so that sets of instants of
-all workers are one set. What `MeasurementWindow.split` says of a worker alone, in its lengths alone: only the slowest
-worker, which is found by them, needs to know what else its waits are.
-
-Where each worker's simulated iteration goes, in parts that add up to it (`gcnsim.breakdown`).
+One pass over all workers finds how long each computes and how long it waits for communication. The window of every
+worker is moved to a stretch of time of its own, one behind the other. Sets of instants of all workers are thus one set.
+The pass gives only the lengths of what `MeasurementWindow.split` gives for one worker. They find the slowest worker,
+and only that one needs its waits by cause.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """One run, on one screen: scenario -> schedule -> engine -> result.
 
-What every worker of a scenario holds in its GPU's memory, and whether that fits.
+It includes the GPU memory of every worker of a scenario, and whether that fits.
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
-"""When a run has shown its steady state, and which of its iterations are measured.
+"""Steady state: when a run has reached it, and which of its iterations are measured.
 
-A pipelined run starts empty: while its queues fill it is faster than it will ever be again, and while they settle it
-is slower; saturated ones alternate between a few iteration times for ever. So neither equal iteration times nor a
-small spread tell. What tells is the state: how late every op is against the end of its iteration. When the state of
-an earlier iteration has returned, the iterations in between are whole periods of the pipeline, and their mean is its
-steady pace. An op that falls behind by a share x of an iteration per iteration will set the pace in the end, so the
-mean is wrong by at most x; one that gets ahead by y only says that a queue is still settling
-(measured: up to 0.6 y in the mean).
+A pipelined run starts empty. While its queues fill it is faster than it will ever be again, and while they settle it is
+slower. Saturated runs alternate between a few iteration times for ever. So neither equal iteration times nor a small
+spread shows a steady state.
 
-The measured iterations of a simulated run, as each worker sees them: what it did at every instant.
+The state does: how late every op is against the end of its iteration. When the state of an earlier iteration has
+returned, the iterations in between are whole periods of the pipeline. Their mean is its steady pace. An op that falls
+behind by a share x of an iteration per iteration will set the pace in the end. The mean is then wrong by at most x. One
+that gets ahead by y only shows that a queue is still settling (measured: up to 0.6 y in the mean).
+
+`MeasurementWindow` holds the measured iterations as each worker sees them: what it did at every instant.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""Runs that the engine's clock cannot tell, and what of the scenario makes them so long.
+"""Fidelity of a run: exact or coarse, the error of the latter, and runs too long for the engine's clock.
 
-How closely a run is simulated: exactly, or coarsely, and what the latter may be wrong by.
-
-Coarsely, links that many routes cross are shared once per grain of time, not at every instant
-(`gcnsim.engine.kernel.coarse`). The grain is a share of the schedule's lower bound, so that an iteration has about the
-same number of them whatever it takes.
+In a coarse run, links that many routes cross are shared once per grain of time, not at every instant
+(`gcnsim.engine.kernel.coarse`). The grain is a share of the schedule's lower bound, so every iteration has about the
+same number of grains, however long it is. A run that is too long for the clock is refused, with the parts of the
+scenario that make it so.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""What a scenario's mini-batches are: their sizes, who trains which nodes, where input rows are kept.
+"""The mini-batches of a scenario: their sizes, who trains which nodes, where they are drawn and input rows are kept.
 
-Mini-batches of a real graph are really drawn, one for every worker and iteration.
-
-Where a scenario's mini-batches are drawn and their input rows lie: as asked, else as is usual with the method.
+Mini-batches of a real graph are really drawn, one for every worker and iteration. Drawing and input rows lie where the
+scenario says, else where the method usually has them.
 """
 
 from __future__ import annotations

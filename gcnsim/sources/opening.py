@@ -1,8 +1,7 @@
-"""Where a run's accesses come from: a graph, a recorded trace, a profile, or published statistics.
+"""Opens the source of a run's accesses: a graph, a recorded trace, a profile, or published statistics.
 
-Everything slow is made once and kept: what-if asks the same partition for many rates, caches and machines.
-
-Source of a graph of which nothing but sizes is known: answered by its outline.
+Every slow input is made once and kept: what-if asks the same partition for many rates, caches and machines. A graph of
+which only sizes are known is answered by its outline.
 """
 
 from __future__ import annotations

@@ -1,18 +1,16 @@
-"""What a source of accesses is: whatever knows which rows the workers of a scenario exchange, and says how it knows.
+"""The base class of sources: a source knows which rows a scenario's workers exchange, and on what that rests.
 
-A source counts (`counts`), describes itself (`describe`, `warnings`), and says what it assumes (`assumptions`,
-`batch_assumptions`): provenance and planning ask, and test no types.
+A source counts (`counts`), describes itself (`describe`, `warnings`), and states its assumptions (`assumptions`,
+`batch_assumptions`). Provenance and planning call these methods, and test no types.
 
-Which end of the assumptions a run takes, and what of a method decides its access counts.
-
-How training nodes lie in the parts: where each worker trains its own, the one with the most decides an epoch.
-
-How many graphs are drawn for a run: one for each iteration, fewer where each has a million pairs of workers.
+`RangeEnd` is the end of the assumptions that a run takes; `drawing` gives what of a method determines its access
+counts. Where each worker trains its own training nodes, the one with the most determines an epoch (`TrainingShares`).
+One graph is drawn for each iteration of a run, fewer where each has a million pairs of workers.
 
 Graphs may drop edges instead of boundary nodes (BNS-GCN's baselines: edge sampling, DropEdge). As many edges are
-dropped as boundary-node sampling at the same rate p drops: the share 1 - p of the entries that cross, of these alone
-(`boundary-edges`), or as many of all entries (`edges`). A boundary node is still sent while one of its m cross edges is
-kept, with probability 1 - dropped^m.
+dropped as boundary-node sampling at the same rate p drops. That is the share 1 - p of the crossing entries: from these
+alone (`boundary-edges`), or as many from all entries (`edges`). A boundary node is still sent while one of its m cross
+edges is kept, with probability 1 - dropped^m.
 """
 
 from __future__ import annotations

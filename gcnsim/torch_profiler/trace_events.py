@@ -1,10 +1,9 @@
 """Files in the Trace Event Format (`chrome://tracing`), read event by event: a file may be larger than memory.
 
-The format is JSON: an object whose `traceEvents` is a list of events, or that list alone; gzip is undone. What stands
-beside the events (`distributedInfo`, `deviceProperties`, ...) is kept as the file's header. Faults that profilers are
-known to write are mended (`gcnsim.torch_profiler.repair`); a file that is cut off is not.
-
-Beside the traces of a folder lie other files, such as a run's configuration, which are told from them.
+The format is JSON: an object whose `traceEvents` is a list of events, or that list alone; gzip is decompressed. The
+other keys of the object (`distributedInfo`, `deviceProperties`, ...) are kept as the file's header. Faults that
+profilers are known to write are mended (`gcnsim.torch_profiler.repair`); a file that is cut off is not. A folder of
+traces may also hold other files, such as a run's configuration, which are distinguished from them.
 """
 
 from __future__ import annotations

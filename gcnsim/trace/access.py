@@ -1,8 +1,7 @@
-"""The access trace: which boundary nodes every drawn graph of every worker needs, and how many edges it keeps.
+"""The access trace: which boundary nodes every sampled graph of every worker needs, and how many edges it keeps.
 
-Its file: versions 1 and 2 of kind `trace`, bits memory-mapped, checksums as in `gcnsim.io.container`.
-
-From a trace and a cache to the counts a simulation needs, and what a trace says in a few numbers per worker.
+Its file is version 1 or 2 of kind `trace`, bits memory-mapped, checksums as in `gcnsim.io.container`. `counts` turns a
+trace and a cache into the counts that a simulation needs. `summarise` describes a trace in a few numbers per worker.
 """
 
 from __future__ import annotations

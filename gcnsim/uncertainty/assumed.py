@@ -1,15 +1,14 @@
-"""Which figures of a machine are assumptions with a range, and joint draws of all of them.
+"""Figures of a machine that are assumptions with a range, and joint draws of all of them.
 
-Every assumed figure has a value and a range. A draw puts each somewhere in its range, independently: at a position
-from -1 (the low end) over 0 (the value) to 1 (the high end), geometrically in between, linearly where an end is
-nothing. Positions are a Latin hypercube (McKay, Beckman and Conover, 1979), each figure's from a random stream of its
-own, so an assumption more never moves another. Figures of one kind share their positions over machines: whoever
-overestimates how well sparse products run on one GPU does so on the next.
+Every assumed figure has a value and a range. A draw independently puts each at a position from -1 (the low end) over 0
+(the value) to 1 (the high end). Positions in between are geometric, or linear where an end is zero. Positions are a
+Latin hypercube (McKay, Beckman and Conover, 1979). Each figure's come from a random stream of its own, so one more
+assumption never moves another. Figures of one kind share their positions over machines. An overestimate of how well
+sparse products run on one GPU is also one on the next.
 
-How rows pass between GPUs where nobody said it: in some of the joint draws the question is asked with other paths.
-
-Which software trains is not known, nor whether GPUs that are sold both as modules and as cards have NVLink. Neither is
-a number with a range: the schedule is another one. So a share of the draws is of the scenario with the other path.
+Two facts are unknown unless given: which software trains, and whether GPUs sold both as modules and as cards have
+NVLink. Neither is a number with a range, since the schedule differs. A share of the draws is therefore of the scenario
+with the other path between GPUs.
 """
 
 from __future__ import annotations

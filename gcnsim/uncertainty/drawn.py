@@ -1,12 +1,11 @@
-"""One schedule whose graphs are joint draws of the assumptions: the same ops, the counts and the figures of each draw.
+"""Joint draws of the assumptions, simulated: the pace of each over the pace at the stated values.
 
-Of methods that exchange boundary rows between GPUs, whose sockets cost nothing of the cores: there a draw moves amounts
-of ops, capacities of links and delays of routes, and nothing else.
+Both paces are of the mean graph, simulated until steady, so their ratio contains only what a draw moves. Unlike the
+analytic estimate, this accounts for sharing of links and for what a pipeline hides.
 
-Joint draws of the assumptions, simulated: the pace of each over the pace at the stated values.
-
-Both are of the mean graph, simulated until steady, so that nothing but what a draw moves is in their ratio. Unlike the
-analytic estimate it knows how links are shared and what a pipeline hides.
+Several draws may be the graphs of one schedule: the same ops, with the counts and figures of each draw. That holds for
+methods that exchange boundary rows between GPUs, whose sockets take no time of the cores. There a draw moves only
+amounts of ops, capacities of links and delays of routes.
 """
 
 from __future__ import annotations

@@ -1,14 +1,13 @@
-"""Which part of the graph lies on which GPU, where GPUs are unequal.
+"""Uncertainty of the partition: which part lies on which of unequal GPUs, and what other partitions would change.
 
-Parts are of unequal work, and whoever cuts a graph numbers them as it likes: nobody chose which of them meets the
-slower device. The likely answer leaves part n on GPU n; the ends put the part of most work on the slowest GPU, the next
-one on the next slowest, or the other way round. Among four GPUs of two kinds these ends were those of all 24 orders;
-of methods that broadcast blocks, whose products differ pair by pair, other orders were up to 5 % beyond.
+Parts are of unequal work, and their numbering is arbitrary: nobody chose which of them meets the slower device. The
+likely answer leaves part n on GPU n. The ends put the part of most work on the slowest GPU, the next one on the next
+slowest, or the other way round. Among four GPUs of two kinds these ends were those of all 24 orders. For methods that
+broadcast blocks, whose products differ pair by pair, other orders were up to 5 % beyond.
 
-What other partitions of a published dataset leave open: its profile is of one, and METIS' seed decides which.
-
-The largest worker's boundary and entries, and the mean boundary, move to either end of how much they scatter over seeds
-(`gcnsim.partition.partition_scatter`); all workers keep their order, those below the mean move the other way.
+The profile of a published dataset is of one partition, and METIS' seed decides which. The largest worker's boundary and
+entries, and the mean boundary, move to either end of their scatter over seeds (`gcnsim.partition.partition_scatter`).
+All workers keep their order; those below the mean move the other way.
 """
 
 from __future__ import annotations

@@ -1,19 +1,19 @@
-"""How METIS parts of a graph border on one another, by its sizes alone: laws of partitions that were counted.
+"""How METIS parts of a graph border on one another, from its sizes alone: laws fitted to counted partitions.
 
-gcnsim/data/cuts.yaml holds them; `python -m studies.cuts` fits them to counts of real graphs, and judges each law on
+gcnsim/data/cuts.yaml holds the laws. `python -m studies.cuts` fits them to counts of real graphs, and tests each law on
 the graphs that it was not fitted to (docs/surrogates.md). With d the mean degree and N the nodes of a graph:
 
 - boundary over inner nodes at 4 parts: scale * (d / 50)^degree * (N / 100,000)^nodes, in a range of factors;
-- at other numbers of parts: times a factor of a table, straight in the logarithms between its numbers, and times
-  (d / 50)^(tilt ln(parts / 4)) above 4: dense graphs go on growing, sparse ones less, since no node borders on more
-  parts than it has neighbours;
+- at other numbers of parts: times a factor of a table, straight in the logarithms between its numbers, and times (d /
+  50)^(tilt ln(parts / 4)) above 4: dense graphs go on growing, sparse ones less, since no node borders on more parts
+  than it has neighbours;
 - share of the entries that cross: 1 - exp(-per_ratio * boundary over inner nodes);
 - the largest part over the mean one: a power of the number of parts.
 
-Counts of boundary nodes that were published are used as printed. Between two of them the ratio boundary/inner follows a
-power law of the number of partitions through both; beyond the first and the last it grows as that of other graphs does.
-What that misses when each published count is left out in turn is stated with the answer; what it leaves open beyond the
-published numbers is a range.
+Published counts of boundary nodes are used as printed. Between two of them the ratio boundary/inner follows a power law
+of the number of partitions through both. Beyond the first and the last it grows as that of other graphs does. The
+answer states the error of this when each published count is left out in turn. What it leaves open beyond the published
+numbers is a range.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 """One iteration of a worker on a device, as waits: the order of kernels and transfers on its compute stream.
 
-It is the order of the published algorithms as `gcnsim.methods.families.gpu_workers` reads them: received rows are taken
-in, neighbours summed, rows updated, layer by layer and back again; then gradients are summed over all workers.
+The order is that of the published algorithms as `gcnsim.methods.families.gpu_workers` reads them. Received rows are
+taken in, neighbours summed, rows updated, layer by layer and back again; then gradients are summed over all workers.
 
-The thread that draws graphs, beside a device: the graphs are known before the run, what it takes is waited for.
-
-Ids travel as they do in training; counts and ids are known to both ends, so nothing that comes is a surprise.
+Samplers are threads beside the device. Their graphs are known before the run; only the time that drawing takes is
+waited for. Ids travel as they do in training. Both ends know counts and ids, so every message is expected.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""One worker's device: its copy links, and how many times slower everything passes than what it stands for.
+"""One worker's stand-in device: its copy links, and the factor by which everything is slower than on the real one.
 
-What a small message takes between two workers is measured before the first iteration: between one pair of workers of
-different hosts and one of the same host, one after the other, while all others wait. The time is that of the exchange,
-its threads included, as every message of the run has it.
+The time of a small message is measured before the first iteration. It is measured between one pair of workers of
+different hosts and one of the same host, in turn, while all others wait. The time is that of the exchange, its threads
+included, as every message of the run has it.
 
-One direction of a PCIe link is shared by the copies that are under way on it, of one worker or of several. All have
-equal shares of it, which is what max-min fairness gives where none crosses a slower link. The copies under way stand in
-a table that workers share (a mapped file, one writer at a time). Each computes when it would end if no other came,
-sleeps until then, and looks again: a copy that came meanwhile can only have put the end off, so nobody sleeps too long.
-The instants are those of the fluid model, exactly, not those of waking up.
+The copies under way on one direction of a PCIe link share it, whether of one worker or of several. All have equal
+shares, which is what max-min fairness gives where none crosses a slower link. The copies under way stand in a table
+that workers share (a mapped file, one writer at a time). Each computes when it would end if no other came, sleeps until
+then, and looks again. A copy that came meanwhile can only have delayed the end, so nobody sleeps too long. The instants
+are those of the fluid model, exactly, not those of waking up.
 """
 
 from __future__ import annotations

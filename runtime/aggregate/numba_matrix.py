@@ -1,8 +1,7 @@
-"""The same products by kernels of our own, compiled by Numba (`compiled.py`). On CPUs alone.
+"""Sums over neighbours by our own kernels, compiled by Numba (`compiled.py`), on CPUs alone.
 
-Weights that are a factor of the row times one of the column are never written out per entry, nor read.
-
-Which library computes the sums: plain torch, our own kernels compiled by Numba, or DGL.
+Weights that are a factor of the row times one of the column are never written out per entry, nor read. `matrix_kind`
+selects the library that computes the sums: plain torch, these kernels, or DGL.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""`python -m runtime.profile`: measure the kernels of training on this machine, one by one, into a file to fit from.
+"""`python -m runtime.profile`: times the kernels of training on this machine, one by one, and writes them to a file.
 
-The file that a command writes its measurements to.
+A calibration is fitted from that file. Its path is chosen and checked here.
 """
 
 from __future__ import annotations

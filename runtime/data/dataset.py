@@ -1,10 +1,10 @@
 """A graph whose nodes have features, labels and a place in the training, validation or test set.
 
-Features are a source that may be sparse, then steps, computed for the asked rows alone and in chunks. A step sees one
-chunk, so that neither a sparse matrix nor the float64 arithmetic of a step is ever held whole. A step leaves a sparse
+Features are a source that may be sparse, then steps, computed for the requested rows alone and in chunks. A step sees
+one chunk, so neither a sparse matrix nor the float64 arithmetic of a step is ever held whole. A step leaves a sparse
 chunk sparse where it can; it becomes dense at the end.
 
-A worker's share of it is its part of the graph and the features, labels and masks of its inner nodes.
+A worker's `Share` is its part of the graph and the features, labels and masks of its inner nodes.
 """
 
 from __future__ import annotations

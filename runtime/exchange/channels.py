@@ -1,11 +1,11 @@
 """Channels: one process group for each kind of traffic, so that transfers of different threads never meet.
 
-Within a channel every rank posts the same transfers in the same order; that is what matches a send with its receive.
+Within a channel every rank posts the same transfers in the same order; that matches each send with its receive.
 
-A slow network may be emulated that only the exchange knows: messages between hosts are held back, in this process's own
-time. It is for machines whose kernel may not shape links, or cannot delay packets (docs/emulation.md). The workers of a
-host share its rate equally, each by a bucket of its own. What it cannot do: let one worker have what another leaves, or
-slow what no channel sends.
+The exchange alone may emulate a slow network: messages between hosts are delayed, in this process's own time. This
+serves machines whose kernel may not shape links, or cannot delay packets (docs/emulation.md). The workers of a host
+share its rate equally, each by a bucket of its own. It has two limits. A worker cannot have what another leaves unused,
+and traffic outside the channels is not slowed.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
 """The sum over neighbours across workers: local products and transfers in one differentiable step.
 
-Synchronous: the transfer starts first, inner columns are summed beneath it (`overlap: central`), boundary columns last;
-in the backward pass the boundary's gradients are made and sent first, inner ones follow beneath. With rows of earlier
-iterations: those are summed first, which frees their slot for the transfer that then starts. Splitting the columns
-rather than the rows overlaps at least what splitting central from marginal rows does, and needs no reordering.
+Synchronous: the transfer starts first. Inner columns are summed meanwhile (`overlap: central`), boundary columns last.
+In the backward pass the boundary's gradients are made and sent first; inner ones follow meanwhile. With rows of earlier
+iterations, those are summed first, which frees their slot for the transfer that then starts. Splitting the columns
+overlaps at least as much as splitting central from marginal rows, and needs no reordering.
 
-A `Boundary` is what the sums over neighbours ask of a method, a `BoundaryView` how one iteration's view of an exchange
-answers.
+Sums over neighbours ask a method for its `Boundary`; a `BoundaryView` answers by one iteration's view of an exchange.
 """
 
 from __future__ import annotations

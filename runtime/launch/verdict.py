@@ -1,6 +1,6 @@
-"""The first cause of a run's end, from how its workers ended and what they said.
+"""The first cause of a run's end, from the exit of its workers and their last messages.
 
-A worker's last words: what went wrong, in one line, left where its parent or torchrun reads it.
+A worker's last message says in one line what went wrong, and is left where its parent or torchrun reads it.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """One worker's process, from its place to its exit code: no error is lost, and nothing keeps it from ending.
 
-Memory of tensors that is freed stays with the process, so that the next iteration writes into it again. By default
-glibc gives blocks of many megabytes back to the system when they are freed, and takes new ones an instant later: the
-system zeroes each page of these when it is first written, thousands of times in an iteration.
+Freed memory of tensors stays with the process, so that the next iteration writes into it again. By default glibc
+returns blocks of many megabytes to the system when they are freed, and takes new ones an instant later. The system
+zeroes each page of these when it is first written, thousands of times in an iteration.
 
-What training cannot do without is looked for before anything is started: the extra `runtime` may not be installed.
+Required libraries are checked before anything is started: the extra `runtime` may not be installed.
 """
 
 from __future__ import annotations

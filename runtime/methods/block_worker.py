@@ -1,10 +1,8 @@
-"""What several trained methods share.
+"""The worker of methods that broadcast whole blocks of rows (`runtime.exchange.blocks`).
 
-What a worker does in methods that broadcast whole blocks of rows (`runtime.exchange.blocks`).
-
-A block is one worker's part, or what the parts of several workers are together, which all of them hold then. P_ij for
-another block j has the crossing entries to j at the places that j's rows have in it. The trace is that of the whole
-graph: a replay says by itself that blocks travel.
+A block is one worker's part, or the parts of several workers together, all of which then hold it. P_ij for another
+block j has the crossing entries to j at the places that j's rows have in it. The trace is that of the whole graph: a
+replay knows by itself that blocks travel.
 """
 
 from __future__ import annotations

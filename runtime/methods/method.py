@@ -1,9 +1,8 @@
-"""What a trained method is: a frozen dataclass whose fields are its knobs.
+"""The base class of trained methods: a frozen dataclass whose fields are its knobs.
 
-What it does in an iteration is its worker's (`worker.py`), which needs torch; a method does not, since the command line
-asks every method for its knobs before anything else starts.
-
-What methods that broadcast whole blocks of rows have in common before anything is trained; no torch.
+The method's worker (`worker.py`) runs its iteration and needs torch. A method does not, since the command line asks
+every method for its knobs before anything else starts. `BlockMethod` holds what methods that broadcast whole blocks of
+rows share before training, also without torch.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The kernels that are measured, each named once, and what one measurement says.
+"""The kernels that are measured, each named once, and the facts of one measurement.
 
-The file of the micro-benchmarks (schema `gcnsim.measurements/1`), and what is said of it to people.
+The module also writes the file of the micro-benchmarks (schema `gcnsim.measurements/1`) and its summary for people.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One run at a time in a folder: whoever writes it holds a lock of it, which ends with the process.
+"""One run at a time in a folder: its writer holds a lock on it, which ends with the process.
 
 Results without a chosen name get a free one, so that measurements are never overwritten.
 """

@@ -1,11 +1,11 @@
-"""What one worker does and when: a span per op, from any of its threads, at the price of one appended tuple.
+"""Records what one worker does and when: a span per op, from any of its threads, at the price of one appended tuple.
 
 Host work is marked with the host's monotonic clock. Work on a CUDA stream is marked with events, which the GPU stamps
-as it reaches them; they become host time by an anchor, an event on a stream of its own that is always idle, so that the
-GPU stamps it while the host looks at its clock. A new anchor each iteration keeps the two clocks from drifting apart
-and elapsed times, which are float32 milliseconds, short enough to be exact to a microsecond.
+as it reaches them. They become host time by an anchor, an event on a stream of its own that is always idle. The GPU
+therefore stamps it while the host looks at its clock. A new anchor each iteration keeps the two clocks from drifting
+apart. It also keeps elapsed times, which are float32 milliseconds, short enough to be exact to a microsecond.
 
-The workers' timelines become one, and plain arrays that any process group can carry.
+The workers' timelines are merged into one, and converted to plain arrays that any process group can carry.
 """
 
 from __future__ import annotations

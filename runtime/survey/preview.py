@@ -1,9 +1,8 @@
-"""`--dry-run`: what a survey would do, leave and say of the machine, without a worker started or a file written.
+"""`--dry-run`: what a survey would do, write and report of the machine, without starting a worker or writing a file.
 
-About how long a run of a survey takes and how much it leaves, before any was trained. For planning alone.
-
-Sizes follow from what is kept (docs/files.md); seconds from multiplications and bytes over the rates below, which are a
-machine's order of magnitude and no law: the survey itself goes by what its runs took.
+It estimates how long a run takes and how much it writes, for planning alone. Sizes follow from what is kept
+(docs/files.md). Seconds follow from multiplications and bytes over the rates below. These are a machine's order of
+magnitude and no law: the survey itself uses the times that its runs took.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""What every worker of a survey does: meet, measure, train one run after another. Worker 0 decides and writes.
+"""The program of every worker of a survey: meet, measure, train one run after another. Worker 0 decides and writes.
 
-Made-up graphs, the same on every server: hubs and neighbourhoods, so that some parts have much to exchange.
+Generated graphs are the same on every server. They have hubs and neighbourhoods, so that some parts have much to
+exchange.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The rule of a survey: which runs are trained, on which graphs, and which of them a calibration may see.
 
-Where not all runs fit into the time that is left, repeats go first, then configurations, then those to calibrate by.
-
-What a survey was asked to do, checked.
+Where not all runs fit into the remaining time, repeats go first, then configurations, then runs to calibrate by.
+`SurveyRequest` holds the checked options of a survey.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
 """The training loop: `Trainer.iteration` is one model update, on one screen.
 
-What differs between methods is behind `MethodWorker`: which graph is trained, and how old others' rows are.
+`MethodWorker` hides what differs between methods: which graph is trained, and how old others' rows are.
 
 Mini-batches have the same network, optimizer and sums over workers, and another graph in each step. Their loss is
-summed over the training nodes of all workers' batches and divided by their number, which is known once it is summed
-over the workers; gradients likewise. So what is trained does not depend on how many of them a worker has.
+summed over the training nodes of all workers' batches and divided by their number. That number is known once it is
+summed over the workers; gradients are handled likewise. The trained model therefore does not depend on how many
+training nodes each worker has.
 """
 
 from __future__ import annotations

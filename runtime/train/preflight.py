@@ -1,8 +1,7 @@
-"""What is refused before the first iteration.
+"""Checks before training: refusals before any worker starts, without torch, and equal options of all workers.
 
-What can be refused before any worker starts, without torch: places to write to, and a crowd of workers.
-
-Workers that were given unlike options say so before they train: what each would compute would be another run's.
+Output paths and the number of workers are checked first. Workers then compare their options before they train. With
+different options each would compute another run's result.
 """
 
 from __future__ import annotations

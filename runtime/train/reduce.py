@@ -1,15 +1,13 @@
 """From gradients to new weights: sums over the workers, then the update.
 
-Gradients and run-wide sums in one flat buffer, reduced layer by layer while the backward pass goes on.
+Gradients and run-wide sums share one flat buffer, which is reduced layer by layer during the backward pass. A
+parameter's gradient is a view of the buffer, so nothing is copied. A layer's piece starts its all-reduce when the last
+of its gradients has been accumulated. A hook that runs after accumulation starts it, so it never sees an incomplete
+gradient. Every worker ends with the same bits, since each element is summed once and then sent to all.
 
-A parameter's gradient is a view of the buffer, so nothing is copied. A layer's piece starts its all-reduce when the
-last of its gradients has been accumulated: a hook that runs after accumulation, so it never sees a gradient half made.
-Every worker ends with the same bits, since each element is summed once and then handed to all.
-
-Updates of the weights: torch's own arithmetic without its classes of optimizers, which import torch's compiler.
-
-That import takes 1.6 s of processor time at the start of every worker, and nothing here compiles. What an optimizer
-remembers of each weight has the names that torch's classes give it.
+Updates use torch's own arithmetic without its optimizer classes, which import torch's compiler. That import takes 1.6 s
+of processor time at the start of every worker, and nothing here compiles. The optimizer's state of each weight has the
+names that torch's classes give it.
 """
 
 from __future__ import annotations

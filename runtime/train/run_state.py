@@ -1,6 +1,6 @@
 """The state of one worker's run: saved by checkpoints, recorded in `run.json`, and advanced by a session.
 
-Its access trace is what the graphs that it trained really asked for, or which input rows its mini-batches read, in the
+The access trace holds what the trained graphs really asked for, or which input rows the mini-batches read. It has the
 format of `gcnsim.trace`, which replays it.
 
 `run_record` has the facts for `run.json`: known at the start, and more of them at the end.

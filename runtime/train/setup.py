@@ -1,8 +1,7 @@
 """From options to one worker that is ready to train: data, partition, matrices, network, method.
 
-`--aggregator auto`: the kernels that sum neighbours quickest here.
-
-Kernels differ in the order of their sums, so in the last bits: a run uses the same from start to end.
+`--aggregator auto` selects the kernels that sum neighbours quickest on this machine. Kernels differ in the order of
+their sums, so in the last bits: a run uses the same from start to end.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""The arguments of `python -m runtime.train`, and the runs that they ask for: one, or those of a plan.
+"""The command line of `python -m runtime.train`: arguments become options of one run, or of the runs of a plan.
 
-A plan: several runs, to be trained one after the other by the same workers.
-
-The command line of training: every option once, with its help; from arguments to `Options`.
+Every option is declared once, with its help. The same workers train the runs of a plan one after the other.
 """
 
 from __future__ import annotations

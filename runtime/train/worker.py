@@ -1,6 +1,6 @@
-"""One worker from start to end.
+"""Runs one worker from start to end.
 
-At the end of a run what every worker knows is brought together, written by worker 0, and said in one object.
+At the end of a run the workers' results are gathered into one object, which worker 0 writes and reports.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""The compiled kernel in the user's cache folder: one file for each processor, compiler version and source of ours.
+"""Stores the compiled kernel in the user's cache folder, and loads its object files with llvmlite alone.
 
-A file is written under another name, tried out and renamed. One that is damaged, not ours or not the user's own is
-ignored and made again.
-
-Object files of the kernel, loaded by llvmlite alone.
+There is one file for each processor, compiler version and version of our source. A file is written under another name,
+tried out and renamed. A file that is damaged, not ours or not the user's own is ignored and made again.
 """
 
 from __future__ import annotations

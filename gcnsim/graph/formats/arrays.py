@@ -1,9 +1,8 @@
-"""Named arrays in NumPy archives, and single `.npy` files, read without trust in their bytes.
+"""Named arrays in NumPy archives and `.npy` files, read without trust in their bytes.
 
 Every array is checked against its own header, those of an archive also against the zip's checksums. No object array is
-ever opened, since that would run a pickle.
-
-Named arrays may also be `.npy` files under names, or arrays that are held already.
+ever opened, since that would run a pickle. Named arrays may also be `.npy` files under given names (`NpyFiles`), or
+arrays already in memory (`HeldArrays`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""The role of each array of a graph file: edges, features, labels, split, or unknown.
+"""The role of each array of a graph file, from its name: edges, features, labels, split, or unknown.
 
-What the arrays of a graph are called: one table of names, for the simulator and for training alike.
-
-Case, underscores, dots and hyphens do not matter: `adj_matrix.indptr` is `adj_matrix_indptr`.
+The simulator and training share one table of names. Case, underscores, dots and hyphens do not matter:
+`adj_matrix.indptr` is `adj_matrix_indptr`.
 """
 
 from __future__ import annotations

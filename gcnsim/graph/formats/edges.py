@@ -1,11 +1,12 @@
 """Edge lists: text with an edge in each line; a header, where there is one, says which columns are its ends.
 
-How ids become nodes: `numbers` are 0-based node numbers as they stand, so one that no line has is a node without edges;
-`compact` are integers of which only those that occur are nodes, in ascending order; `names` are any texts, numbered in
-the order in which they first occur. Where the columns number nodes of two kinds, those of the source come first, and
-each kind is numbered for itself.
+Three modes turn ids into nodes:
+- `numbers`: ids are 0-based node numbers, so a number that no line has is a node without edges;
+- `compact`: ids are integers; only those that occur are nodes, in ascending order;
+- `names`: ids are any texts, numbered in the order in which they first occur.
 
-Text files may also contain counts, a spreadsheet's separator line, or JSON, depending on the program that wrote them.
+Where the columns number nodes of two kinds, each kind is numbered separately, and those of the source come first. Text
+files may also contain counts, a spreadsheet's separator line, or JSON, depending on the program that wrote them.
 """
 
 from __future__ import annotations

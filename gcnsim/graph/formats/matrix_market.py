@@ -1,14 +1,12 @@
-"""Graphs as text: Matrix Market's and METIS's files.
+"""Graphs in the text formats of Matrix Market and METIS.
 
-Graphs in Matrix Market files: a square sparse (`coordinate`) matrix, of which every stored entry is an edge.
+Matrix Market: a square sparse (`coordinate`) matrix, every stored entry of which is an edge. Format: "The Matrix Market
+Exchange Formats" (Boisvert, Pozo, Remington, NIST 1996). It is parsed here because SciPy's reader crashes the process
+on some malformed lines.
 
-Format: "The Matrix Market Exchange Formats" (Boisvert, Pozo, Remington, NIST 1996). Read here, since SciPy's reader
-brings the process down on some malformed lines.
-
-METIS graph files: a header `n m [fmt [ncon]]`, then one line per node with its neighbours, 1-based.
-
-Format: METIS 5 manual, "Graph file". `fmt` has three digits: node sizes, node weights, edge weights; a blank line is a
-node without edges, a line starting with `%` a comment.
+METIS: a header `n m [fmt [ncon]]`, then one line per node with its neighbours, 1-based. `fmt` has three digits: node
+sizes, node weights, edge weights. A blank line is a node without edges, a line starting with `%` a comment. Format:
+METIS 5 manual, "Graph file".
 """
 
 from __future__ import annotations

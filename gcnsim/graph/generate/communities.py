@@ -1,20 +1,17 @@
 """A degree-corrected block model with hierarchical communities and bridge nodes.
 
-Every node has a weight (lognormal), which its degree follows in the mean, and belongs to one of the communities, whose
-sizes are lognormal too. Only a share of the nodes, the bridges, has edges to other communities; hubs are bridges more
-often (chance in proportion to weight to the power of `hub_bias`). A bridge draws the share of its edges that leave from
-a Beta distribution. An edge that leaves stays, by `reach`, within the next group of `fanout` communities, or goes on to
-the group of fanout^2, and so on to the whole graph; both its ends are bridges. Ids are shuffled.
+Every node has a weight (lognormal), which its mean degree follows, and belongs to a community; community sizes are
+lognormal too. Only a share of the nodes, the bridges, has edges to other communities. Hubs are bridges more often: the
+chance is proportional to weight to the power of `hub_bias`. A bridge draws the share of its edges that leave from a
+Beta distribution. An edge that leaves stays, by `reach`, within the next group of `fanout` communities. Otherwise it
+goes on to the group of fanout^2, and so on to the whole graph; both its ends are bridges. Ids are shuffled. Degree
+correction: Karrer and Newman, "Stochastic blockmodels and community structure in networks" (2011).
 
-Degree correction: Karrer and Newman, "Stochastic blockmodels and community structure in networks" (2011).
+No generator draws more edges than there are pairs, more nodes than ids, or a graph that exceeds the allowed memory.
 
-No generator draws more edges than there are pairs, more nodes than ids, or what takes more memory than was allowed.
-
-Distinct edges from repeated draws, and the graph of them.
-
-An edge is one int64 key: its smaller end in the upper half, its larger end in the lower half, so that sorted keys are
-the upper triangle's rows in order. Draws come in blocks of a fixed size with a stream each, which makes the graph the
-same in any number of processes.
+Distinct edges come from repeated draws. An edge is one int64 key: its smaller end in the upper half, its larger end in
+the lower half. Sorted keys are therefore the upper triangle's rows in order. Draws come in blocks of a fixed size with
+a stream each, so the graph is the same for any number of processes.
 """
 
 from __future__ import annotations

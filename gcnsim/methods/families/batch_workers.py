@@ -1,21 +1,22 @@
-"""Mini-batch training: the iteration that all systems share whose workers load a batch, train it and sum gradients.
+"""Mini-batch training on GPUs: the iteration of all systems whose workers load a batch, train it and sum gradients.
 
-One iteration is one mini-batch on every worker and one update of the model. What differs (`mini_batch.Loading`,
-`placement.Placement`) is whether loading runs ahead of training, whether drawing does, who draws, where input rows lie,
-and whether rows of other servers are asked for. The framework's calls are counted (`gcnsim.cost.batch_loading`): those
-of drawing a layer, each of which waits for what it drew, and those of training, which take the longer of host and GPU
-for the whole batch.
+One iteration is one mini-batch on every worker and one update of the model. Systems differ (`mini_batch.Loading`,
+`placement.Placement`) in these points:
+- whether loading runs ahead of training, and whether drawing does;
+- who draws, and where input rows lie;
+- whether rows of other servers are requested.
 
-Assumptions: copies are pinned; gradients are summed by a ring all-reduce after the backward pass; batches are dropped
-from memory once they are trained.
+A batch is drawn by threads of the host, ahead or in turn, or by the GPU before it trains. The GPU reads a graph in host
+memory by unified addressing. Rows lie on the GPU or in host memory; from there the worker's cores pick them or the GPU
+reads them. Rows of other servers are requested, picked by their cores and sent, wherever the worker's own rows lie.
 
-A batch is drawn by threads of the host, ahead or in turn, or by the GPU before it trains, which reads a graph in host
-memory by unified addressing. Rows lie in host memory, picked out by the worker's cores or read by the GPU, or on the
-GPU. Rows of other servers are asked for, picked out by their cores and sent, wherever one's own lie.
+The framework's calls are counted (`gcnsim.cost.batch_loading`). Each call that draws a layer waits for its result.
+Calls of training take the longer of host and GPU for the whole batch.
 
-Assumptions: a worker picks rows with its share of its server's cores, but for one where the host draws. Threads that
-draw batches of their own, one each, are as fast together as if they shared each one evenly. A GPU that loads ahead
-draws beside its training at no cost to it.
+Assumptions: copies are pinned; gradients are summed by a ring all-reduce after the backward pass. Batches are freed
+once they are trained. A worker picks rows with its share of its server's cores, minus one core where the host draws.
+Threads that each draw a batch of their own are as fast together as if they shared each one evenly. A GPU that loads
+ahead draws beside its training at no cost to it.
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
-"""What rows of an answer have in common, and what distinguishes them: shared by table, CSV, figures and page.
+"""Rows of an answer: what they share and what distinguishes them, for the table, CSV, figures and page.
 
-A CSV file has one line for each row: the machine first, then the keys of JSON; seconds, bytes, shares unrounded. What a
-row nests is flat: `limited_by`, `limited_by_kind`, ..., `vs_recommended_low`. A recommended setting that was not asked
-for is the last line. What is not known is empty.
+A CSV file has one line for each row: the machine first, then the keys of JSON; seconds, bytes, shares unrounded. Nested
+values are flat: `limited_by`, `limited_by_kind`, ..., `vs_recommended_low`. A recommended setting that was not
+requested is the last line. Unknown values are empty.
 
-What an answer says of where its numbers come from, as plain text; what it answers is in `sentences`.
-
-Terminal and page print the same words. Text that came from outside (names, paths) has its control characters removed
-here, so that a file name cannot control a terminal; pages escape it as well.
+The module also gives the provenance of an answer as plain text; `sentences` gives its findings. Terminal and page print
+the same words. Control characters are removed here from external text (names, paths), so that a file name cannot
+control a terminal. Pages escape such text as well.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""The answer in a terminal: one table, one line a row, then the verdict, the next steps and where it comes from.
+"""The answer in a terminal: a table with one line per row, then the verdict, the next steps and the provenance.
 
-Legible without colour at every width. Where the columns do not fit, long words are folded, and the least important
-columns are left out and named below the table; `wide` prints them all, `columns` those asked for, whatever the width.
-
-A notebook shows the short table and the verdict, without scripts or figures.
+It is legible without colour at every width. Where the columns do not fit, long words are folded. The least important
+columns are left out and named below the table. `wide` prints them all, `columns` those requested, whatever the width. A
+notebook shows the short table and the verdict, without scripts or figures.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""One steady iteration: a row per worker and kind of work and per link, and what each op waited for.
+"""Figure of one steady iteration: a row per worker and kind of work and per link, and the cause of each op's wait.
 
-Rows have the names of the tracks that `gcnsim.timeline.run_perfetto` writes, whether the run was simulated or recorded.
-
-What a recorded or simulated run gives the figure of its timeline, and what its trace file needs.
+Rows have the names of the tracks that `gcnsim.timeline.run_perfetto` writes. The data of the figure and of its trace
+file come from a recorded or a simulated run.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Predicted against measured iterations of recorded runs, with intervals and the spread of repeats.
+"""Figures of a validation: predicted against measured iterations, and the errors by configuration.
 
-How far off predictions of recorded runs are, by configuration: the error of each run, and their mean.
+The first shows intervals and the spread of repeats of recorded runs. The second shows the error of each run, and their
+mean.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The answer as one offline page: the verdict, figures, table, provenance and how to read them.
 
-A page is as wide as its window: on a phone a row of a table is a block.
-
-How busy workers and links are under the recommended setting, as plain data: the heat map of the page.
+A page is as wide as its window: on a phone a row of a table is a block. The data of the heat map are plain: how busy
+workers and links are under the recommended setting.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Pages of several figures: a simulated scenario, a comparison, a recommendation. Each leads with its answer.
 
-Timelines of one steady iteration are a page too, and a table of what each row does when.
+Timelines of one steady iteration form a page too, with a table of when each row does what.
 """
 
 from __future__ import annotations

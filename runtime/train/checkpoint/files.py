@@ -1,11 +1,11 @@
 """Checkpoints: a folder per saved iteration, one safetensors file per worker, and a JSON file that makes it whole.
 
-`checkpoints/000100/` holds what is needed to go on after 100 iterations. `state.json` is written last, with the SHA-256
-of every worker's file and of itself, so a folder without it is an attempt that never counts, and an altered file is
-seen. No random state is saved: every draw comes from a named stream of its iteration. Weights and optimizer are in
-worker 0's file; every worker's holds its rows and gradients in flight.
+`checkpoints/000100/` holds what is needed to continue after 100 iterations. `state.json` is written last, with the
+SHA-256 of every worker's file and of itself. A folder without it is an attempt that never counts, and an altered file
+is detected. No random state is saved: every draw comes from a named stream of its iteration. Weights and optimizer are
+in worker 0's file; every worker's holds its rows and gradients in flight.
 
-A run goes on from the checkpoint that was asked for, or from its own last one after a restart.
+A run continues from the requested checkpoint, or from its own last one after a restart.
 """
 
 from __future__ import annotations

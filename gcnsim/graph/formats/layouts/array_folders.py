@@ -1,20 +1,17 @@
-"""Folders with an array in each file: of the Illinois Graph Benchmark, of GNNLab, and under the usual names.
+"""Folders with one array per file: the Illinois Graph Benchmark's, GNNLab's, and those with common names.
 
-The Illinois Graph Benchmark's papers: `paper__cites__paper/edge_index.npy` and `paper/node_*.npy`.
+Illinois Graph Benchmark, papers: `paper__cites__paper/edge_index.npy` and `paper/node_*.npy`; all may also lie in one
+folder. `edge_index.npy` is [E, 2], `node_feat.npy` [N, F], `node_label_19.npy` and `node_label_2K.npy` [N], whole
+numbers stored as floats. Where no other file holds a split, the rule of the project's own loader applies. The first 60
+% of the nodes train, the next 20 % validate, the rest test. Khatua et al., "IGB" (2023); format: igb/dataloader.py of
+the project.
 
-`edge_index.npy` is [E, 2], `node_feat.npy` [N, F], `node_label_19.npy` and `node_label_2K.npy` [N], whole numbers
-stored as floats; all may also lie in one folder. Where no other file holds a split, the rule of the project's own
-loader counts: the first 60 % of the nodes train, the next 20 % validate, the rest test. Khatua et al., "IGB" (2023);
-format: igb/dataloader.py of the project.
+GNNLab: `meta.txt`, `indptr.bin`, `indices.bin`, and further `.bin` files of the nodes. `meta.txt` has a name and a
+number per line: NUM_NODE, NUM_EDGE, FEAT_DIM, NUM_CLASS, NUM_TRAIN_SET, NUM_VALID_SET, NUM_TEST_SET. The `.bin` files
+have no header: `indptr`, `indices` and the sets are uint32, `feat` is float32, `label` uint64. Each must have exactly
+the bytes that the counts of `meta.txt` require. Yang et al., "GNNLab" (2022); format: datagen/README.md of the project.
 
-GNNLab's folder of plain numbers: `meta.txt`, `indptr.bin`, `indices.bin`, and further `.bin` files of the nodes.
-
-`meta.txt` has a name and a number a line: NUM_NODE, NUM_EDGE, FEAT_DIM, NUM_CLASS, NUM_TRAIN_SET, NUM_VALID_SET,
-NUM_TEST_SET. The files have no header: `indptr`, `indices` and the sets are uint32, `feat` is float32, `label` uint64,
-as datagen/README.md of the project says; each must have exactly the bytes that the counts of `meta.txt` ask for. Yang
-et al., "GNNLab" (2022).
-
-A folder of `.npy` files by the names of `contents`: edges, features, labels and split, an array a file.
+Common names: a folder of `.npy` files named as in `contents`, one each for edges, features, labels and split.
 """
 
 from __future__ import annotations

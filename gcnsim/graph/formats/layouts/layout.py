@@ -1,8 +1,7 @@
-"""What every layout of a published data set can do, and the small steps they share.
+"""The protocol of a published data set's layout, and the checks and readers that layouts share.
 
-The graph of some is not read, because reading it would run what the file says or needs another's library.
-
-The YAML that describes a data set of DGL, and how its keys are asked for.
+Some graphs are not read, because reading them would execute the file's content or needs another library. `Document`
+reads the YAML that describes a data set of DGL, and looks up its keys.
 """
 
 from __future__ import annotations

@@ -1,22 +1,17 @@
-"""Data sets whose graph is a matrix that SciPy saved: of GraphSAINT, of DGL and PyG (Reddit), of PaGraph.
+"""Data sets whose graph is a matrix that SciPy saved: GraphSAINT's, DGL's and PyG's Reddit, PaGraph's.
 
-Data sets as GraphSAINT publishes them (Flickr, Yelp, Reddit, Amazon, PPI), read by DGL and PyG too.
+GraphSAINT (Flickr, Yelp, Reddit, Amazon, PPI; DGL and PyG read them too): `adj_full.npz` is a SciPy matrix of the whole
+graph, `feats.npy` is [N, F]. `class_map.json` gives each node id its class or a list of 0 and 1; `role.json` lists the
+node ids of `tr`, `va` and `te`. `adj_train.npz` is the training nodes' part of the same graph and is not read. Zeng et
+al., "GraphSAINT" (2020).
 
-`adj_full.npz` is a SciPy matrix of the whole graph, `feats.npy` [N, F], `class_map.json` gives each node id its class
-or a list of 0 and 1, `role.json` lists the node ids of `tr`, `va` and `te`; `adj_train.npz` is the training nodes' part
-of the same graph and stays unread. Zeng et al., "GraphSAINT" (2020).
+Reddit as DGL and PyG download it, from GraphSAGE: `reddit_graph.npz` (or `reddit_self_loop_graph.npz`) is a SciPy
+matrix. `reddit_data.npz` holds `feature` [N, F], `label` integers[N] and `node_types` integers[N]: 1 train, 2
+validation, 3 test. Hamilton, Ying, Leskovec, "Inductive Representation Learning on Large Graphs" (2017).
 
-Reddit as DGL and PyG fetch it: `reddit_data.npz` beside `reddit_graph.npz`, from GraphSAGE.
-
-`reddit_graph.npz` (or `reddit_self_loop_graph.npz`) is a SciPy matrix; `reddit_data.npz` holds `feature` [N, F],
-`label` integers[N] and `node_types` integers[N]: 1 train, 2 validation, 3 test. Hamilton, Ying, Leskovec, "Inductive
-Representation Learning on Large Graphs" (2017).
-
-The folder that PaGraph trains from: `adj.npz` of SciPy, and `.npy` files of the nodes.
-
-`feat.npy` [N, F], `labels.npy` [N], and `train.npy`, `val.npy`, `test.npy`: masks [N] or node numbers. Lin et al.,
-"PaGraph: Scaling GNN Training on Large Graphs via Computation-aware Caching" (2020); format: PaGraph/data of the
-project.
+PaGraph's training folder: `adj.npz` of SciPy, `feat.npy` [N, F], `labels.npy` [N]. `train.npy`, `val.npy` and
+`test.npy` are masks [N] or node numbers. Lin et al., "PaGraph: Scaling GNN Training on Large Graphs via
+Computation-aware Caching" (2020); format: PaGraph/data of the project.
 """
 
 from __future__ import annotations
