@@ -71,14 +71,14 @@ def dgls(matrix: Matrix, layer: GatLayer, x: Tensor, weight: Tensor) -> Gradient
     import dgl
 
     rows = matrix.rows
-    index = [torch.from_numpy(np.asarray(each).astype(np.int32)) for each in (rows.indptr, rows.columns)]
+    index = [torch.from_numpy(np.asarray(item).astype(np.int32)) for item in (rows.indptr, rows.columns)]
     graph = dgl.graph(("csc", (*index, torch.arange(index[1].numel(), dtype=torch.int32))), num_nodes=rows.width)
     graph.create_formats_()
     theirs = dgl.nn.GATConv(INPUT, layer.width, layer.heads, negative_slope=0.2, allow_zero_in_degree=True)
     learnt = [theirs.fc.weight, theirs.attn_r, theirs.attn_l, theirs.bias]
     with torch.no_grad():
-        for own, given in zip(learnt, learnt_by(layer), strict=True):
-            own.copy_(given.view_as(own))
+        for own, tensor in zip(learnt, learnt_by(layer), strict=True):
+            own.copy_(tensor.view_as(own))
 
     def call() -> list[Tensor]:
         out = theirs(graph, x)
@@ -110,15 +110,15 @@ def layers(dataset: str) -> list[Figure]:
             weight = torch.randn(part.inner_nodes, heads * width, generator=draw)
             layer = GatLayer(INPUT, heads * width, True, heads, False)
             with torch.no_grad():
-                for each in layer.parameters():
-                    each.copy_(torch.randn(each.shape, generator=draw) / each.shape[-1] ** 0.5)
+                for parameter in layer.parameters():
+                    parameter.copy_(torch.randn(parameter.shape, generator=draw) / parameter.shape[-1] ** 0.5)
             calls = {
                 name: ours(matrix, layer, x, weight) for name, matrix in zip(("ours", "torch"), matrices, strict=True)
             }
             calls["DGL"] = dgls(matrices[0], layer, x, weight)
             made = {name: call() for name, call in calls.items()}
             name = f"{dataset}, {heads} x {width}"
-            if not all(same(made[each], made["DGL"]) for each in ("ours", "torch")):
+            if not all(same(made[text], made["DGL"]) for text in ("ours", "torch")):
                 raise RuntimeError(f"{name}: rows or gradients differ")
             took = in_turn(calls, ROUNDS[dataset])
             figures += [

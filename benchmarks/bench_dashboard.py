@@ -46,10 +46,10 @@ class Walk:
         for _ in range(1000):
             name = self.chance.choice(self.sliders)
             place = self.chance.randrange(len(self.visitor.stops(name)))
-            asked = tuple((now | {name: place}).values())
+            requested = tuple((now | {name: place}).values())
             large = name == "gpus" and self.visitor.stops(name)[place] > MOST_GPUS
-            if asked not in self.seen and place != now[name] and not large:
-                self.seen.add(asked)
+            if requested not in self.seen and place != now[name] and not large:
+                self.seen.add(requested)
                 return name, place
         raise RuntimeError("every question was asked")
 
@@ -64,7 +64,7 @@ def timed(ask: Callable[[], Answered]) -> float:
     answered = ask()
     taken = time.perf_counter() - start
     if not answered.complete:
-        raise RuntimeError(f"no picture: {answered.told}")
+        raise RuntimeError(f"no picture: {answered.response}")
     return taken
 
 
@@ -111,7 +111,7 @@ def alone(process: int, address: str) -> Iterator[Figure]:
         yield Figure(f"{gpus} GPUs: processor time of a move", (spent_s(process) - before) / MOVES, "s")
         if gpus == 24:
             visitor.move("epsilon", 0)
-            yield from spread("24 GPUs, dragged", [dragged(visitor, 41 + 2 * place) for place in range(5)])
+            yield from spread("24 GPUs, dragged", [dragged(visitor, 41 + 2 * index) for index in range(5)])
         visitor.close()
 
 
@@ -153,7 +153,7 @@ def together(address: str, seconds: float, sliders: Sequence[str]) -> tuple[list
 
     with ThreadPoolExecutor(USERS) as threads:
         found = list(threads.map(user, range(USERS)))
-    return [each for taken, _ in found for each in taken], [each for _, wrong in found for each in wrong]
+    return [value for taken, _ in found for value in taken], [text for _, wrong in found for text in wrong]
 
 
 def main() -> int:
@@ -170,7 +170,7 @@ def main() -> int:
                 before = spent_s(process)
                 taken, wrong = together(address, seconds, sliders)
                 used = (spent_s(process) - before) / len(taken)
-                sys.stdout.writelines(f"  {each}\n" for each in wrong)
+                sys.stdout.writelines(f"  {text}\n" for text in wrong)
                 figures.append(Figure(f"{USERS} users, {name}: errors", len(wrong), "", "<= 0"))
                 figures.append(Figure(f"{USERS} users, {name}: moves", len(taken), ""))
                 figures += spread(f"{USERS} users, {name}", taken, limit)

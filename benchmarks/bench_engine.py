@@ -109,10 +109,10 @@ def unequal(schedule: Schedule) -> Schedule:
 
 def schedule_of(method: str, gpus: int) -> Schedule:
     """The schedule of `method` on the default cluster and dataset."""
-    given = from_mapping({"schema": SCHEMA, "method": {"name": method}, "cluster": {"gpus": gpus}}, "benchmark")
-    accesses = open_source(given)
-    features = resolve_model(given.workload, accesses.declared).features
-    return write_schedule(given, accesses.counts(given, features, RangeEnd.LIKELY), accesses)
+    scenario = from_mapping({"schema": SCHEMA, "method": {"name": method}, "cluster": {"gpus": gpus}}, "benchmark")
+    accesses = open_source(scenario)
+    features = resolve_model(scenario.workload, accesses.declared).features
+    return write_schedule(scenario, accesses.counts(scenario, features, RangeEnd.LIKELY), accesses)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ SURROGATES = {"flickr": 449_878, "amazon": 132_169_734}
 def main(names: Sequence[str]) -> int:
     """Measure one surrogate after another; return the exit code."""
     with tempfile.TemporaryDirectory() as folder:
-        figures = [each for name in names or [REDDIT] for each in measured(name, Path(folder) / "out.npz")]
+        figures = [figure for name in names or [REDDIT] for figure in measured(name, Path(folder) / "out.npz")]
     return report("generate", "gcnsim graph generate NAME, new processes", figures)
 
 

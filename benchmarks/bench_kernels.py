@@ -66,7 +66,7 @@ def copied(matrix: Matrix, x: Tensor) -> Call:
     import dgl
 
     def of(indptr: object, columns: object, sources: int, targets: int) -> dgl.DGLGraph:
-        index = [torch.from_numpy(np.asarray(each).astype(np.int32)) for each in (indptr, columns)]
+        index = [torch.from_numpy(np.asarray(item).astype(np.int32)) for item in (indptr, columns)]
         number = torch.arange(index[1].numel(), dtype=torch.int32)
         nodes = {"source": sources, "target": targets}
         return dgl.heterograph({("source", "edge", "target"): ("csc", (*index, number))}, num_nodes_dict=nodes)

@@ -40,13 +40,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--gpus", default=",".join(map(str, GPUS)))
     parser.add_argument("--one", nargs=3, metavar=("GRAPH", "WHAT", "GPUS"), help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.one:
-        sys.stdout.write(json.dumps(one(asked.one[0], asked.one[1], int(asked.one[2]))))
+    arguments = parser.parse_args()
+    if arguments.one:
+        sys.stdout.write(json.dumps(one(arguments.one[0], arguments.one[1], int(arguments.one[2]))))
         return 0
     figures = []
     for graph in GRAPHS:
-        for gpus in map(int, asked.gpus.split(",")):
+        for gpus in map(int, arguments.gpus.split(",")):
             for what in METHODS if gpus >= LEAST.get(graph, 2) else ():
                 seconds, peak = alone(graph, what, gpus)
                 figures.append(Figure(f"{graph}, {gpus} parts: {what}", seconds, "s", f"<= {SECONDS:g}"))
@@ -71,12 +71,12 @@ def one(graph: str, what: str, gpus: int) -> tuple[float, float]:
     from gcnsim.sources.model import resolve_model
     from gcnsim.sources.source import RangeEnd
 
-    asked = {"cluster": {"gpus": gpus}, "workload": {"dataset": graph}, "method": METHODS[what]}
-    given = from_mapping({"schema": SCHEMA, **asked}, "benchmark")
-    accesses = open_source(given)
-    features = resolve_model(given.workload, accesses.declared).features
+    requested = {"cluster": {"gpus": gpus}, "workload": {"dataset": graph}, "method": METHODS[what]}
+    scenario = from_mapping({"schema": SCHEMA, **requested}, "benchmark")
+    accesses = open_source(scenario)
+    features = resolve_model(scenario.workload, accesses.declared).features
     begin = time.process_time()
-    counts = accesses.counts(given, features, RangeEnd.LIKELY)
+    counts = accesses.counts(scenario, features, RangeEnd.LIKELY)
     seconds = time.process_time() - begin
     assert counts.workers == gpus
     assert counts.rows.sum() > 0

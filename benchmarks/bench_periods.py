@@ -54,15 +54,15 @@ def main() -> int:
         walls = []
         for _ in range(runs):
             start = time.perf_counter()
-            found = sweep(method)
+            founds = sweep(method)
             walls.append(time.perf_counter() - start)
-        checked(method, found)
+        checked(method, founds)
         figures += [
             Figure(f"{method}: wall", median(walls), "s", limit),
-            Figure(f"{method}: processor time of schedules", sum(each.schedule_s for each in found), "s"),
-            Figure(f"{method}: processor time of runs", sum(each.run_s for each in found), "s"),
-            Figure(f"{method}: simulated of 100,000 iterations", sum(each.simulated for each in found), ""),
-            Figure(f"{method}: without a period", sum(each.simulated == ITERATIONS for each in found), "of 100"),
+            Figure(f"{method}: processor time of schedules", sum(item.schedule_s for item in founds), "s"),
+            Figure(f"{method}: processor time of runs", sum(item.run_s for item in founds), "s"),
+            Figure(f"{method}: simulated of 100,000 iterations", sum(item.simulated for item in founds), ""),
+            Figure(f"{method}: without a period", sum(item.simulated == ITERATIONS for item in founds), "of 100"),
         ]
     question = f"{CONFIGURATIONS} bandwidths, {ITERATIONS} iterations, {GPUS} GPUs, {cores()} processes"
     return report("periods", question, figures)
@@ -71,8 +71,8 @@ def main() -> int:
 def sweep(method: str) -> list[Found]:
     """All configurations of a method, simulated in as many processes as there are cores."""
     cluster = {"gpus": GPUS, "bandwidth": "1Gbps"}
-    asked = {"schema": SCHEMA, "method": {"name": method}, "cluster": cluster, "run": {"iterations": ITERATIONS}}
-    given = from_mapping(asked, "benchmark")
+    requested = {"schema": SCHEMA, "method": {"name": method}, "cluster": cluster, "run": {"iterations": ITERATIONS}}
+    given = from_mapping(requested, "benchmark")
     accesses = open_source(given)
     counts = accesses.counts(given, resolve_model(given.workload, accesses.declared).features, RangeEnd.LIKELY)
 
@@ -92,11 +92,11 @@ def sweep(method: str) -> list[Found]:
 
 def checked(method: str, found: list[Found]) -> None:
     """Fails where the work was not done: each iteration takes time, and on a faster network no more than before."""
-    means = np.array([each.iteration_s for each in found])
+    means = np.array([item.iteration_s for item in found])
     assert means.size == CONFIGURATIONS
     assert (means > 0).all()
     assert (np.diff(means) <= 2e-3 * means[1:]).all(), method
-    assert (method == "psc-gcn") == all(each.simulated == ITERATIONS for each in found)
+    assert (method == "psc-gcn") == all(item.simulated == ITERATIONS for item in found)
 
 
 if __name__ == "__main__":

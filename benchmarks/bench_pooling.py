@@ -49,7 +49,7 @@ def dgls(matrix: Matrix, x: Tensor, weight: Tensor) -> Both:
     import dgl
 
     rows = matrix.rows
-    index = [torch.from_numpy(np.asarray(each).astype(np.int32)) for each in (rows.indptr, rows.columns)]
+    index = [torch.from_numpy(np.asarray(item).astype(np.int32)) for item in (rows.indptr, rows.columns)]
     number = torch.arange(index[1].numel(), dtype=torch.int32)
     nodes = {"source": rows.width, "target": rows.indptr.size - 1}
     graph = dgl.heterograph({("source", "edge", "target"): ("csc", (*index, number))}, num_nodes_dict=nodes)
@@ -88,7 +88,7 @@ def pooled(dataset: str) -> list[Figure]:
             calls["DGL"] = dgls(plain, x, weight)
         made = {name: call() for name, call in calls.items()}
         name = f"{dataset}, width {width}"
-        if not all(same(each, made["torch"], filled) for each in made.values()):
+        if not all(same(tensors, made["torch"], filled) for tensors in made.values()):
             raise RuntimeError(f"{name}: values or gradients differ")
         took = in_turn(calls, ROUNDS[dataset])
         figures += [

@@ -14,7 +14,7 @@ from benchmarks.measuring import Figure, finished, report
 LIMIT_S = 20.0
 """Of processor time: ten seconds of two cores."""
 
-ASKED = ("recommend", "--dataset", "reddit", "--target-iteration", "0.5s", "--cache", "0%,30%", "--processes", "2")
+COMMAND = ("recommend", "--dataset", "reddit", "--target-iteration", "0.5s", "--cache", "0%,30%", "--processes", "2")
 """Two caches in place of three, so that there are about 500 settings."""
 
 RUNS = 3
@@ -25,12 +25,12 @@ def main() -> int:
     seconds, wall = [], []
     for _ in range(RUNS):
         before = _used()
-        done = finished([*ASKED, "--json"])
+        done = finished([*COMMAND, "--json"])
         seconds.append(_used() - before)
         wall.append(done.wall_s)
-    told = json.loads(done.printed)
-    search = told["search"]
-    assert [each["same"] for each in told["confirmed"]] == [True] * 3, told["confirmation"]
+    content = json.loads(done.printed)
+    search = content["search"]
+    assert [entry["same"] for entry in content["confirmed"]] == [True] * 3, content["confirmation"]
     assert search["settings"] >= 450, search
     figures = [
         Figure("processor time, least of three", min(seconds), "s", f"<= {LIMIT_S:g}"),
@@ -38,7 +38,7 @@ def main() -> int:
         Figure("settings", search["settings"], ""),
         Figure("simulated", search["simulated"], ""),
     ]
-    return report("recommend", f"gcnsim {' '.join(ASKED)}", figures)
+    return report("recommend", f"gcnsim {' '.join(COMMAND)}", figures)
 
 
 def _used() -> float:

@@ -20,7 +20,7 @@ SAMPLERS = ("vr", "uniform")
 def main(folder: Path) -> int:
     """Measure both samplers; return the exit code."""
     graph, partition = made(folder)
-    figures = [each for sampler in SAMPLERS for each in measured(graph, partition, sampler, folder / "out.trace")]
+    figures = [figure for sampler in SAMPLERS for figure in measured(graph, partition, sampler, folder / "out.trace")]
     question = f"gcnsim trace record: the surrogate of reddit, {PARTS} workers, {ITERATIONS} graphs, new processes"
     return report("record", question, figures)
 

@@ -48,13 +48,13 @@ def main() -> int:
     parser.add_argument("--method", default=",".join(METHODS))
     parser.add_argument("--plot")
     parser.add_argument("--one", nargs=2, metavar=("METHOD", "GPUS"), help=argparse.SUPPRESS)
-    asked = parser.parse_args()
-    if asked.one:
-        sys.stdout.write(json.dumps(one(asked.one[0], int(asked.one[1]))))
+    arguments = parser.parse_args()
+    if arguments.one:
+        sys.stdout.write(json.dumps(one(arguments.one[0], int(arguments.one[1]))))
         return 0
     rows = []
-    for method in asked.method.split(","):
-        for gpus in map(int, asked.gpus.split(",")):
+    for method in arguments.method.split(","):
+        for gpus in map(int, arguments.gpus.split(",")):
             rows.append(alone(method, gpus))
             show(rows[-1])
     fitted = {method: exponents([row for row in rows if row["method"] == method]) for method in METHODS}
@@ -63,8 +63,8 @@ def main() -> int:
     OUT.mkdir(exist_ok=True)
     content = {"benchmark": "scale", "machine": machine(), "rows": rows, "exponents": fitted}
     (OUT / "scale.json").write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    if asked.plot:
-        draw(rows, asked.plot)
+    if arguments.plot:
+        draw(rows, arguments.plot)
     return 0
 
 
@@ -106,11 +106,11 @@ def written(method: str, gpus: int, spent: dict[str, float]) -> Schedule:
     from gcnsim.sources.model import resolve_model
     from gcnsim.sources.source import RangeEnd
 
-    given = from_mapping({"schema": SCHEMA, "method": {"name": method}, "cluster": {"gpus": gpus}}, "benchmark")
-    accesses = open_source(given)
-    features = resolve_model(given.workload, accesses.declared).features
-    counts = timed(spent, "counts", lambda: accesses.counts(given, features, RangeEnd.LIKELY))
-    return timed(spent, "writing", lambda: write_schedule(given, counts, accesses))
+    scenario = from_mapping({"schema": SCHEMA, "method": {"name": method}, "cluster": {"gpus": gpus}}, "benchmark")
+    accesses = open_source(scenario)
+    features = resolve_model(scenario.workload, accesses.declared).features
+    counts = timed(spent, "counts", lambda: accesses.counts(scenario, features, RangeEnd.LIKELY))
+    return timed(spent, "writing", lambda: write_schedule(scenario, counts, accesses))
 
 
 def timed(spent: dict[str, float], name: str, work: Callable[[], T]) -> T:

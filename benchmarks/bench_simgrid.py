@@ -80,7 +80,7 @@ def compared(
         run(schedule, iterations)
         figures.append(Figure(f"{name}: {engine}", 1e3 * median(seconds(run, schedule, iterations)), "ms"))
     answers = [peer() for _ in range(RUNS)]
-    figures.append(Figure(f"{name}: SimGrid", 1e3 * median(each.seconds for each in answers), "ms"))
+    figures.append(Figure(f"{name}: SimGrid", 1e3 * median(answer.seconds for answer in answers), "ms"))
     found = engines[0][1](schedule, iterations).ends[:, ops] / PS_PER_S
     apart = np.abs(found - answers[0].ends).max() / (found.max() / iterations)
     return [*figures, Figure(f"{name}: largest difference", float(apart), "", DIFFERENCE)]
@@ -99,7 +99,7 @@ def seconds(engine: Callable[[Schedule, int], Run], schedule: Schedule, iteratio
 def exchange(schedule: Schedule) -> Schedule:
     """What one layer of `schedule` sends, all at once and without latency, each size times a number of its own."""
     links = zip(schedule.link_names, schedule.link_kinds, schedule.capacity, strict=True)
-    cluster = Cluster((0,), tuple(Link(name, kind, name, name, LinkSpec(each)) for name, kind, each in links))
+    cluster = Cluster((0,), tuple(Link(name, kind, name, name, LinkSpec(item)) for name, kind, item in links))
     builder = Builder("exchange", cluster, 1)
     flows = []
     for op in schedule.ops:

@@ -51,14 +51,14 @@ def main() -> int:
     """Measure; return the exit code."""
     share = float(sys.argv[1]) if len(sys.argv) > 1 else 1.0
     with tempfile.TemporaryDirectory() as folder:
-        asked = [*arguments(share), "--out", str(Path(folder) / "out")]
+        requested = [*arguments(share), "--out", str(Path(folder) / "out")]
         before = _processor_s()
-        first = finished(asked)
+        first = finished(requested)
         taken = _processor_s() - before
         count = int(
             next(line for line in first.printed.splitlines() if line.startswith("done")).split()[1].replace(",", "")
         )
-        again = min(finished(asked).wall_s for _ in range(3))
+        again = min(finished(requested).wall_s for _ in range(3))
         held = peak_bytes([*arguments(min(share, 0.3)), "--out", str(Path(folder) / "small")])
     figures = [
         Figure("points", count, ""),
@@ -67,7 +67,7 @@ def main() -> int:
         Figure("finished, started again", again, "s", "<= 2.0"),
         Figure("peak memory, all processes", held / 1e6, "MB", "<= 1500"),
     ]
-    return report("sweep", f"gcnsim {' '.join(asked)}", figures)
+    return report("sweep", f"gcnsim {' '.join(requested)}", figures)
 
 
 if __name__ == "__main__":

@@ -117,7 +117,7 @@ def turns(crowd: int, seconds: float = BUSY_S) -> NDArray[np.float64]:
     kept = [np.frombuffer(found.recv(MESSAGE_BYTES)) for _ in processes]
     for process in processes:
         process.join()
-    if not all(each.size for each in kept):
+    if not all(array.size for array in kept):
         raise RuntimeError("a busy process never gave up its core, or ended")
     return np.concatenate(kept)
 

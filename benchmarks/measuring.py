@@ -90,9 +90,9 @@ def held_bytes(pid: int) -> int:
 def spent_s(pid: int) -> float:
     """Processor time of a process and all that descend from it and have not ended, in seconds."""
     found = 0
-    for each in _family(pid):
+    for number in _family(pid):
         try:
-            fields = Path(f"/proc/{each}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+            fields = Path(f"/proc/{number}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
         except OSError:
             continue
         found += int(fields[11]) + int(fields[12])
@@ -105,7 +105,7 @@ def _family(pid: int) -> list[int]:
         children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
     except OSError:
         return []
-    return [pid, *(each for child in children for each in _family(int(child)))]
+    return [pid, *(number for child in children for number in _family(int(child)))]
 
 
 def _held_bytes(pid: int) -> int:
@@ -132,18 +132,18 @@ def medians(arguments: Sequence[str], runs: int, wall_limit: str, peak_limit: st
 def report(name: str, question: str, figures: Sequence[Figure]) -> int:
     """Print the figures and write out/NAME.json; return the exit code: 1 when a limit is missed."""
     sys.stdout.write(f"{name}: {question}\n")
-    for each in figures:
-        verdict = "" if not each.limit else f"   {each.limit} {'kept' if each.kept else 'MISSED'}"
-        sys.stdout.write(f"  {each.name:<34} {each.value:>12,.4g} {each.unit}{verdict}\n")
+    for figure in figures:
+        verdict = "" if not figure.limit else f"   {figure.limit} {'kept' if figure.kept else 'MISSED'}"
+        sys.stdout.write(f"  {figure.name:<34} {figure.value:>12,.4g} {figure.unit}{verdict}\n")
     OUT.mkdir(exist_ok=True)
     content = {
         "benchmark": name,
         "question": question,
         "machine": machine(),
-        "figures": [asdict(each) | {"kept": each.kept} for each in figures],
+        "figures": [asdict(figure) | {"kept": figure.kept} for figure in figures],
     }
     (OUT / f"{name}.json").write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
-    return 0 if all(each.kept for each in figures) else 1
+    return 0 if all(figure.kept for figure in figures) else 1
 
 
 def machine() -> dict[str, str | int | float]:

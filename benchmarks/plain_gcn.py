@@ -48,10 +48,10 @@ def seconds(
     for _ in range(iterations):
         start = time.perf_counter()
         h = x
-        for place, linear in enumerate(maps):
+        for index, linear in enumerate(maps):
             z = torch.sparse.mm(matrix, h, reduce="sum") if reduce else matrix @ h
             h = linear(z)
-            if place < LAYERS - 1:
+            if index < LAYERS - 1:
                 h = torch.relu(h)
         loss = nn.functional.cross_entropy(h[train], labels[train])
         optimizer.zero_grad()

@@ -26,22 +26,22 @@ SLIDERS = ("bandwidth", "gpus", "tau", "epsilon", "cache")
 class Answered:
     """What a move brought: properties of components by their id; none where the server had nothing to say."""
 
-    told: Mapping[str, Mapping[str, Any]]
+    response: Mapping[str, Mapping[str, Any]]
 
     @property
     def bars(self) -> int:
         """Traces of the picture."""
-        return len(self.told.get("picture", {}).get("figure", {}).get("data", ()))
+        return len(self.response.get("picture", {}).get("figure", {}).get("data", ()))
 
     @property
     def headline(self) -> str:
         """The sentence above the picture."""
-        return str(self.told.get("headline", {}).get("children", ""))
+        return str(self.response.get("headline", {}).get("children", ""))
 
     @property
     def complete(self) -> bool:
         """Whether there is a picture with its sentence, and nothing that says what is wrong."""
-        return self.bars > 0 and bool(self.headline) and not self.told.get("alert", {}).get("children")
+        return self.bars > 0 and bool(self.headline) and not self.response.get("alert", {}).get("children")
 
 
 class Visitor:
@@ -62,9 +62,9 @@ class Visitor:
 
     def get(self, path: str) -> str:
         """The text at a path."""
-        return self._asked(self._connection, "GET", path, None)
+        return self._request(self._connection, "GET", path, None)
 
-    def _asked(self, connection: http.client.HTTPConnection, method: str, path: str, body: bytes | None) -> str:
+    def _request(self, connection: http.client.HTTPConnection, method: str, path: str, body: bytes | None) -> str:
         connection.request(method, path, body, {} if body is None else {"Content-Type": "application/json"})
         answer = connection.getresponse()
         text = answer.read().decode("utf-8", "replace")
@@ -113,8 +113,8 @@ class Visitor:
     def _keep(self, tree: Any) -> None:
         """Keep the properties of all components in a layout that have an id."""
         if isinstance(tree, list):
-            for each in tree:
-                self._keep(each)
+            for item in tree:
+                self._keep(item)
         elif isinstance(tree, dict) and "props" in tree:
             props = tree["props"]
             if isinstance(props.get("id"), str):
@@ -124,34 +124,34 @@ class Visitor:
     def _call(self, changed: str, *, apart: bool = False) -> dict[str, dict[str, Any]]:
         """Ask the callback of a property as the page does."""
         name, _, key = changed.rpartition(".")
-        asked = next(
-            each
-            for each in self._callbacks
-            if {"id": name, "property": key} in each["inputs"] and each["clientside_function"] is None
+        requested = next(
+            callback
+            for callback in self._callbacks
+            if {"id": name, "property": key} in callback["inputs"] and callback["clientside_function"] is None
         )
-        outputs = [each.rpartition(".") for each in asked["output"].strip(".").split("...")]
-        told = [{"id": each, "property": what} for each, _, what in outputs]
+        outputs = [word.rpartition(".") for word in requested["output"].strip(".").split("...")]
+        content = [{"id": item, "property": what} for item, _, what in outputs]
         body = {
-            "output": asked["output"],
-            "outputs": told if asked["output"].startswith("..") else told[0],
-            "inputs": [self._said(each) for each in asked["inputs"]],
+            "output": requested["output"],
+            "outputs": content if requested["output"].startswith("..") else content[0],
+            "inputs": [self._state(item) for item in requested["inputs"]],
             "changedPropIds": [changed],
             "parsedChangedPropsIds": [changed],
-            "state": [self._said(each) for each in asked["state"]],
+            "state": [self._state(item) for item in requested["state"]],
         }
         connection = self._connected() if apart else self._connection
         try:
-            text = self._asked(connection, "POST", UPDATE, json.dumps(body).encode())
+            text = self._request(connection, "POST", UPDATE, json.dumps(body).encode())
         finally:
             if apart:
                 connection.close()
         found: dict[str, dict[str, Any]] = json.loads(text)["response"] if text else {}
         return found
 
-    def _said(self, each: Mapping[str, str]) -> dict[str, Any]:
-        said: dict[str, Any] = dict(each)
-        value = self._props.get(each["id"], {}).get(each["property"])
-        return said if value is None else said | {"value": value}
+    def _state(self, entry: Mapping[str, str]) -> dict[str, Any]:
+        document: dict[str, Any] = dict(entry)
+        value = self._props.get(entry["id"], {}).get(entry["property"])
+        return document if value is None else document | {"value": value}
 
 
 @contextmanager

@@ -133,11 +133,11 @@ def path_steps(scenario: Scenario) -> list[KnobChange]:
             return []
         direct = replace(scenario, cluster=replace(cluster, transport=DIRECT))
         return [KnobChange("transport", STAGED, DIRECT, direct)]
-    rates = [each.nvlink for each in machine.devices or (machine.device,)]
+    rates = [device.nvlink for device in machine.devices or (machine.device,)]
     alone = min(cluster.gpus, cluster.gpus_per_server) == 1
     if machine.between.nvlink is not None or alone or not all(rates):
         return []
-    rate = min(each.value for each in rates if each is not None)
+    rate = min(item.value for item in rates if item is not None)
     moved = replace(scenario, cluster=replace(cluster, nvlink=rate))
     return [KnobChange("NVLink", "none", f"{rate / 1e9:g} GB/s", moved)]
 
@@ -242,7 +242,7 @@ class SeedSpread:
     @classmethod
     def of(cls, scenarios: Sequence[Scenario], seconds: Sequence[Seconds]) -> SeedSpread:
         """Of `seeds_of`, with the iteration time of each."""
-        return cls(tuple(each.partition.seed for each in scenarios), tuple(seconds))
+        return cls(tuple(scenario.partition.seed for scenario in scenarios), tuple(seconds))
 
     @property
     def low_s(self) -> Seconds:
@@ -279,10 +279,10 @@ def holds(scenario: Scenario, accesses: Source) -> bool | None:
     """Whether the scenario's GPUs hold it, by a few drawn graphs; None where there is no law, or no counts."""
     run = replace(scenario.run, iterations=min(scenario.run.iterations, DRAWN))
     model = resolve_model(scenario.workload, accesses.declared)
-    asked = replace(scenario, run=run, faults=())
+    base = replace(scenario, run=run, faults=())
     try:
-        counts = accesses.counts(asked, model.features, RangeEnd.LIKELY)
-        return fits(memory_of(asked, counts, model.shapes), resolve_machine(scenario.cluster).capacities)
+        counts = accesses.counts(base, model.features, RangeEnd.LIKELY)
+        return fits(memory_of(base, counts, model.shapes), resolve_machine(scenario.cluster).capacities)
     except ScenarioError:
         return None
 

@@ -3,7 +3,7 @@
 Where several activities overlap, the worker's main stream takes precedence: computation, handling, the optimizer.
 Sampling comes next, then the reason for waiting: the network, copies, the all-reduce, else a peer.
 
-The module also computes these parts for a run of which only means are known. `Reading` says what spans mean where
+The module also computes these parts for a run of which only means are known. `SpanSemantics` says what spans mean where
 sources differ, and `Spans` sorts the spans of a timeline by kind.
 """
 
@@ -18,7 +18,7 @@ from typing import Final, Protocol
 import numpy as np
 
 from gcnsim.ids import AnyArray, BoolArray, IntArray, Rank, Seconds
-from gcnsim.timeline import PHASE, Intervals, OpKind, Phase, Sweep, Timeline, of_kinds
+from gcnsim.timeline import PHASE, Intervals, IntervalSweep, OpKind, Phase, Timeline, of_kinds
 
 EXPOSED: Final = ("handling", "network", "copies", "reduce", "waiting")
 """Parts that are exposed communication, by name."""
@@ -80,7 +80,7 @@ PHASES: Final = ("compute", "exposed_comm", "exposed_other")
 """The three that every source tells, of which predictions are judged by."""
 
 
-class Means(Protocol):
+class WorkerSeconds(Protocol):
     """Seconds per iteration of one worker, as the summary in run.json has them."""
 
     @property
@@ -100,7 +100,7 @@ class Means(Protocol):
         """Received rows were taken in, on any thread."""
 
 
-def phases_of_means(means: Means, iteration_s: Seconds, *, samples_itself: bool) -> dict[str, Seconds]:
+def phases_of_means(means: WorkerSeconds, iteration_s: Seconds, *, samples_itself: bool) -> dict[str, Seconds]:
     """The three phases of an iteration, by PHASES; samples_itself: the main thread samples.
 
     What `breakdown` says of spans, said of their sums: waits that are not for sampling, and all taking in of received
@@ -117,7 +117,7 @@ RECEIVED: Final = (OpKind.UNPACK, OpKind.SCATTER)
 TRANSFERS: Final = tuple(kind for kind, phase in PHASE.items() if phase is Phase.TRANSFER)
 
 
-class Sampling(Enum):
+class SamplingShare(Enum):
     """Which sampling is a part of the iteration, where neither computation nor handling nor the optimizer is."""
 
     BESIDE_WAITS = "while the main stream does not wait for communication"
@@ -126,7 +126,7 @@ class Sampling(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class SpanSemantics:
     """What spans mean where sources differ.
 
     handling: kinds of transfers that the worker's main stream does itself, for communication's sake; handling_on_main:
@@ -138,23 +138,23 @@ class Reading:
 
     handling: tuple[OpKind, ...] = RECEIVED
     handling_on_main: bool = True
-    sampling: Sampling = Sampling.BESIDE_WAITS
+    sampling: SamplingShare = SamplingShare.BESIDE_WAITS
     sent_only: bool = False
     peers_copies: bool = False
     reduce_together: bool = False
     transfers_wait: bool = False
 
 
-SIMULATED: Final = Reading(handling=TRANSFERS, peers_copies=True)
+SIMULATED: Final = SpanSemantics(handling=TRANSFERS, peers_copies=True)
 """A simulated run: all is known. Waits for this worker's own sampler and pauses are no communication."""
 
-RECORDED: Final = Reading(sampling=Sampling.WAITED_FOR, sent_only=True, reduce_together=True)
+RECORDED: Final = SpanSemantics(sampling=SamplingShare.WAITED_FOR, sent_only=True, reduce_together=True)
 """A recorded run whose helper threads sample: while the main thread waits, its sampler is what it waits for."""
 
-RECORDED_SAMPLING_ITSELF: Final = Reading(sent_only=True, reduce_together=True)
+RECORDED_SAMPLING_ITSELF: Final = SpanSemantics(sent_only=True, reduce_together=True)
 """A recorded run whose main thread samples: its waits are never for a sampler."""
 
-PROFILED: Final = Reading(handling_on_main=False, sampling=Sampling.ALWAYS, transfers_wait=True)
+PROFILED: Final = SpanSemantics(handling_on_main=False, sampling=SamplingShare.ALWAYS, transfers_wait=True)
 """A trace of the PyTorch profiler: which stream trains is not known, nor what it waits for, nor who sends."""
 
 
@@ -254,10 +254,10 @@ class Breakdown:
     @property
     def exposed(self) -> Intervals:
         """Exposed communication."""
-        found = self.handling
+        intervals = self.handling
         for name in EXPOSED[1:]:
-            found = found.union(getattr(self, name))
-        return found
+            intervals = intervals.union(getattr(self, name))
+        return intervals
 
     @property
     def other(self) -> int:
@@ -266,11 +266,11 @@ class Breakdown:
 
     def parts(self, rank: Rank, seconds: Callable[[int], Seconds]) -> Parts:
         """The same in seconds; seconds: of an iteration, by the picoseconds of the whole window."""
-        return Parts(rank, **{f"{each.name}_s": seconds(getattr(self, each.name).length) for each in fields(self)})
+        return Parts(rank, **{f"{field.name}_s": seconds(getattr(self, field.name).length) for field in fields(self)})
 
 
 def breakdown(
-    spans: Spans, rank: Rank, window: Intervals, reading: Reading, no_communication: Intervals = NEVER
+    spans: Spans, rank: Rank, window: Intervals, reading: SpanSemantics, no_communication: Intervals = NEVER
 ) -> Breakdown:
     """The breakdown of `window`, of worker `rank`. no_communication: waits of its main stream that are for something
     else, its own sampler or a pause; as the source knows them.
@@ -289,7 +289,7 @@ def breakdown(
     if reading.transfers_wait:
         waits = waits.union(network).union(copies).union(reduce)
     sampling = spans.covers(own & spans.phase(Phase.SAMPLING))
-    asked = {
+    phases = {
         "compute": spans.covers(own & spans.phase(Phase.COMPUTE)),
         "handling": spans.covers(handled),
         "optimizer": spans.covers(own & spans.phase(Phase.OPTIMIZER)),
@@ -299,27 +299,27 @@ def breakdown(
         "reduce": reduce.intersection(waits),
         "waiting": waits,
     }
-    sweep = Sweep(window, network, copies, *asked.values())
+    sweep = IntervalSweep(window, network, copies, *phases.values())
     left = sweep.has(window)
     hidden = left & (sweep.has(network) | sweep.has(copies))
-    found: dict[str, Intervals] = {}
-    for part, instants in asked.items():
+    intervalses: dict[str, Intervals] = {}
+    for part, instants in phases.items():
         own_part = left & sweep.has(instants)
-        found[part] = sweep.instants(own_part)
+        intervalses[part] = sweep.instants(own_part)
         left &= ~own_part
         if part in EXPOSED:
             hidden &= ~own_part
-    return Breakdown(**found, rest=sweep.instants(left), hidden_comm=sweep.instants(hidden))
+    return Breakdown(**intervalses, rest=sweep.instants(left), hidden_comm=sweep.instants(hidden))
 
 
-def _exposed(sampling: Intervals, waits: Intervals, rule: Sampling) -> Intervals:
+def _exposed(sampling: Intervals, waits: Intervals, rule: SamplingShare) -> Intervals:
     """The sampling that is a part of the iteration."""
-    if rule is Sampling.ALWAYS:
+    if rule is SamplingShare.ALWAYS:
         return sampling
-    return sampling.intersection(waits) if rule is Sampling.WAITED_FOR else sampling.difference(waits)
+    return sampling.intersection(waits) if rule is SamplingShare.WAITED_FOR else sampling.difference(waits)
 
 
-def _reducing(spans: Spans, own: BoolArray, near: BoolArray, reading: Reading) -> Intervals:
+def _reducing(spans: Spans, own: BoolArray, near: BoolArray, reading: SpanSemantics) -> Intervals:
     """When an all-reduce is under way for the worker."""
     if not reading.reduce_together:
         return spans.covers(near & spans.phase(Phase.REDUCE))

@@ -252,13 +252,13 @@ GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
 """Names for several rules. `static` has all that need no package beyond the core ones."""
 
 
-def expanded(asked: Iterable[str]) -> tuple[str, ...]:
+def expanded(names: Iterable[str]) -> tuple[str, ...]:
     """The rules that names of rules and groups stand for, each once, in the order of KINDS.
 
     Raises ScenarioError for an unknown name.
     """
     found: set[str] = set()
-    for name in asked:
+    for name in names:
         if name not in GROUPS and name not in KINDS:
             raise ScenarioError(f"cache policy: unknown {name!r}; {nearest(name, (*GROUPS, *KINDS))}")
         found.update(GROUPS.get(name, (name,)))

@@ -27,16 +27,16 @@ def compiled(*, nogil: bool = False) -> Callable[[Compiled], Compiled]:
         except RuntimeError:  # Neither folder can be written: compile anew in each process.
             return cast(Compiled, njit(nogil=nogil, error_model="numpy")(function))
         # Numba makes nothing where it is told not to (NUMBA_DISABLE_JIT), and what is private to it may change.
-        kept = getattr(getattr(made, "_cache", None), "_cache_file", None)
-        if all(hasattr(kept, name) for name in NEEDED):
-            _kept_one_by_one(kept)
+        cache_file = getattr(getattr(made, "_cache", None), "_cache_file", None)
+        if all(hasattr(cache_file, name) for name in NEEDED):
+            _kept_one_by_one(cache_file)
         return cast(Compiled, made)
 
     return made_of
 
 
-def _kept_one_by_one(kept: Any) -> None:
-    """Let one process at a time add to what is `kept` of a function, the code before the index that names it.
+def _kept_one_by_one(cache_file: Any) -> None:
+    """Let one process at a time add to what is `cache_file` of a function, the code before the index that names it.
 
     Numba reads which file has the code of which types, takes the next number for that of new ones, and writes the index
     and then the code. Of two processes that do so at once both take the same number, and one that is killed between the
@@ -47,14 +47,14 @@ def _kept_one_by_one(kept: Any) -> None:
     def alone(key: Any, data: Any) -> None:
         try:
             # For all, since another user may have the folder too.
-            lock = FileLock(kept._index_path + LOCK, mode=0o666).acquire()
+            lock = FileLock(cache_file._index_path + LOCK, mode=0o666).acquire()
         except OSError:  # There can be no lock, so nothing else can be there.
             return
         with lock:
-            names = kept._load_index()
+            names = cache_file._load_index()
             taken = set(names.values())
-            name = names.get(key) or next(each for each in map(kept._data_name, count(1)) if each not in taken)
-            kept._save_data(name, data)
-            kept._save_index({**names, key: name})
+            name = names.get(key) or next(item for item in map(cache_file._data_name, count(1)) if item not in taken)
+            cache_file._save_data(name, data)
+            cache_file._save_index({**names, key: name})
 
-    kept.save = alone
+    cache_file.save = alone

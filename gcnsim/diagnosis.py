@@ -15,7 +15,7 @@ import numpy as np
 from gcnsim.boundary import AccessCounts
 from gcnsim.cluster import LinkName
 from gcnsim.ids import BoolArray, FloatArray, IntArray, Rank, Seconds
-from gcnsim.partition import Scatter
+from gcnsim.partition import SeedVariation
 from gcnsim.results import LinkUse, Utilization, WorkerUse
 from gcnsim.scenario import Scenario
 from gcnsim.schedule import resource_loads
@@ -73,13 +73,13 @@ def straggler_of(result: Result, counts: AccessCounts) -> Straggler | None:
     if counts.batches is not None or counts.workers < 2 or not limit.most:
         # An all-reduce and the latency of messages are alike for all, whatever their parts.
         return None
-    heavy = [each for each in _loads(limit, counts) if each.share_of_mean(limit.worker) >= NOTEWORTHY]
+    heavy = [item for item in _loads(limit, counts) if item.share_of_mean(limit.worker) >= NOTEWORTHY]
     if not heavy:
         return None
     load = heavy[0]
     worker = load.heaviest if limit.worker is None else limit.worker
     boundary = counts.boundary_nodes
-    found = Straggler(
+    straggler = Straggler(
         worker=worker,
         load=load.name,
         amount=round(float(load.amounts[worker])),
@@ -91,7 +91,7 @@ def straggler_of(result: Result, counts: AccessCounts) -> Straggler | None:
         others_high=None if limit.others is None else limit.others[1],
         text="",
     )
-    return replace(found, text=_text(found, limit))
+    return replace(straggler, text=_text(straggler, limit))
 
 
 class _Load(NamedTuple):
@@ -141,11 +141,11 @@ class EvenPartition(SourceView):
     within one, are as many in all as they were.
     """
 
-    def counts(self, scenario: Scenario, features: int, corner: RangeEnd) -> AccessCounts:
+    def counts(self, scenario: Scenario, features: int, bound: RangeEnd) -> AccessCounts:
         """Access counts of the scenario's method, alike for all workers."""
-        return evened(self.source.counts(scenario, features, corner), scenario.cluster.gpus_per_server)
+        return evened(self.source.counts(scenario, features, bound), scenario.cluster.gpus_per_server)
 
-    def scatter(self, scenario: Scenario) -> Scatter | None:
+    def scatter(self, scenario: Scenario) -> SeedVariation | None:
         """None: parts that are all alike do not scatter."""
         return None
 

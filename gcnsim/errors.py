@@ -30,7 +30,7 @@ class GcnsimError(Exception):
         line = message
         if not line.isprintable():
             line = " ".join(filter(None, map(str.strip, line.splitlines())))
-            line = "".join(each if each.isprintable() else ascii(each)[1:-1] for each in line)
+            line = "".join(item if item.isprintable() else ascii(item)[1:-1] for item in line)
         if len(line) > LONGEST:
             line = f"{line[: LONGEST - _END]} ... {line[-_END:]}"
         super().__init__(line)

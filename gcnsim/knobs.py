@@ -13,12 +13,12 @@ from typing import Any, Final, Literal, TypeAlias
 
 from gcnsim.caching import CACHE_SIZES, STATIC_CACHE_SIZES, Cache, CacheSize
 from gcnsim.fields import (
-    Amounts,
-    Measure,
+    Choice,
+    FieldRule,
     Number,
-    Rule,
+    PerLayerValues,
+    QuantityRange,
     Share,
-    Word,
     entry,
 )
 from gcnsim.units import FRACTION
@@ -65,13 +65,13 @@ class Knob:
         return f"{noun} {low}" + (f" and at most {self.high:g}" if self.high is not None else "")
 
     @property
-    def rule(self) -> Rule:
+    def rule(self) -> FieldRule:
         """How a scenario writes it."""
         low, high = self.low or 0.0, float("inf") if self.high is None else self.high
         if self.kind == "int":
             return Number(True, low, high)
         if self.kind == "real" and self.unit == "%":
-            return Measure(FRACTION, low, high, self.low_open)
+            return QuantityRange(FRACTION, low, high, self.low_open)
         if self.kind == "real" and (low, high) == (0.0, 1.0):
             return Share(False, low, high, self.low_open)
         if self.kind == "real":
@@ -79,10 +79,10 @@ class Knob:
         if self.kind == "size":
             return Cache(auto=self.default == "auto")
         if self.kind == "list":
-            return Amounts(shares=self.unit == "%")
+            return PerLayerValues(shares=self.unit == "%")
         if self.kind == "file":
-            return Word("a file name")
-        return Word(f"a {self.name.replace('_', ' ')}", lambda: self.choices)
+            return Choice("a file name")
+        return Choice(f"a {self.name.replace('_', ' ')}", lambda: self.choices)
 
     @property
     def standard(self) -> Any:

@@ -37,7 +37,7 @@ def known_name(name: str, known: Iterable[str]) -> str | None:
     names = list(known)
     if name in names:
         return name
-    same = [each for each in names if _key(each) == _key(name)]
+    same = [text for text in names if _key(text) == _key(name)]
     return same[0] if len(same) == 1 else None
 
 
@@ -54,15 +54,15 @@ def meant_names(name: str, known: Iterable[str]) -> list[str]:
     ([], [])
     """
     names = sorted(set(known))
-    slips = {each: distance for each in names if (distance := _slip(_plain(name), _plain(each))) is not None}
+    slips = {text: distance for text in names if (distance := _slip(_plain(name), _plain(text))) is not None}
     bare = _MEMORY_UNIT.sub("", _MAKERS.sub("", name.lower().strip(), count=1))
     family = [
-        each
-        for each in names
-        if _in_family(bare, each.lower()) or _has_words(bare, each.lower()) or _shortened(name, each)
+        text
+        for text in names
+        if _in_family(bare, text.lower()) or _has_words(bare, text.lower()) or _shortened(name, text)
     ]
     if slips and (min(slips.values()) <= 1 or not family):
-        return [min(slips, key=lambda each: (slips[each], each))]
+        return [min(slips, key=lambda slip: (slips[slip], slip))]
     return family if len(family) <= MOST else []
 
 
@@ -98,57 +98,57 @@ def _in_family(name: str, known: str) -> bool:
 
     Letters behind a model number make another product: `rtx-2080` is not rtx-2080-ti.
     """
-    given, plain = _plain(name), _plain(known)
-    if len(given) < 2 or given == plain:
+    text, plain = _plain(name), _plain(known)
+    if len(text) < 2 or text == plain:
         return False
-    if plain.startswith(given):
-        return _goes_on(given, _rest(known, len(given)))
-    if plain.endswith(given):
-        before = _rest(known[::-1], len(given))[::-1]
+    if plain.startswith(text):
+        return _goes_on(text, _rest(known, len(text)))
+    if plain.endswith(text):
+        before = _rest(known[::-1], len(text))[::-1]
         return before[-1] in _SEPARATORS and not any(letter.isdigit() for letter in before)
     return False
 
 
 def _has_words(name: str, known: str) -> bool:
     """Whether `known` has all words of `name`, and beside them numbers and boards alone: `v100 32` and v100-pcie-32."""
-    given, words = (set(re.split(r"[-_. ]+", each)) for each in (name, known))
-    return len(given) > 1 and given <= words and all(word.isdigit() or word in _BOARDS for word in words - given)
+    own, words = (set(re.split(r"[-_. ]+", text)) for text in (name, known))
+    return len(own) > 1 and own <= words and all(word.isdigit() or word in _BOARDS for word in words - own)
 
 
 def _shortened(name: str, known: str) -> bool:
     """Whether `known` is short for `name`: `vol` for volume. Numbers make another product."""
-    given, plain = _plain(name), _plain(known)
-    return len(plain) >= SHORTEST_WORD and given.startswith(plain) and given.isalpha()
+    text, plain = _plain(name), _plain(known)
+    return len(plain) >= SHORTEST_WORD and text.startswith(plain) and text.isalpha()
 
 
-def _goes_on(given: str, rest: str) -> bool:
-    """Whether a known name that starts with `given` and ends with `rest` is one of its family."""
+def _goes_on(text: str, rest: str) -> bool:
+    """Whether a known name that starts with `text` and ends with `rest` is one of its family."""
     apart = rest[0] in _SEPARATORS
-    if given[-1].isdigit():
+    if text[-1].isdigit():
         word = re.split(r"[-_. ]", rest)[1] if apart else ""
         return word in _BOARDS or any(letter.isdigit() for letter in word) or rest in _LEFT_OUT
-    shortened = len(given) >= SHORTEST_WORD and not any(letter.isdigit() for letter in given + rest)
-    shortened = shortened or (rest.isalpha() and given[-2:].isalpha())
+    shortened = len(text) >= SHORTEST_WORD and not any(letter.isdigit() for letter in text + rest)
+    shortened = shortened or (rest.isalpha() and text[-2:].isalpha())
     return apart or rest[0].isdigit() or shortened
 
 
 def _rest(known: str, count: int) -> str:
     """What follows the first `count` letters and digits."""
-    for place, letter in enumerate(known):
+    for index, letter in enumerate(known):
         count -= letter.isalnum()
         if not count:
-            return known[place + 1 :]
+            return known[index + 1 :]
     return ""
 
 
 def _distance(one: str, other: str) -> int:
     """Letters to change, add, drop or swap with their neighbour (optimal string alignment)."""
     before, row = list[int](), list(range(len(other) + 1))
-    for place, letter in enumerate(one, 1):
-        before, last, row = row, before, [place]
+    for index, letter in enumerate(one, 1):
+        before, last, row = row, before, [index]
         for at, wanted in enumerate(other, 1):
             best = min(before[at] + 1, row[at - 1] + 1, before[at - 1] + (letter != wanted))
-            if place > 1 and at > 1 and letter == other[at - 2] and one[place - 2] == wanted:
+            if index > 1 and at > 1 and letter == other[at - 2] and one[index - 2] == wanted:
                 best = min(best, last[at - 2] + 1)
             row.append(best)
     return row[-1]

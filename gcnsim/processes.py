@@ -18,9 +18,9 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from gcnsim.ending import end_with
 from gcnsim.errors import KilledError
 from gcnsim.resources import usable_resources
+from gcnsim.signals import die_with_parent
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -128,9 +128,9 @@ def _streamed(
             signal.pthread_sigmask(signal.SIG_SETMASK, usual)
         while running:
             found, _ = wait(running, return_when=FIRST_COMPLETED)
-            for each in found:
-                place = running.pop(each)
-                result = each.result()
+            for item in found:
+                place = running.pop(item)
+                result = item.result()
                 if todo:
                     running[made.submit(_one, todo[-1])] = todo[-1]
                     under_way.add(todo.pop())
@@ -174,11 +174,11 @@ def _forked(function: Callable[[T], R], items: Sequence[T], count: int, meanwhil
         pending = set(found)
         while pending:
             done, pending = wait(pending, LISTEN_S, FIRST_EXCEPTION)
-            for each in done:
-                each.result()  # raises what it raised
+            for item in done:
+                item.result()  # raises what it raised
             meanwhile()
         complete = True
-        return [each.result() for each in found]
+        return [entry.result() for entry in found]
     except BrokenProcessPool:
         raise KilledError(
             f"one of {count} processes was killed, as systems do that run out of memory; --processes 1 needs the least"
@@ -201,7 +201,7 @@ def _begin(parent: int, usual: set[int | signal.Signals]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     gc.freeze()
-    end_with(parent)
+    die_with_parent(parent)
     signal.pthread_sigmask(signal.SIG_SETMASK, usual)
 
 

@@ -86,16 +86,16 @@ def _mounts(system: Path) -> Iterator[tuple[list[str], str, str]]:
 
 def _quota(folder: Path) -> float | None:
     """CPUs' worth of time that a group grants; None where it sets no limit."""
-    told = [word for line in _lines(folder / "cpu.max") for word in line.split()]
-    told = told or [*_lines(folder / "cpu.cfs_quota_us"), *_lines(folder / "cpu.cfs_period_us")]
-    quota, period = (_number(word) for word in told) if len(told) == 2 else (None, None)
+    words = [word for line in _lines(folder / "cpu.max") for word in line.split()]
+    words = words or [*_lines(folder / "cpu.cfs_quota_us"), *_lines(folder / "cpu.cfs_period_us")]
+    quota, period = (_number(word) for word in words) if len(words) == 2 else (None, None)
     return quota / period if quota and period else None
 
 
 def _memory_limit(folder: Path) -> int | None:
     """Bytes that a group may hold; None where it sets no limit."""
-    told = _lines(folder / "memory.max") or _lines(folder / "memory.limit_in_bytes")
-    return _number(told[0]) if told else None
+    lines = _lines(folder / "memory.max") or _lines(folder / "memory.limit_in_bytes")
+    return _number(lines[0]) if lines else None
 
 
 def _number(word: str) -> int | None:

@@ -84,7 +84,7 @@ TO: Final[Mapping[str, Any]] = {KEY: "to"}
 NIC_BANDWIDTH: Final[Mapping[str, Any]] = {KEY: BANDWIDTH, BANDWIDTH: True}
 """Metadata of a field of a NIC's bytes per second, which plain data have as the text `bandwidth`."""
 
-ONLY_IF_SAID: Final[Mapping[str, Any]] = {OMITTED: True}
+OMIT_IF_NONE: Final[Mapping[str, Any]] = {OMITTED: True}
 """Metadata of a field whose key is left out where it is None or empty."""
 
 SINCE: Final[Mapping[str, Any]] = {LATE: True}

@@ -13,14 +13,14 @@ from typing import Final, TypeAlias
 
 
 @dataclass(frozen=True, slots=True)
-class Doubt:
+class AmbiguousUnit:
     """A spelling that may mean several things. question: which; choices: what to write instead."""
 
     question: str
     choices: tuple[str, ...]
 
 
-Reading: TypeAlias = str | Doubt | None
+UnitAlias: TypeAlias = str | AmbiguousUnit | None
 """The unit a spelling stands for; a doubt; None for one that is not known."""
 
 _WORDS: Final = {"kilo": "k", "mega": "M", "giga": "G", "tera": "T", "peta": "P"}
@@ -45,7 +45,7 @@ def plain(unit: str) -> str:
     return _SLASH.sub("/", unit)
 
 
-def data_rate(unit: str) -> Reading:
+def data_rate(unit: str) -> UnitAlias:
     """A unit of bandwidth. `b` in a proper symbol and in `bps` is a bit, and of Ethernet; `B` before `/s` a byte.
 
     >>> data_rate("GBit/s"), data_rate("Gb/s"), data_rate("mebibytes/s"), data_rate("GbE")
@@ -60,7 +60,9 @@ def data_rate(unit: str) -> Reading:
         return None
     prefix, base, per = _symbol(match), match["base"] or "", match["per"]
     written = match["prefix"] or ""
-    either = Doubt(f"{_NAMES[prefix]}bits or {_NAMES[prefix]}bytes per second?", (f"{prefix}bps", f"{prefix}B/s"))
+    either = AmbiguousUnit(
+        f"{_NAMES[prefix]}bits or {_NAMES[prefix]}bytes per second?", (f"{prefix}bps", f"{prefix}B/s")
+    )
     if per is None or not base:
         return either if base in ("", "b", "B") else _per_second(prefix, base)
     if len(base) > 1:
@@ -75,7 +77,7 @@ def data_rate(unit: str) -> Reading:
     return f"{prefix}bit/s" if written in (prefix, "K") else either
 
 
-def size(unit: str) -> Reading:
+def size(unit: str) -> UnitAlias:
     """A unit of size: always in bytes, so `gb` is the gigabyte, while a proper `Gb` may be meant as the gigabit.
 
     >>> size("gb"), size("mib"), size("kilobytes")
@@ -87,33 +89,35 @@ def size(unit: str) -> Reading:
     prefix, base, written = _symbol(match), match["base"] or "", match["prefix"] or ""
     if not base:
         binary = prefix if prefix.endswith("i") else f"{prefix[:1].upper()}i"
-        choices = tuple(dict.fromkeys(f"{each}B" for each in (prefix, binary)))
-        return None if match["word"] else Doubt("1000 or 1024 bytes?" if len(choices) > 1 else "bytes?", choices)
+        choices = tuple(dict.fromkeys(f"{text}B" for text in (prefix, binary)))
+        return (
+            None if match["word"] else AmbiguousUnit("1000 or 1024 bytes?" if len(choices) > 1 else "bytes?", choices)
+        )
     if base.lower().startswith("bit") or (base == "b" and written != written.lower()):
-        return Doubt(f"{_NAMES[prefix]}bits or {_NAMES[prefix]}bytes? a size is in bytes:", (f"{prefix}B",))
+        return AmbiguousUnit(f"{_NAMES[prefix]}bits or {_NAMES[prefix]}bytes? a size is in bytes:", (f"{prefix}B",))
     return _decimal_or_binary(written, prefix, "B")
 
 
-def duration(unit: str) -> Reading:
+def duration(unit: str) -> UnitAlias:
     """A unit of time; a capital M is refused, since milli and mega must not be confused, and so is a lone m.
 
     >>> duration("msec"), duration("Seconds"), duration("minutes")
     ('ms', 's', 'min')
     """
     if unit in ("m", "M"):
-        return Doubt("minutes or milliseconds?", ("min", "ms"))
+        return AmbiguousUnit("minutes or milliseconds?", ("min", "ms"))
     match = _SECONDS.fullmatch(unit)
     if match is not None:
         prefix = match["prefix"] or ""
         if prefix in ("M", "P"):
             small, large = ("milli", "mega") if prefix == "M" else ("pico", "peta")
-            return Doubt(f"{small}seconds or {large}seconds?", (f"{prefix.lower()}s",))
+            return AmbiguousUnit(f"{small}seconds or {large}seconds?", (f"{prefix.lower()}s",))
         first = "u" if prefix.lower() == "micro" else prefix[:1].lower()
         return f"{'u' if first in ('µ', 'μ') else first}s"
     return next((symbol for symbol, pattern in _LONGER.items() if pattern.fullmatch(unit)), None)
 
 
-def arithmetic(unit: str) -> Reading:
+def arithmetic(unit: str) -> UnitAlias:
     """A unit of floating-point operations per second, `tflops`.
 
     >>> arithmetic("TFlops"), arithmetic("gflop/s")
@@ -122,22 +126,22 @@ def arithmetic(unit: str) -> Reading:
     return _decimal(_FLOPS, unit, "FLOP/s")
 
 
-def edge_rate(unit: str) -> Reading:
+def edge_rate(unit: str) -> UnitAlias:
     """A unit of edges per second, `million edges` aside."""
     return _decimal(_EDGES, unit, "edges/s")
 
 
-def price(unit: str) -> Reading:
+def price(unit: str) -> UnitAlias:
     """A price per hour: `usd/h`, `$/hour`."""
     return "USD/h" if _MONEY.fullmatch(unit) else None
 
 
-def share(unit: str) -> Reading:
+def share(unit: str) -> UnitAlias:
     """A percentage in words."""
     return "%" if unit.lower() in ("percent", "pct") else None
 
 
-Reader: TypeAlias = Callable[[str], Reading]
+Reader: TypeAlias = Callable[[str], UnitAlias]
 
 
 def _symbol(match: re.Match[str]) -> str:
@@ -150,19 +154,19 @@ def _symbol(match: re.Match[str]) -> str:
     return written if written in ("", "k") else written.upper()
 
 
-def _per_second(prefix: str, base: str) -> Doubt:
+def _per_second(prefix: str, base: str) -> AmbiguousUnit:
     kind = "bit/s" if base.lower().startswith("bit") else "B/s"
-    return Doubt("per second?", (f"{prefix}{kind}",))
+    return AmbiguousUnit("per second?", (f"{prefix}{kind}",))
 
 
-def _decimal_or_binary(written: str, prefix: str, unit: str) -> Reading:
+def _decimal_or_binary(written: str, prefix: str, unit: str) -> UnitAlias:
     """KB is 1000 bytes to some and 1024 to others."""
     if written == "K":
-        return Doubt("1000 or 1024 bytes?", (f"k{unit}", f"Ki{unit}"))
+        return AmbiguousUnit("1000 or 1024 bytes?", (f"k{unit}", f"Ki{unit}"))
     return f"{prefix}{unit}"
 
 
-def _decimal(pattern: re.Pattern[str], unit: str, base: str) -> Reading:
+def _decimal(pattern: re.Pattern[str], unit: str, base: str) -> UnitAlias:
     match = pattern.fullmatch(unit)
     if match is None or (prefix := _symbol(match)).endswith("i"):
         return None

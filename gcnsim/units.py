@@ -115,8 +115,8 @@ class Quantity:
         if unit in self.units:
             return unit
         found = self.other(spellings.plain(unit))
-        if isinstance(found, spellings.Doubt):
-            choices = " or ".join(f"{number}{each}" for each in found.choices)
+        if isinstance(found, spellings.AmbiguousUnit):
+            choices = " or ".join(f"{number}{choice}" for choice in found.choices)
             raise UnitError(f"{_brief(text)}: {found.question} write {choices}")
         if found is None:
             raise UnitError(f"{_brief(text)}: unknown unit {_brief(unit)}; {self._allowed()}")

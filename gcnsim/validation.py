@@ -32,7 +32,7 @@ from gcnsim.runs.recorded_run import (
     version_notes,
 )
 from gcnsim.scenario import Scenario
-from gcnsim.simulation import study
+from gcnsim.simulation import simulate_scenario
 from gcnsim.sources import open_source
 
 SHOWN: Final = ("tau", "epsilon", "cache", "rate")
@@ -130,20 +130,20 @@ def judge(
     if strict and warnings:
         raise FileError(warnings[0])
     files = [measured_compute(str(path)) for path in measured]
-    asked = [scenario_of(run, None if calibration is None else str(calibration), files) for run in runs]
+    requested = [scenario_of(run, None if calibration is None else str(calibration), files) for run in runs]
     if again := first_repeat(runs):
         raise FileError(f"--runs: a run is given twice, as {again[0].path} and {again[1].path}; allowed: each once")
     known, source = (PLAIN_KERNELS, CATALOGUE) if record is None else (record.of_kernels, str(calibration))
-    for run, scenario in zip(runs, asked, strict=True):
+    for run, scenario in zip(runs, requested, strict=True):
         if not files:
             refuse_other_kernels(run, known, source)
         refuse_other_trace(run, scenario)
     warnings += [note for run in runs for note in trace_notes(run)]
-    unique = list(dict.fromkeys(asked))
+    unique = list(dict.fromkeys(requested))
     progress(f"predicting {len(unique)} configurations of {len(runs)} runs")
     found = dict(zip(unique, parallel_map(_predicted, unique, processes), strict=True))
     known_error = record is not None or bool(files)
-    judged = [_judged(run, found[scenario], record, known_error) for run, scenario in zip(runs, asked, strict=True)]
+    judged = [_judged(run, found[scenario], record, known_error) for run, scenario in zip(runs, requested, strict=True)]
     return judged, list(dict.fromkeys(warnings))
 
 
@@ -176,7 +176,7 @@ def configuration_of(run: RecordedRun) -> str:
 
 
 def _predicted(scenario: Scenario) -> tuple[float, float, float, dict[str, float]]:
-    result = study(scenario, open_source(scenario))
+    result = simulate_scenario(scenario, open_source(scenario))
     metrics = result.metrics
     phases = (metrics.compute_s, metrics.exposed_comm_s, metrics.exposed_other_s)
     return metrics.iteration_s, result.low_s, result.high_s, dict(zip(PHASES, phases, strict=True))
@@ -230,11 +230,11 @@ def summarise(judged: Sequence[RunCheck]) -> dict[str, Any]:
     the predicted best was, mean and largest over settings (both None where no setting has two configurations).
     coverage: share of runs within their interval, None where none has one. spread: how far repeats are from their mean.
     """
-    errors = np.array([each.error for each in judged])
+    errors = np.array([run_check.error for run_check in judged])
     size = np.abs(errors)
     return {
         "runs": len(judged),
-        "configurations": len({(each.setting, each.configuration) for each in judged}),
+        "configurations": len({(run_check.setting, run_check.configuration) for run_check in judged}),
         "mape": float(size.mean()),
         "median_ape": float(np.median(size)),
         "p90_ape": float(np.percentile(size, 90)),
@@ -251,13 +251,13 @@ def summarise(judged: Sequence[RunCheck]) -> dict[str, Any]:
 def by_configuration(judged: Sequence[RunCheck]) -> dict[str, dict[str, tuple[float, float]]]:
     """Per setting and configuration, mean measured and predicted seconds of its repeats."""
     groups: dict[str, dict[str, list[RunCheck]]] = defaultdict(lambda: defaultdict(list))
-    for each in judged:
-        groups[each.setting][each.configuration].append(each)
+    for run_check in judged:
+        groups[run_check.setting][run_check.configuration].append(run_check)
     return {
         setting: {
             name: (
-                float(np.mean([each.measured_s for each in repeats])),
-                float(np.mean([each.predicted_s for each in repeats])),
+                float(np.mean([repeat.measured_s for repeat in repeats])),
+                float(np.mean([repeat.predicted_s for repeat in repeats])),
             )
             for name, repeats in found.items()
         }
@@ -287,21 +287,21 @@ def regret(judged: Sequence[RunCheck]) -> dict[str, float] | None:
 
 def coverage(judged: Sequence[RunCheck]) -> float | None:
     """Share of the runs within their interval, of those that have one."""
-    found = [each.covered for each in judged if each.covered is not None]
+    found = [run_check.covered for run_check in judged if run_check.covered is not None]
     return float(np.mean(found)) if found else None
 
 
 def spread(judged: Sequence[RunCheck]) -> dict[str, float] | None:
     """Relative distance of repeated runs from their configuration's mean."""
     groups: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for each in judged:
-        groups[each.setting, each.configuration].append(each.measured_s)
+    for run_check in judged:
+        groups[run_check.setting, run_check.configuration].append(run_check.measured_s)
     far = [abs(value / np.mean(times) - 1.0) for times in groups.values() if len(times) > 1 for value in times]
     return {"mean": float(np.mean(far)), "p90": float(np.percentile(far, 90))} if far else None
 
 
 def _phase(judged: Sequence[RunCheck], phase: str) -> dict[str, float]:
-    errors = np.array([each.phase_error(phase) for each in judged])
+    errors = np.array([run_check.phase_error(phase) for run_check in judged])
     return {"bias": float(errors.mean()), "p90": float(np.percentile(np.abs(errors), 90))}
 
 
@@ -327,7 +327,7 @@ def payload(
         "measured_compute": [{"name": Path(path).name, "sha256": content_hash(path)} for path in measured],
         "machine": {"system": platform.system(), "gcnsim": __version__},
         "warnings": list(warnings),
-        "rows": [row_of(each) for each in judged],
+        "rows": [row_of(run_check) for run_check in judged],
     }
 
 

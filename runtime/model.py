@@ -165,8 +165,8 @@ class Network(nn.Module):
         depth = options.layers
         self.widths = (features, *[options.hidden] * (depth - 1), classes)
         self.layers = nn.ModuleList(
-            _layer(options, *self.widths[place : place + 2], first=place == 0, last=place == depth - 1)
-            for place in range(depth)
+            _layer(options, *self.widths[index : index + 2], first=index == 0, last=index == depth - 1)
+            for index in range(depth)
         )
         self.norms = nn.ModuleList(
             nn.LayerNorm(width) if options.norm == "layer" else nn.Identity() for width in self.widths[1:-1]
@@ -177,11 +177,11 @@ class Network(nn.Module):
     ) -> Tensor:
         """Logits [I, classes] of x [I, d_0]; `seen(l, input, output)` may mark what layer l made of its input."""
         h = x
-        for place, layer in enumerate(self.layers):
-            out: Tensor = layer(h, boundaries.of(place))
-            if place < len(self.layers) - 1:
-                out = torch.relu(self.norms[place](out))
-            h = out if seen is None else seen(place, h, out)
+        for index, layer in enumerate(self.layers):
+            out: Tensor = layer(h, boundaries.of(index))
+            if index < len(self.layers) - 1:
+                out = torch.relu(self.norms[index](out))
+            h = out if seen is None else seen(index, h, out)
         return h
 
     def row_norms(self, inputs: list[Tensor]) -> Tensor:
@@ -224,8 +224,8 @@ def initialise(network: Network, seed: int) -> None:
                 weight.fill_(1.0 if name.endswith(".weight") else 0.0)
                 continue
             bound = _bound(network, name, weight)
-            drawn = stream(seed, "weights", name).uniform(-bound, bound, tuple(weight.shape))
-            weight.copy_(torch.from_numpy(drawn))
+            values = stream(seed, "weights", name).uniform(-bound, bound, tuple(weight.shape))
+            weight.copy_(torch.from_numpy(values))
 
 
 def _bound(network: Network, name: str, weight: Tensor) -> float:
@@ -255,8 +255,8 @@ def load_weights(path: str | Path, network: Network) -> None:
     want = dict(network.named_parameters())
     missing, extra = sorted(want.keys() - arrays.keys()), sorted(arrays.keys() - want.keys())
     if missing or extra:
-        said = [f"lacks {', '.join(missing)}"] * bool(missing) + [f"has unknown {', '.join(extra)}"] * bool(extra)
-        raise FileError(f"{path}: {'; '.join(said)}; this model has {', '.join(want)}")
+        problems = [f"lacks {', '.join(missing)}"] * bool(missing) + [f"has unknown {', '.join(extra)}"] * bool(extra)
+        raise FileError(f"{path}: {'; '.join(problems)}; this model has {', '.join(want)}")
     with torch.no_grad():
         for name, weight in want.items():
             array = arrays[name]

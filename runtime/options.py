@@ -9,7 +9,7 @@ from typing import Any, Final, TypeAlias
 
 from gcnsim.caching import CacheSize
 from gcnsim.errors import ScenarioError, nearest
-from gcnsim.fields import Amounts, Number, PerLayer
+from gcnsim.fields import Number, PerLayer, PerLayerValues
 from gcnsim.knobs import KnobValue
 from gcnsim.partition import BALANCES, NODES
 
@@ -180,7 +180,7 @@ class Options:
 def _plain(value: Held) -> object:
     """A knob's value as it is written."""
     if isinstance(value, tuple):
-        return Amounts(shares=True).write(value)
+        return PerLayerValues(shares=True).write(value)
     return value.describe() if isinstance(value, CacheSize) else value
 
 

@@ -51,7 +51,7 @@ def main() -> int:
     assert facts.degree_spread is not None
     law = lognormal_law(facts.nodes, facts.entries / facts.nodes, facts.degree_spread)
     rows, hits = expected(law, (5, 5, 5, 5))
-    told(
+    print_row(
         "reddit, published",
         facts.degree_spread,
         (5, 5, 5, 5),
@@ -67,18 +67,18 @@ def main() -> int:
         law = lognormal_law(graph.nodes, graph.entries / graph.nodes, spread)
         for fanout in FANOUTS:
             (rows, hits), (true, counted) = expected(law, fanout), drawn(graph, fanout)
-            told(name, spread, fanout, rows / true, hits, counted)
+            print_row(name, spread, fanout, rows / true, hits, counted)
     spreads += [
         known
-        for each in ("reddit", "ogbn-products", "reddit-train", "yelp-train")
-        if (known := dataset(each).degree_spread)
+        for text in ("reddit", "ogbn-products", "reddit-train", "yelp-train")
+        if (known := dataset(text).degree_spread)
     ]
     middle, wide = float(np.mean(spreads)), float(np.std(spreads, ddof=1) * student.ppf(0.95, len(spreads) - 1))
     sys.stdout.write(f"\nspreads: {middle:.2f}, {middle - wide:.2f} to {middle + wide:.2f}\n")
     return 0
 
 
-def told(
+def print_row(
     name: str,
     spread: float,
     fanout: tuple[int, ...],

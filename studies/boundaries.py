@@ -83,7 +83,7 @@ def ownership_of(parts: tuple[Part, ...]) -> str:
 
 def hits_of(parts: tuple[Part, ...]) -> str:
     """Expected hit rate of a 30 % cache by inclusion at epsilon 0.1, beside one that ranks by cross edges alone."""
-    true = profiled = asked = seen = 0.0
+    true = profiled = requested = seen = 0.0
     for part in parts:
         chance = inclusion(part, sampler("vr")(part, None).probabilities(0.1).p)
         cross = np.bincount(part.columns[part.columns >= part.inner_nodes] - part.inner_nodes, minlength=chance.size)
@@ -91,8 +91,8 @@ def hits_of(parts: tuple[Part, ...]) -> str:
         size = round(0.3 * chance.size)
         true += float(np.sort(chance)[::-1][:size].sum())
         profiled += float(np.sort(assumed)[::-1][:size].sum())
-        asked, seen = asked + float(chance.sum()), seen + float(assumed.sum())
-    return f"{true / asked:.2f} | {profiled / seen:.2f} | {true / asked / (profiled / seen):.2f} |"
+        requested, seen = requested + float(chance.sum()), seen + float(assumed.sum())
+    return f"{true / requested:.2f} | {profiled / seen:.2f} | {true / requested / (profiled / seen):.2f} |"
 
 
 def rows_of(parts: tuple[Part, ...]) -> str:

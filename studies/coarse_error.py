@@ -61,16 +61,16 @@ def main() -> int:
     """Print a line for each setting as it is known, and the most of all."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--gpus", default="24,48,96")
-    gpus = [int(each) for each in parser.parse_args().gpus.split(",")]
+    gpus = [int(word) for word in parser.parse_args().gpus.split(",")]
     problem = compile_now()
     if problem:
         raise SystemExit(problem)
     say(f"{'':36} {'pace':>7} {'spread':>8} " + " ".join(f"{grain:>16.0e}" for grain in GRAINS))
     worst = np.zeros(len(GRAINS))
-    for each in compared(gpus):
-        told = " ".join(f"{error:+9.1e} x{fast:5.1f}" for error, fast in zip(each.errors, each.faster, strict=True))
-        say(f"{each.label:36} {each.pace:7.4f} {each.spread:8.1e} {told}")
-        worst = np.maximum(worst, np.abs(each.errors))
+    for item in compared(gpus):
+        content = " ".join(f"{error:+9.1e} x{fast:5.1f}" for error, fast in zip(item.errors, item.faster, strict=True))
+        say(f"{item.label:36} {item.pace:7.4f} {item.spread:8.1e} {content}")
+        worst = np.maximum(worst, np.abs(item.errors))
     say(f"{'most':53} " + " ".join(f"{error:9.1e}       " for error in worst))
     return 0
 
@@ -91,7 +91,7 @@ def beside_exact(label: str, schedule: Schedule, iterations: int) -> Compared:
     runs = [paces(replace(schedule, grain_s=grain * lower), iterations) for grain in GRAINS]
     errors = tuple(float(found.mean() / exact.mean()) - 1.0 for found, _ in runs)
     spread = float(np.ptp(exact) / exact.mean())
-    return Compared(label, float(exact.mean()) / lower, spread, errors, tuple(took / each for _, each in runs))
+    return Compared(label, float(exact.mean()) / lower, spread, errors, tuple(took / value for _, value in runs))
 
 
 def paces(schedule: Schedule, iterations: int) -> tuple[FloatArray, float]:
@@ -110,13 +110,13 @@ def paces(schedule: Schedule, iterations: int) -> tuple[FloatArray, float]:
 
 def written(gpus: int, bandwidth: str, method: dict[str, Any]) -> Schedule:
     """The schedule of `method` on so many GPUs with such network cards."""
-    asked: dict[str, Any] = {
+    question: dict[str, Any] = {
         "schema": SCHEMA,
         "cluster": {"gpus": gpus, "bandwidth": bandwidth},
         "workload": {"dataset": DATASETS.get(gpus, "reddit")},
         "method": method,
     }
-    scenario = from_mapping(asked, "study")
+    scenario = from_mapping(question, "study")
     accesses = open_source(scenario)
     features = resolve_model(scenario.workload, accesses.declared).features
     return write_schedule(scenario, accesses.counts(scenario, features, RangeEnd.LIKELY), accesses)

@@ -34,7 +34,7 @@ def commands() -> Mapping[str, click.Command]:
         command = root.get_command(context, name)
         assert command is not None
         members = command.commands if isinstance(command, click.Group) else {"": command}
-        found |= {f"gcnsim {name} {member}".rstrip(): each for member, each in members.items()}
+        found |= {f"gcnsim {name} {member}".rstrip(): value for member, value in members.items()}
     for name, module in _RUNTIME.items():
         found[f"python -m runtime.{name}"] = importlib.import_module(module).command
     return found

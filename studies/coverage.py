@@ -16,7 +16,7 @@ from pathlib import Path
 
 from gcnsim.methods import create_method
 from gcnsim.scenario import CacheSize, Scenario, from_mapping
-from gcnsim.simulation import study
+from gcnsim.simulation import simulate_scenario
 from gcnsim.sources import GraphSource, RangeEnd, StatisticsSource
 from gcnsim.workload import BoundaryRow, DatasetFacts
 
@@ -71,8 +71,8 @@ def main() -> None:
             stand_in = published(graph, base)
             for method in METHODS:
                 scenario = replace(base, method=method)
-                real = study(scenario, graph).metrics.iteration_s
-                low, likely, high = (study(scenario, stand_in, corner) for corner in RangeEnd)
+                real = simulate_scenario(scenario, graph).metrics.iteration_s
+                low, likely, high = (simulate_scenario(scenario, stand_in, bound) for bound in RangeEnd)
                 inside = min(low.low_s, likely.low_s) <= real <= max(high.high_s, likely.high_s)
                 held.append(inside)
                 ratios.append(likely.metrics.iteration_s / real)

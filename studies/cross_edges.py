@@ -72,11 +72,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print the ranges, and put them into the data file where asked to; return the exit code."""
     parser = argparse.ArgumentParser(description="Cross edges per boundary node from published volumes.")
     parser.add_argument("--write", action="store_true", help="change gcnsim/data/surrogates.yaml")
-    asked = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     found = {name: shares(name, volumes) for name, volumes in TABLE_9.items()}
     for name, share in found.items():
         sys.stdout.write(f"{name}: {share} of the mean degree\n")
-    if asked.write:
+    if options.write:
         raw = read_yaml(FILE)
         for name in raw["surrogates"]:
             raw["surrogates"][name]["cross_edges"] = facts_of(name, found)

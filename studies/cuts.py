@@ -87,12 +87,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Laws of METIS parts by the sizes of a graph.")
     parser.add_argument("--count", action="store_true", help="count the graphs of GCNSIM_DATA anew first")
     parser.add_argument("--write", action="store_true", help="change gcnsim/data/cuts.yaml")
-    asked = parser.parse_args(arguments)
-    if asked.count:
+    options = parser.parse_args(arguments)
+    if options.count:
         count_all()
     graphs = counted()
     sys.stdout.write("\n".join(judged(graphs)) + "\n")
-    if asked.write:
+    if options.write:
         with atomic_write(FILE, text=True) as stream:
             stream.write(HEAD + yaml.safe_dump(fitted(graphs), sort_keys=False, width=110, default_flow_style=None))
     return 0
@@ -143,7 +143,7 @@ def _wide(missed: Iterable[Sequence[float]], free: int, one_side: float = 0.95) 
     free: coefficients that were fitted to them. one_side: quantile of its upper end. Graphs count alike, whatever
     their rows.
     """
-    squares = [float(np.mean(np.square(each))) for each in missed if len(each)]
+    squares = [float(np.mean(np.square(values))) for values in missed if len(values)]
     left = len(squares) - free
     return float(student.ppf(one_side, left) * math.sqrt(sum(squares) / left))
 
@@ -151,8 +151,8 @@ def _wide(missed: Iterable[Sequence[float]], free: int, one_side: float = 0.95) 
 def ends(values: Iterable[Sequence[float]], one_side: float = 0.95) -> tuple[float, float, float]:
     """Least, middle and most of further graphs, as `_wide`: the middle is that of the graphs' medians."""
     every = list(values)
-    middle = float(np.mean([np.median(each) for each in every]))
-    wide = _wide([[one - middle for one in each] for each in every], 1, one_side)
+    middle = float(np.mean([np.median(item) for item in every]))
+    wide = _wide([[one - middle for one in item] for item in every], 1, one_side)
     return middle - wide, middle, middle + wide
 
 
@@ -165,7 +165,7 @@ def growth_of(graphs: Sequence[Counted]) -> tuple[dict[int, float], float]:
             if logs:
                 seen.append((parts, math.log(graph.degree / DEGREE), float(np.mean(logs))))
     x = np.array([max(0.0, math.log(parts / ANCHOR)) * degree for parts, degree, _ in seen])
-    which = np.array([[parts == each for each in PARTS] for parts, *_ in seen], np.float64)
+    which = np.array([[parts == part for part in PARTS] for parts, *_ in seen], np.float64)
     solved = np.linalg.lstsq(np.column_stack([which, x]), np.array([value for *_, value in seen]), rcond=None)[0]
     return dict(zip(PARTS, solved[:-1].tolist(), strict=True)), round(float(solved[-1]), 3)
 
@@ -207,7 +207,7 @@ def _of_the_web(laws: dict[str, Any]) -> list[float]:
         raw = read_yaml(COUNTS)["graphs"][name]
         graph = Counted(name, raw["nodes"], raw["entries"] / raw["nodes"], ())
         missed += [log_missed(laws, graph, Row(*row)) for objective in OBJECTIVES for row in raw[objective]]
-    return [round(math.exp(each), 4) for each in (min(missed), float(np.median(missed)))]
+    return [round(math.exp(item), 4) for item in (min(missed), float(np.median(missed)))]
 
 
 def grown(laws: dict[str, Any], graph: Counted) -> list[float]:
@@ -253,8 +253,8 @@ def judged(graphs: Sequence[Counted]) -> list[str]:
         missed = [math.exp(log_missed(laws, graph, row)) for row in graph.every]
         low, _, high = laws["ratio"]["range"]
         own = grown(laws, graph)
-        held = [np.mean([low <= each <= high for each in missed])]
-        held += [np.mean([abs(each) <= laws["growth"]["open"] for each in own])]
+        held = [np.mean([low <= entry <= high for entry in missed])]
+        held += [np.mean([abs(value) <= laws["growth"]["open"] for value in own])]
         shares.append([float(share) for share in held])
         lines.append(
             f"| {graph.name} | {min(missed):.2f} to {max(missed):.2f} | {held[0]:.0%} | "
@@ -270,18 +270,18 @@ def judged(graphs: Sequence[Counted]) -> list[str]:
 
 def crossing_held(graphs: Sequence[Counted]) -> float:
     """Share of cross fractions that are within the range of the other graphs, each graph alike."""
-    own = {name: np.exp(each) for name, each in crossings(graphs).items()}
+    own = {name: np.exp(crossing) for name, crossing in crossings(graphs).items()}
     return _held(own, {graph.name: without(graphs, graph)["crossing"]["per_ratio"] for graph in graphs})
 
 
 def largest_held(graphs: Sequence[Counted], name: str) -> float:
     """Share of largest parts over the mean that are within the range of the other graphs, each graph alike."""
-    own = {graph: np.array(each) for graph, each in powers(graphs, name).items() if each}
+    own = {graph: np.array(power) for graph, power in powers(graphs, name).items() if power}
     return _held(own, {graph.name: without(graphs, graph)["largest"][name] for graph in graphs})
 
 
 def _held(own: Mapping[str, FloatArray], by_others: Mapping[str, Sequence[float]]) -> float:
-    held = [((by_others[name][0] <= each) & (each <= by_others[name][2])).mean() for name, each in own.items()]
+    held = [((by_others[name][0] <= value) & (value <= by_others[name][2])).mean() for name, value in own.items()]
     return float(np.mean(held))
 
 

@@ -25,7 +25,7 @@ from benchmarks.measuring import OUT
 from gcnsim.evidence import scenario_of
 from gcnsim.runs.recorded_run import read_recorded_run
 from gcnsim.scenario import Fault, Pause, Scenario, SlowLink
-from gcnsim.simulation import study
+from gcnsim.simulation import simulate_scenario
 from gcnsim.units import BANDWIDTH
 from runtime.emulation.network import Network, clean, refused, reshape
 
@@ -48,7 +48,7 @@ LAST_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class TrainingRequest:
     """The training: graph and model as words of runtime.train; bandwidth of the wire; seconds of each pause."""
 
     words: tuple[str, ...]
@@ -71,23 +71,41 @@ Strike = Callable[[int, int], None]
 """Told the id of the emulating process and each iteration as it ends."""
 
 
-def trained(asked: Asked, method: Sequence[str], folder: Path, strike: Strike) -> list[float]:
+def trained(training_request: TrainingRequest, method: Sequence[str], folder: Path, strike: Strike) -> list[float]:
     """Seconds from each iteration's end to the next one's in a run into `folder`, which `strike` may disturb.
 
     The first is the run's own. Told from outside: a worker that is stopped between two iterations does not notice.
     Raises RuntimeError if the run fails.
     """
     folder.mkdir(parents=True)
-    command = [sys.executable, "-m", "runtime.emulate", "--hosts", str(HOSTS), "--bandwidth", asked.bandwidth, "--"]
-    command += [*asked.words, *method, "--iterations", str(asked.iterations), "--eval-every", "0", "--threads", "1"]
+    command = [
+        sys.executable,
+        "-m",
+        "runtime.emulate",
+        "--hosts",
+        str(HOSTS),
+        "--bandwidth",
+        training_request.bandwidth,
+        "--",
+    ]
+    command += [
+        *training_request.words,
+        *method,
+        "--iterations",
+        str(training_request.iterations),
+        "--eval-every",
+        "0",
+        "--threads",
+        "1",
+    ]
     command += ["--warmup", "0", "--json-log", "--out", str(folder), "--save-trace", str(folder / "access.trace")]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    told: list[str] = []
+    lines: list[str] = []
     seconds: list[float] = []
     last = 0.0
     try:
         for line in process.stderr or ():
-            told.append(line)
+            lines.append(line)
             if line.startswith('{"iteration"'):
                 ended = json.loads(line)
                 now = time.perf_counter()
@@ -97,7 +115,7 @@ def trained(asked: Asked, method: Sequence[str], folder: Path, strike: Strike) -
     finally:
         _ended(process)
     if process.returncode:
-        raise RuntimeError(f"{' '.join(command)}\n{''.join(told)}")
+        raise RuntimeError(f"{' '.join(command)}\n{''.join(lines)}")
     return seconds
 
 
@@ -162,21 +180,23 @@ def worker_of(pid: int, rank: int) -> int:
 
 def predicted(scenario: Scenario, *faults: Fault) -> float:
     """Seconds per iteration."""
-    return study(replace(scenario, faults=faults)).metrics.iteration_s
+    return simulate_scenario(replace(scenario, faults=faults)).metrics.iteration_s
 
 
-def compared(asked: Asked, name: str, folder: Path) -> Row:
+def compared(training_request: TrainingRequest, name: str, folder: Path) -> Row:
     """One method, measured and predicted."""
-    calm = trained(asked, METHODS[name], folder / "calm", lambda pid, iteration: None)
-    paused = trained(asked, METHODS[name], folder / "paused", pausing(asked.seconds))
-    halved = trained(asked, METHODS[name], folder / "halved", halving(asked.bandwidth))
+    calm = trained(training_request, METHODS[name], folder / "calm", lambda pid, iteration: None)
+    paused = trained(training_request, METHODS[name], folder / "paused", pausing(training_request.seconds))
+    halved = trained(training_request, METHODS[name], folder / "halved", halving(training_request.bandwidth))
     # The line of iteration n comes when n has ended: what stops then is n + 1.
     felt = {at + after for at in PAUSES for after in range(1, NEAR + 1)}
     usual = mean(seconds for at, seconds in enumerate(paused) if at >= NEAR and at not in felt)
     added = tuple(sum(paused[at + 1 : at + 1 + NEAR]) - NEAR * usual for at in PAUSES)
     scenario = scenario_of(read_recorded_run(folder / "calm"))
     count = scenario.run.iterations
-    with_pause, without = (predicted(scenario, Pause(seconds=s, iteration=count // 2)) for s in (asked.seconds, 1e-6))
+    with_pause, without = (
+        predicted(scenario, Pause(seconds=s, iteration=count // 2)) for s in (training_request.seconds, 1e-6)
+    )
     return Row(
         name,
         (mean(calm[SLOWED:]), predicted(scenario)),
@@ -189,12 +209,12 @@ def table(rows: Sequence[Row], seconds: float) -> str:
     """The rows as Markdown."""
     lines = ["| | measured | predicted |", "|---|---|---|"]
     for row in rows:
-        before = " | ".join(f"{1e3 * each:.0f} ms" for each in row.before)
+        before = " | ".join(f"{1e3 * item:.0f} ms" for item in row.before)
         lines.append(f"| {row.method}, iteration before | {before} |")
     for row in rows:
-        added, told = row.paused
+        added, content = row.paused
         spread = f"{min(added):.2f} to {max(added):.2f} s, mean {mean(added):.2f} s"
-        lines.append(f"| {row.method}, added by a pause of {seconds:g} s | {spread} | {told:.2f} s |")
+        lines.append(f"| {row.method}, added by a pause of {seconds:g} s | {spread} | {content:.2f} s |")
     for row in rows:
         pairs = zip(row.halved, row.before, strict=True)
         times = (f"{1e3 * half:.0f} ms ({half / whole:.2f} times)" for half, whole in pairs)
@@ -213,13 +233,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("GCNSIM_DATA: not set; it names the folder of amazon_cs.npz")
     model = ("--layers", "2", "--hidden", "16") if quick else ("--layers", "3", "--hidden", "128")
     graph = ("--dataset", "digits") if quick else ("--dataset", "amazon_cs", "--feature-dim", "128")
-    asked = Asked((*graph, *model), "20Mbps" if quick else "300Mbps", 50 if quick else 60, 0.3 if quick else 1.0)
+    training_request = TrainingRequest(
+        (*graph, *model), "20Mbps" if quick else "300Mbps", 50 if quick else 60, 0.3 if quick else 1.0
+    )
     with tempfile.TemporaryDirectory(prefix="gcnsim-faults-") as folder:
-        rows = [compared(asked, name, Path(folder) / str(place)) for place, name in enumerate(METHODS)]
+        rows = [compared(training_request, name, Path(folder) / str(index)) for index, name in enumerate(METHODS)]
     OUT.mkdir(exist_ok=True)
-    told = {"load": os.getloadavg()[0], "rows": [asdict(row) for row in rows]}
-    (OUT / "emulated_faults.json").write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
-    sys.stdout.write(f"{table(rows, asked.seconds)}\nload {told['load']:.1f} on {os.cpu_count()} cores\n")
+    content = {"load": os.getloadavg()[0], "rows": [asdict(row) for row in rows]}
+    (OUT / "emulated_faults.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    sys.stdout.write(f"{table(rows, training_request.seconds)}\nload {content['load']:.1f} on {os.cpu_count()} cores\n")
     return 0
 
 

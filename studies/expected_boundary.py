@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from gcnsim.graph.generate import BlockModel, nature_of
+from gcnsim.graph.generate import BlockModel, model_parameters
 from gcnsim.ids import FloatArray, IntArray
 
 MOST_NODES = 60_000
@@ -31,7 +31,7 @@ def expected(model: BlockModel, counts: Sequence[int], seed: int, most: int = MO
     """The expectation for every number of parts in `counts`."""
     factor = min(1.0, most / model.nodes)
     small = replace(model, nodes=round(model.nodes * factor), edges=round(model.edges * factor))
-    nature = nature_of(small, seed)
+    nature = model_parameters(small, seed)
     sizes = np.diff(nature.start)
     community = np.repeat(np.arange(small.communities), sizes)
     leaving = nature.degree * nature.cross

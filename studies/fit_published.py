@@ -63,10 +63,10 @@ def _coefficient_lines(found: Fit) -> list[str]:
     lines = []
     for one in COEFFICIENTS:
         value = found.values[one.name]
-        told = "fitted" if one.name in found.determined else f"assumed {one.assumed:.3g}"
+        text = "fitted" if one.name in found.determined else f"assumed {one.assumed:.3g}"
         if one.name in found.at_bound:
-            told += f", the fit ends at its bound {found.at_bound[one.name]:.3g}"
-        lines.append(f"{one.name}: {value:.4g}, {told}")
+            text += f", the fit ends at its bound {found.at_bound[one.name]:.3g}"
+        lines.append(f"{one.name}: {value:.4g}, {text}")
     return lines
 
 
@@ -111,11 +111,12 @@ def table_lines(left: dict[str, Any]) -> list[str]:
         "|---|---|---|---|---|---|",
     ]
     for row in left["tables"]:
-        told = [f"{100 * row[key]['median']:.1f} % ({100 * row[key]['mean']:+.1f})" for key in ("with", "without")]
+        texts = [f"{100 * row[key]['median']:.1f} % ({100 * row[key]['mean']:+.1f})" for key in ("with", "without")]
         moved = "; ".join(f"{name} {_shown(name, value)}" for name, value in row["moved"].items())
         number = row["table"].removeprefix("table")
         lines.append(
-            f"| {row['paper']} | {number} | {row['cells']} ({row['fitted']}) | {told[0]} | {told[1]} | {moved or '-'} |"
+            f"| {row['paper']} | {number} | {row['cells']} ({row['fitted']}) | {texts[0]} | {texts[1]} | "
+            f"{moved or '-'} |"
         )
     ends = [f"{100 * left['median_of_medians'][key]:.1f} %" for key in ("with", "without")]
     return [*lines, f"| median of the medians | | | {ends[0]} | {ends[1]} | |"]
@@ -168,7 +169,7 @@ def write(path: Path, name: str, found: Fit, cells: Sequence[Cell]) -> None:
     raw = yaml.safe_load(document(name, found.values, found))
     own = [cell for cell in cells if cell.fitted]
     rows = {(cell.paper, cell.table, cell.row) for cell in own}
-    fed = [one for one in COEFFICIENTS if one.name in found.determined and any(each == name for each, _ in one.figures)]
+    fed = [one for one in COEFFICIENTS if one.name in found.determined and any(item == name for item, _ in one.figures)]
     error = FEW_ERROR if len(rows) <= len(fed) else expected_error(np.abs(errors(own)), len(fed))
     date = raw["rate_beside_copies"]["date"]
     raw.pop("unexplained_s", None)

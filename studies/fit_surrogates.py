@@ -64,17 +64,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--seeds", type=int, default=1)
     parser.add_argument("--write", action="store_true", help="change gcnsim/data/surrogates.yaml")
-    asked = parser.parse_args(arguments)
-    for name in asked.names:
+    options = parser.parse_args(arguments)
+    for name in options.names:
         facts = surrogate_facts(name)
         if not facts.rows:
             sys.stdout.write(f"{name}: nothing published to fit to\n")
             continue
-        result = fitted(facts, asked.rounds, asked.scale, asked.seeds)
+        result = fitted(facts, options.rounds, options.scale, options.seeds)
         OUT.mkdir(exist_ok=True)
         (OUT / f"surrogate-{name}.json").write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
         sys.stdout.write(yaml.safe_dump({name: result}, sort_keys=False, width=110))
-        if asked.write:
+        if options.write:
             write(name, result)
     return 0
 
@@ -127,7 +127,7 @@ def searched(model: BlockModel, counts: Sequence[int], target: FloatArray, seed:
         simplex = np.vstack([first, first + 0.6 * np.eye(len(FREE))])
         options: Any = {"maxfev": 220, "xatol": 0.01, "fatol": 1e-6, "initial_simplex": simplex}
         tried.append(minimize(cost, first, method="Nelder-Mead", options=options))
-    return at(min(tried, key=lambda each: float(each.fun)).x)
+    return at(min(tried, key=lambda item: float(item.fun)).x)
 
 
 def left_out(facts: Surrogate, model: BlockModel, boundary: FloatArray) -> list[float | None]:

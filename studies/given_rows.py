@@ -32,7 +32,7 @@ from gcnsim.hardware import QUANTITIES, catalogue
 from gcnsim.hardware.tables import read_figure
 from gcnsim.io.atomic import atomic_write
 from gcnsim.machine import machine, profiles
-from gcnsim.reproduction import Cell, Row, RowScenario, asked, read_published, reproduce
+from gcnsim.reproduction import Cell, FactRow, RowScenario, read_published, reproduce, scenario_of_row
 from gcnsim.reproduction.quantities import WHOLE_S
 from gcnsim.terminal import aligned
 from studies.fit_published import Table
@@ -69,15 +69,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Errors of answers without fitted figures.")
     parser.add_argument("--write", action="store_true", help="change gcnsim/data/given_rows.yaml")
     given = parser.parse_args(arguments)
-    told = given_rows()
-    sys.stdout.write("\n".join([*_lines(told), ""]))
+    entries = given_rows()
+    sys.stdout.write("\n".join([*_lines(entries), ""]))
     if given.write:
         with atomic_write(OUT, text=True) as file:
             file.write(
                 "# Written by `python -m studies.given_rows --write`: times that others measured on GPUs, each\n"
             )
             file.write("# predicted without any figure that was fitted, and without what its own table taught.\n")
-            file.writelines(f"- {yaml.safe_dump(each, default_flow_style=True, width=1000).strip()}\n" for each in told)
+            file.writelines(
+                f"- {yaml.safe_dump(entry, default_flow_style=True, width=1000).strip()}\n" for entry in entries
+            )
     return 0
 
 
@@ -86,10 +88,10 @@ def given_rows() -> list[dict[str, Any]]:
     rows = [row for row in read_published() if row.use == "calibrate"]
     with tempfile.TemporaryDirectory() as folder:
         found = list(left_out(rows, OtherTables(rows, Path(folder))))
-    return [_told(cell, fitted, row, rows) for cell, fitted, row in found]
+    return [_setting_facts(cell, fitted, row, rows) for cell, fitted, row in found]
 
 
-def left_out(rows: Sequence[Row], others: OtherTables) -> Iterator[tuple[Cell, Cell | None, Row]]:
+def left_out(rows: Sequence[FactRow], others: OtherTables) -> Iterator[tuple[Cell, Cell | None, FactRow]]:
     """The judged cells of whole iterations, each with its row, predicted without what its own table taught; and the
     same with figures fitted to other tables of its servers, None where there are none."""
     for table in sorted({(row.paper, row.table) for row in rows}):
@@ -117,11 +119,11 @@ def without(table: Table) -> Iterator[None]:
     stored = catalogue._document
 
     def document(kind: str, name: str) -> dict[str, Any]:
-        said = PAPERS.get(table[0], "no paper at all")
+        text = PAPERS.get(table[0], "no paper at all")
         return {
             key: value
             for key, value in stored(kind, name).items()
-            if not (isinstance(value, dict) and f"fitted to {said}" in str(value.get("reference")))
+            if not (isinstance(value, dict) and f"fitted to {text}" in str(value.get("reference")))
         }
 
     with patch.object(catalogue, "_assumed", lambda: known), patch.object(catalogue, "_document", document):
@@ -145,13 +147,13 @@ def _forget() -> None:
         kept.cache_clear()
 
 
-def _scenario(row: Row, rows: Sequence[Row]) -> RowScenario:
-    one = asked(row, rows, {})
+def _scenario(row: FactRow, rows: Sequence[FactRow]) -> RowScenario:
+    one = scenario_of_row(row, rows, {})
     assert isinstance(one, RowScenario), one
     return one
 
 
-def _told(cell: Cell, fitted: Cell | None, row: Row, rows: Sequence[Row]) -> dict[str, Any]:
+def _setting_facts(cell: Cell, fitted: Cell | None, row: FactRow, rows: Sequence[FactRow]) -> dict[str, Any]:
     """What an answer needs to find questions like its own. calibrated_error, calibrated_inside: with figures fitted to
     other tables of the servers, null where there are none."""
     one = _scenario(row, rows)
@@ -186,22 +188,22 @@ def _off(cell: Cell) -> tuple[float, bool]:
     return float(f"{cell.error:.3g}"), bool(cell.low <= cell.published <= cell.high)
 
 
-def _lines(told: Sequence[Mapping[str, Any]]) -> list[str]:
+def _lines(entries: Sequence[Mapping[str, Any]]) -> list[str]:
     groups: dict[str, list[Mapping[str, Any]]] = {}
-    for each in told:
-        groups.setdefault(f"{each['paper']} {each['table']}", []).append(each)
-    groups["all"] = list(told)
-    rows = [(name, *_figures(each, ""), *_figures(each, "calibrated_")) for name, each in groups.items()]
+    for entry in entries:
+        groups.setdefault(f"{entry['paper']} {entry['table']}", []).append(entry)
+    groups["all"] = list(entries)
+    rows = [(name, *_figures(group, ""), *_figures(group, "calibrated_")) for name, group in groups.items()]
     figures = ("rows", "median error", "mean", "in their range")
     return aligned(rows, ("table", *figures, "calibrated", *figures[1:]))
 
 
-def _figures(told: Sequence[Mapping[str, Any]], kind: str) -> tuple[str, ...]:
-    known = [each for each in told if each[f"{kind}error"] is not None]
+def _figures(entries: Sequence[Mapping[str, Any]], kind: str) -> tuple[str, ...]:
+    known = [entry for entry in entries if entry[f"{kind}error"] is not None]
     if not known:
         return "0", "", "", ""
-    errors = np.array([each[f"{kind}error"] for each in known])
-    inside = float(np.mean([each[f"{kind}inside"] for each in known]))
+    errors = np.array([entry[f"{kind}error"] for entry in known])
+    inside = float(np.mean([entry[f"{kind}inside"] for entry in known]))
     median, mean = float(np.median(np.abs(errors))), float(errors.mean())
     return str(len(known)), f"{100 * median:.0f} %", f"{100 * mean:+.0f} %", f"{100 * inside:.0f} %"
 

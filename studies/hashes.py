@@ -59,15 +59,15 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--wheels", type=Path, default=os.environ.get("PIP_FIND_LINKS"))
     folder = parser.parse_args(arguments).wheels
     uv = [os.environ.get("UV", "uv"), "pip", "compile", "--quiet", "--no-deps", "--generate-hashes", "--no-annotate"]
-    told = subprocess.run(
+    content = subprocess.run(
         [*uv, "--no-header", "--python", sys.executable, str(VERSIONS)], capture_output=True, text=True, check=False
     )
-    if told.returncode:
-        sys.stderr.write(told.stderr)
+    if content.returncode:
+        sys.stderr.write(content.stderr)
         return 1
     versions = pins(VERSIONS.read_text(encoding="utf-8"))
     wheels = Path(folder).glob("*.whl") if folder and Path(folder).is_dir() else ()
-    entries = with_wheels(hashed(told.stdout), versions, wheels)
+    entries = with_wheels(hashed(content.stdout), versions, wheels)
     with atomic_write(HASHED) as file:
         file.write((_HEAD + "\n".join(entries[name] for name in sorted(entries)) + "\n").encode())
     return 0

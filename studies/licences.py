@@ -17,9 +17,9 @@ _UNSAID: Final = "not said"
 def licence(package: Distribution) -> str:
     """What the metadata of a package say of its licence: the expression, else classifiers, else its first line."""
     metadata = package.metadata
-    told = metadata.get_all("License-Expression", [])
-    if told:
-        return str(told[0])
+    content = metadata.get_all("License-Expression", [])
+    if content:
+        return str(content[0])
     named = [line.rsplit(" :: ", 1)[1] for line in metadata.get_all("Classifier", []) if line.startswith(_CLASSIFIER)]
     named = [name for name in named if name != "OSI Approved"]
     if named:
@@ -31,14 +31,14 @@ def licence(package: Distribution) -> str:
 def listed(paths: Sequence[str] | None = None) -> list[tuple[str, str, str]]:
     """Name, version and licence of every package installed in `paths` (here, where none are given), by name."""
     found = distributions() if paths is None else distributions(path=list(paths))
-    packages = {normal(each.metadata["Name"]): each for each in found if each.metadata["Name"]}
+    packages = {normal(item.metadata["Name"]): item for item in found if item.metadata["Name"]}
     return [(name, packages[name].version, licence(packages[name])) for name in sorted(packages)]
 
 
 def text(rows: Sequence[tuple[str, str, str]]) -> str:
     """The rows as a table for people."""
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
-    return "".join(f"{name:<{widths[0]}}  {version:<{widths[1]}}  {told}\n" for name, version, told in rows)
+    return "".join(f"{name:<{widths[0]}}  {version:<{widths[1]}}  {message}\n" for name, version, message in rows)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -47,7 +47,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("paths", nargs="*", help="folders of installed packages, as a rule none")
     rows = listed(parser.parse_args(arguments).paths or None)
     sys.stdout.write(text(rows))
-    return int(any(told == _UNSAID for _, _, told in rows))
+    return int(any(message == _UNSAID for _, _, message in rows))
 
 
 if __name__ == "__main__":

@@ -82,11 +82,11 @@ def measure(runs: Sequence[RecordedRun], into: Path, each_s: float) -> list[Path
         paths.append(path)
         if path.is_file():
             continue
-        asked = MeasureRequest(tuple(settings.values()), each_s * len(settings))
-        found = measured(asked, lambda _: None)
-        write(path, about(found), found.settings)
-        took = sum(each.seconds for each in found.settings)
-        sys.stderr.write(f"{path.name}: {len(settings)} settings in {took:.0f} s{_notes(found.notes)}\n")
+        measure_request = MeasureRequest(tuple(settings.values()), each_s * len(settings))
+        measured_workload = measured(measure_request, lambda _: None)
+        write(path, about(measured_workload), measured_workload.settings)
+        took = sum(item.seconds for item in measured_workload.settings)
+        sys.stderr.write(f"{path.name}: {len(settings)} settings in {took:.0f} s{_notes(measured_workload.notes)}\n")
     return paths
 
 
@@ -120,13 +120,13 @@ def table(found: dict[str, list[RunCheck]], methods: dict[str, str]) -> str:
     lines = [f"| | {' | '.join(found)} |", "|---" * (len(found) + 1) + "|"]
     figures = [summarise(checks) for checks in found.values()]
     for name in FIGURES:
-        values = [each[name] for each in figures]
+        values = [figure[name] for figure in figures]
         cells = " | ".join("-" if value is None else f"{100 * value:{'+' * (name == 'bias')}.1f} %" for value in values)
         lines.append(f"| {name} | {cells} |")
     for method in sorted(set(methods.values())):
         columns = []
-        for each in found.values():
-            errors = np.array([check.error for check in each if methods[check.run] == method])
+        for run_checks in found.values():
+            errors = np.array([check.error for check in run_checks if methods[check.run] == method])
             columns.append(f"{100 * np.abs(errors).mean():.1f} % ({100 * errors.mean():+.1f} %)")
         lines.append(f"| {method} | {' | '.join(columns)} |")
     return "\n".join(lines) + "\n"
@@ -137,10 +137,10 @@ def main(argv: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="studies.measured_compute", description=__doc__)
     parser.add_argument("folder", type=Path, help="folder of a finished studies.validate loop")
     parser.add_argument("--quick", action="store_true", help="two seconds a setting in place of seven")
-    asked = parser.parse_args(argv)
-    folder: Path = asked.folder
+    arguments = parser.parse_args(argv)
+    folder: Path = arguments.folder
     runs, seen = made(folder, calibrating=False), made(folder, calibrating=True)
-    paths = measure([*runs, *seen], folder / "measured", 2.0 if asked.quick else 7.0)
+    paths = measure([*runs, *seen], folder / "measured", 2.0 if arguments.quick else 7.0)
     every = [run.path for run in runs]
     found = {
         LAWS: predicted(runs, folder),
@@ -151,8 +151,8 @@ def main(argv: Sequence[str]) -> int:
         found[FITTED] = judge(every, record, measured=paths, processes=cores())[0]
     text = table(found, {run.path.name: run.options["method"] for run in runs})
     sys.stdout.write(text)
-    told: dict[str, Any] = {name: [row_of(check) for check in checks] for name, checks in found.items()}
-    (folder / "measured.json").write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    document: dict[str, Any] = {name: [row_of(check) for check in checks] for name, checks in found.items()}
+    (folder / "measured.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     return 0
 
 

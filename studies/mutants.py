@@ -52,7 +52,7 @@ class Results:
     def add(self, result: Result) -> None:
         """Keep it, and say so."""
         self.found[result.mutation] = result
-        rows = [asdict(self.found[each]) for each in sorted(self.found)]
+        rows = [asdict(self.found[item]) for item in sorted(self.found)]
         self.file.write_text(json.dumps(rows, indent=1), encoding="utf-8")
         place = f"{result.mutation.path}:{result.mutation.line}"
         click.echo(f"{result.outcome:9} {result.seconds:5.1f} s  {result.mutation.kind:10} {place}", err=True)
@@ -98,19 +98,19 @@ def main(
     count: int, seed: int, only: tuple[str, ...], jobs: int, survivors: bool, whole: bool, file: Path | None
 ) -> None:
     """Make COUNT small mutations, run the tests of their rooms, and report how many are killed."""
-    drawn = [each for each in sample(places(ROOT), count, seed) if not only or room_of(each.path) in only]
-    proved = {each: proof(ROOT, each) for each in drawn}
-    drawn = [each for each in drawn if proved[each] is None]
+    drawn = [item for item in sample(places(ROOT), count, seed) if not only or room_of(item.path) in only]
+    proved = {item: proof(ROOT, item) for item in drawn}
+    drawn = [item for item in drawn if proved[item] is None]
     file = file or ROOT / "out" / f"mutants-{seed}.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     results = Results(file, survivors=survivors, whole=whole)
     test(drawn, results, jobs, whole=whole)
-    found = [results.found[each] for each in drawn]
+    found = [results.found[item] for item in drawn]
     click.echo(report(found))
-    for each, why in proved.items():
+    for key, why in proved.items():
         if why is not None:
-            click.echo(f"not counted: {each.path}:{each.line} {each.kind}: {why}")
-    sys.exit(sum(each.killed for each in found) < LEAST * len(found))
+            click.echo(f"not counted: {key.path}:{key.line} {key.kind}: {why}")
+    sys.exit(sum(item.killed for item in found) < LEAST * len(found))
 
 
 if __name__ == "__main__":

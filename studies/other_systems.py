@@ -23,7 +23,7 @@ from gcnsim.evidence import scenario_of
 from gcnsim.io.yaml_files import read_yaml
 from gcnsim.runs.recorded_run import read_recorded_run
 from gcnsim.streams import stream
-from studies.unseen_graphs import asked_of, batched, finished, make
+from studies.unseen_graphs import batched, finished, make, scenario_text
 from studies.validate import NO_NETWORK, RULE, Planned, arguments, data, data_folder, drawn, judged, was_quiet
 from studies.validation_tables import JSON, SYSTEMS, result_table, write_kept, write_table
 
@@ -42,17 +42,17 @@ def planned(rule: Mapping[str, Any], part: str = SYSTEMS) -> list[Planned]:
     These are made as often as asked, the first before all and the last after all that use a network, so that a slow
     minute is in both.
     """
-    asked = rule[part]
-    settings = [_of_setting(asked, repeat, place) for repeat in range(asked["repeats"])
-                for place in range(len(asked["held_out"]))]  # fmt: skip
+    question = rule[part]
+    settings = [_of_setting(question, repeat, index) for repeat in range(question["repeats"])
+                for index in range(len(question["held_out"]))]  # fmt: skip
     # Runs of one cluster and graph are one launch: those of one server come last.
-    alone = [run for each in settings for run in each if run.hosts == 1]
-    launches = _in_turn(asked["draw"], [batched([run for run in each if run.hosts > 1]) for each in settings])
+    alone = [run for setting in settings for run in setting if run.hosts == 1]
+    launches = _in_turn(question["draw"], [batched([run for run in setting if run.hosts > 1]) for setting in settings])
     runs: list[Planned] = []
-    times = asked["calibrations"]
+    times = question["calibrations"]
     for again in range(times):
         first, last = (len(launches) * end // max(times - 1, 1) for end in (again, again + 1))
-        runs += _that_calibrate(rule, again, asked["with"])
+        runs += _that_calibrate(rule, again, question["with"])
         runs += [run for few in launches[first:last] for run in few]
     return runs + alone
 
@@ -69,31 +69,31 @@ def _in_turn(draw: int, settings: Sequence[Sequence[tuple[Planned, ...]]]) -> li
 def _that_calibrate(rule: Mapping[str, Any], again: int, words: Sequence[str]) -> list[Planned]:
     return [
         Planned(
-            f"calibration-{place}-r{again}",
-            each["graph"],
-            each["hosts"],
-            each["workers_per_host"],
-            each["bandwidth"],
-            (*each["args"], *words),
-            rule["iterations"][each["graph"]],
+            f"calibration-{index}-r{again}",
+            entry["graph"],
+            entry["hosts"],
+            entry["workers_per_host"],
+            entry["bandwidth"],
+            (*entry["args"], *words),
+            rule["iterations"][entry["graph"]],
             calibration=True,
         )
-        for place, each in enumerate(rule["calibration"])
+        for index, entry in enumerate(rule["calibration"])
     ]
 
 
-def _of_setting(asked: Mapping[str, Any], repeat: int, place: int) -> list[Planned]:
-    each = asked["held_out"][place]
+def _of_setting(question: Mapping[str, Any], repeat: int, place: int) -> list[Planned]:
+    each = question["held_out"][place]
     graph, hosts, workers = each["graph"], each["hosts"], each["workers_per_host"]
-    bandwidth = drawn(each["bandwidth"], asked["draw"], place)
-    every, runs = _methods(asked), []
-    for which in stream(asked["draw"], "systems order", place, repeat).permutation(len(every)).tolist():
+    bandwidth = drawn(each["bandwidth"], question["draw"], place)
+    every, runs = _methods(question), []
+    for which in stream(question["draw"], "systems order", place, repeat).permutation(len(every)).tolist():
         name, args = f"{graph}-{hosts}x{workers}-m{which}-r{repeat}", tuple(every[which])
         cluster: tuple[int, int, str] = (hosts, workers, bandwidth)
-        if args in map(tuple, asked["alone"]):
+        if args in map(tuple, question["alone"]):
             cluster = (1, hosts * workers, NO_NETWORK)
-        words = (*args, *asked["with"])
-        iterations = asked["short"].get(_method_of(args), asked["iterations"][graph])
+        words = (*args, *question["with"])
+        iterations = question["short"].get(_method_of(args), question["iterations"][graph])
         runs.append(Planned(name, graph, *cluster, words, iterations, calibration=False))
     return runs
 
@@ -102,8 +102,8 @@ def _method_of(args: Sequence[str]) -> str:
     return args[args.index("--method") + 1]
 
 
-def _methods(asked: Mapping[str, Any]) -> list[list[str]]:
-    return [*asked["methods"], *asked["alone"]]
+def _methods(question: Mapping[str, Any]) -> list[list[str]]:
+    return [*question["methods"], *question["alone"]]
 
 
 def graphs_of(rule: Mapping[str, Any], folder: Path, part: str = SYSTEMS) -> dict[str, list[str]]:
@@ -119,12 +119,12 @@ def graphs_of(rule: Mapping[str, Any], folder: Path, part: str = SYSTEMS) -> dic
     return found
 
 
-def _generated(asked: Mapping[str, Any], within: Path) -> Path:
+def _generated(question: Mapping[str, Any], within: Path) -> Path:
     """The rule's block model, drawn where it lies not there yet: the same graph each time."""
     path = within / f"{GENERATED}.npz"
     if not path.is_file():
-        words = ["block", *(word for name in ("nodes", "edges", "seed") for word in (f"--{name}", str(asked[name])))]
-        words += ["--set", f"communities={asked['communities']}", "--out", str(path)]
+        words = ["block", *(word for name in ("nodes", "edges", "seed") for word in (f"--{name}", str(question[name])))]
+        words += ["--set", f"communities={question['communities']}", "--out", str(path)]
         subprocess.run([_gcnsim(), "graph", "generate", *words], check=True, stdout=subprocess.DEVNULL)
     return path
 
@@ -152,18 +152,18 @@ def by_method(
     args, words = {run.name: run.args for run in planned(rule, part)}, tuple(rule[part]["with"])
     for row in rows:
         errors.setdefault(args[Path(row["run"]).name], []).append(row["error"])
-    said = {run.args: words for run, words in refused.items()}
+    document = {run.args: words for run, words in refused.items()}
     lines = ["| trained with | runs | mean error | largest | bias |", "|---|---|---|---|---|"]
     for method in _methods(rule[part]):
         found = errors.get((*method, *words), [])
         line = f"| `{' '.join(method)}` | {len(found)} |"
         if found:
-            sizes = [abs(each) for each in found]
+            sizes = [abs(value) for value in found]
             mean, bias = sum(sizes) / len(found), sum(found) / len(found)
             figures = f"{mean:.1%} | {max(sizes):.1%} | {bias:+.1%}".replace("%", " %")
             lines.append(f"{line} {figures} |")
         else:
-            lines.append(f"{line} {said.get((*method, *words), 'not made')} | | |")
+            lines.append(f"{line} {document.get((*method, *words), 'not made')} | | |")
     return "\n".join(lines) + "\n"
 
 
@@ -186,7 +186,7 @@ def loop(minutes: float, *, keep: bool, part: str = SYSTEMS, path: Path = RULE, 
         command = [sys.executable, "-m", "runtime.profile", "--out", str(profile), *rule[part]["with"]]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     whole = make(runs, rule, graphs, until, folder)
-    made = [run for run in runs if finished(run, asked_of(run, arguments(run, rule, graphs, folder)), folder)]
+    made = [run for run in runs if finished(run, scenario_text(run, arguments(run, rule, graphs, folder)), folder)]
     seen = [run for run in made if run.calibration]
     held_out = [run for run in made if not run.calibration]
     refused = refusals(held_out, folder)

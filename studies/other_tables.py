@@ -11,7 +11,7 @@ import numpy as np
 import yaml
 
 from gcnsim.hardware import platforms
-from gcnsim.reproduction import Row
+from gcnsim.reproduction import FactRow
 from studies.fit_published import FEW_ERROR, LEFT_OUT, Table, expected_error
 from studies.published_coefficients import COEFFICIENTS, Trials, assumed, document, errors
 
@@ -19,11 +19,11 @@ from studies.published_coefficients import COEFFICIENTS, Trials, assumed, docume
 class OtherTables:
     """The fits without each table, as `docs/reproduce.json` keeps them. folder: of the platforms' files."""
 
-    def __init__(self, rows: Sequence[Row], folder: Path) -> None:
+    def __init__(self, rows: Sequence[FactRow], folder: Path) -> None:
         kept: dict[str, Any] = json.loads(LEFT_OUT.read_text(encoding="utf-8"))
         self.fitted: Mapping[str, float] = kept["coefficients"]
         self.moved: Mapping[Table, Mapping[str, float]] = {
-            (each["paper"], each["table"]): each["moved"] for each in kept["tables"]
+            (table["paper"], table["table"]): table["moved"] for table in kept["tables"]
         }
         self.folder = folder
         (folder / "trials").mkdir()

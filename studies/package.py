@@ -51,7 +51,7 @@ NEEDS: Final = (
 """What cannot be answered without an extra, and the extra that it must name."""
 
 
-def told_in_one_line(code: int, errors: str, extra: str) -> bool:
+def fails_in_one_line(code: int, errors: str, extra: str) -> bool:
     """Whether a command without its extra ended as it should: one line that says what to install."""
     return code in (1, 2) and len(errors.splitlines()) == 1 and f"gcnsim[{extra}]" in errors
 
@@ -88,11 +88,11 @@ class Environment:
 
     def install(self, wheel: Path, extras: Sequence[str]) -> int:
         """Install the wheel and what it needs, each file by its hash; how many packages. Raises RuntimeError."""
-        asked = f"{wheel}[{','.join(extras)}]" if extras else str(wheel)
+        name = f"{wheel}[{','.join(extras)}]" if extras else str(wheel)
         report, needed = self.folder / "report.json", self.folder / "needed.txt"
-        self._pip("install", "--quiet", "--dry-run", "--report", str(report), "--constraint", str(VERSIONS), asked)
+        self._pip("install", "--quiet", "--dry-run", "--report", str(report), "--constraint", str(VERSIONS), name)
         found = json.loads(report.read_text(encoding="utf-8"))["install"]
-        files = {normal(each["metadata"]["name"]): str(each["download_info"]["url"]) for each in found}
+        files = {normal(entry["metadata"]["name"]): str(entry["download_info"]["url"]) for entry in found}
         names = sorted(files.keys() - {"gcnsim"})
         entries = hashed(HASHED.read_text(encoding="utf-8"))
         unknown = [name for name in names if name not in entries]
@@ -115,17 +115,17 @@ def complaints(environment: Environment, extras: Sequence[str]) -> Iterator[str]
     if outside.count(str(environment.folder)) != 2:
         yield f"gcnsim is not taken from the wheel, but from {outside.strip()}"
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    for each in ran(readme, python=environment.python):
-        trains = each.example.shown.startswith(" ".join(TRAIN))
-        if trains and "runtime" not in extras and told_in_one_line(each.code, each.errors, "runtime"):
+    for item in ran(readme, python=environment.python):
+        trains = item.example.shown.startswith(" ".join(TRAIN))
+        if trains and "runtime" not in extras and fails_in_one_line(item.code, item.errors, "runtime"):
             continue
-        if each.complaint:
-            yield f"README.md, {each.complaint}"
+        if item.complaint:
+            yield f"README.md, {item.complaint}"
     if set(extras) != set(_EVERYTHING):
-        yield from _unsaid(environment, extras)
+        yield from _without_message(environment, extras)
 
 
-def _unsaid(environment: Environment, extras: Sequence[str]) -> Iterator[str]:
+def _without_message(environment: Environment, extras: Sequence[str]) -> Iterator[str]:
     """Commands that need an extra that is absent, and do not say so in one line."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -133,12 +133,12 @@ def _unsaid(environment: Environment, extras: Sequence[str]) -> Iterator[str]:
             made = environment.call(line.split(), folder)
             if made.returncode:
                 yield f"{line}: {made.stderr.strip()}"
-        asked = [*((extra, line.split()) for extra, line in NEEDS), ("images", ["-c", _IMAGE])]
-        for extra, arguments in asked:
+        requested = [*((extra, line.split()) for extra, line in NEEDS), ("images", ["-c", _IMAGE])]
+        for extra, arguments in requested:
             if extra in extras:
                 continue
             done = environment.call(arguments, folder)
-            if not told_in_one_line(done.returncode, done.stderr, extra):
+            if not fails_in_one_line(done.returncode, done.stderr, extra):
                 yield f"{' '.join(arguments[:4])}: without {extra}: exit code {done.returncode}: {done.stderr.strip()}"
 
 
@@ -157,13 +157,16 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--core", nargs="*", default=["python3.11", "python3.12", "python3.13"], metavar="PYTHON")
     parser.add_argument("--everything", nargs="*", default=["python3.11"], metavar="PYTHON")
-    asked = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     wheels = sorted((ROOT / "dist").glob("gcnsim-*.whl"))
     if len(wheels) != 1:
         sys.stderr.write("dist/: needs one wheel; make dist builds it\n")
         return 2
     failed = 0
-    for python, extras in [*((each, ()) for each in asked.core), *((each, _EVERYTHING) for each in asked.everything)]:
+    for python, extras in [
+        *((item, ()) for item in options.core),
+        *((item, _EVERYTHING) for item in options.everything),
+    ]:
         failed += _tried(wheels[0], python, extras)
     return int(failed > 0)
 

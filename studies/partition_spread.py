@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from gcnsim.boundary import StoredProfile, profile_without, shipped_parts, shipped_profile
+from gcnsim.boundary import StoredProfile, bundled_parts, bundled_profile, profile_without
 from gcnsim.graph import Graph
 from gcnsim.graph.generate import surrogate_facts
 from gcnsim.ids import FloatArray
@@ -51,12 +51,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, default=6)
     parser.add_argument("--scale", type=float)
     parser.add_argument("--write", action="store_true", help=f"change {FILE.name}")
-    asked = parser.parse_args(arguments)
-    for name in asked.names:
-        found = measured(name, asked.scale or SCALES[name], asked.seeds)
+    options = parser.parse_args(arguments)
+    for name in options.names:
+        found = measured(name, options.scale or SCALES[name], options.seeds)
         sys.stdout.write(yaml.safe_dump({name: found}, sort_keys=False, width=110))
         sys.stdout.flush()
-        if asked.write:
+        if options.write:
             write(name, found)
     return 0
 
@@ -66,20 +66,20 @@ def measured(name: str, scale: float, seeds: int) -> dict[str, Any]:
     facts = surrogate_facts(name)
     graph = drawn(facts, facts.model, scale)
     objective = facts.partition.removeprefix("metis-")
-    asked = [(parts, seed) for parts in PARTS for seed in range(1, seeds + 1)]
-    cut = parallel_map(lambda pair: looked(graph, objective, *pair), asked, cores())
+    requested = [(parts, seed) for parts in PARTS for seed in range(1, seeds + 1)]
+    cut = parallel_map(lambda pair: looked(graph, objective, *pair), requested, cores())
     spread = np.log(np.array(cut)).reshape(len(PARTS), seeds, len(FIGURES)).std(axis=1, ddof=1)
-    rows = [{"parts": parts} | told(row) for parts, row in zip(PARTS, spread, strict=True)]
+    rows = [{"parts": parts} | rounded(row) for parts, row in zip(PARTS, spread, strict=True)]
     return {
         "partition": facts.partition,
         "seeds": seeds,
         "scale": scale,
         "rows": rows,
-        "neighbours": told(missed(name)),
+        "neighbours": rounded(missed(name)),
     }
 
 
-def told(values: FloatArray) -> dict[str, float]:
+def rounded(values: FloatArray) -> dict[str, float]:
     """The figures by name, to four digits."""
     return {figure: round(float(value), 4) for figure, value in zip(FIGURES, values, strict=True)}
 
@@ -95,7 +95,7 @@ def looked(graph: Graph, objective: str, parts: int, seed: int) -> FloatArray:
 
 def missed(name: str) -> FloatArray:
     """What neighbours miss of the shipped profiles, as one standard deviation per figure."""
-    pairs = [(profile_without(name, parts), shipped_profile(name, parts)) for parts in shipped_parts(name)]
+    pairs = [(profile_without(name, parts), bundled_profile(name, parts)) for parts in bundled_parts(name)]
     off = np.log([counted(blind) / counted(true) for blind, true in pairs if blind is not None])
     return np.asarray(np.sqrt((off**2).mean(axis=0) / 1.5))
 

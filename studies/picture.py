@@ -44,8 +44,8 @@ def drawn(rows: Sequence[Any]) -> str:
     scale = (_WIDTH - _LEFT - _RIGHT) / longest
     for at, row in enumerate(rows):
         pieces += _bar(row, _TOP + _ROW * at, scale)
-    said = "Predicted, uncalibrated. Lines: 90 % intervals. Filled: what an iteration adds up to."
-    pieces += [f'<text class="small" x="24" y="{height - 14}">{said}</text>', "</svg>"]
+    text = "Predicted, uncalibrated. Lines: 90 % intervals. Filled: what an iteration adds up to."
+    pieces += [f'<text class="small" x="24" y="{height - 14}">{text}</text>', "</svg>"]
     return "\n".join(pieces) + "\n"
 
 
@@ -60,19 +60,19 @@ def _legend() -> list[str]:
 
 def _bar(row: Any, y: int, scale: float) -> list[str]:
     name = ", ".join([row["method"], *_knobs(row)])
-    told = [f'<text x="{_LEFT - 12}" y="{y + 20}" text-anchor="end">{escape(name)}</text>']
+    lines = [f'<text x="{_LEFT - 12}" y="{y + 20}" text-anchor="end">{escape(name)}</text>']
     x, other = float(_LEFT), row["iteration_s"]
     for key, _, colour in _PARTS:
-        told.append(f'<rect x="{x:.1f}" y="{y}" width="{row[key] * scale:.1f}" height="26" fill="{colour}"/>')
+        lines.append(f'<rect x="{x:.1f}" y="{y}" width="{row[key] * scale:.1f}" height="26" fill="{colour}"/>')
         x += row[key] * scale
         other -= row[key]
-    told.append(f'<rect x="{x:.1f}" y="{y}" width="{max(other, 0) * scale:.1f}" height="26" fill="{OTHER}"/>')
+    lines.append(f'<rect x="{x:.1f}" y="{y}" width="{max(other, 0) * scale:.1f}" height="26" fill="{OTHER}"/>')
     low, high = (_LEFT + row[f"iteration_s_{end}"] * scale for end in ("low", "high"))
     ends = f"M{low:.1f} {y + 29}v6M{high:.1f} {y + 29}v6"
-    told.append(f'<path class="range" fill="none" d="M{low:.1f} {y + 32}H{high:.1f}{ends}"/>')
+    lines.append(f'<path class="range" fill="none" d="M{low:.1f} {y + 32}H{high:.1f}{ends}"/>')
     speed = f"{1000 * row['iteration_s']:,.0f} ms, {row['speedup_vs_full_graph']:.1f}x"
-    told.append(f'<text x="{max(high, x) + 10:.1f}" y="{y + 20}">{speed}</text>')
-    return told
+    lines.append(f'<text x="{max(high, x) + 10:.1f}" y="{y + 20}">{speed}</text>')
+    return lines
 
 
 def _knobs(row: Any) -> list[str]:

@@ -23,7 +23,7 @@ from gcnsim.caching import CacheSize, cached_mask, capacity
 from gcnsim.ids import FloatArray
 from gcnsim.methods import Method, create_method
 from gcnsim.scenario import Scenario, from_mapping
-from gcnsim.simulation import study
+from gcnsim.simulation import simulate_scenario
 from gcnsim.sources import GraphSource, RangeEnd, Source
 from gcnsim.sources.model import Declared
 from gcnsim.streams import stream
@@ -46,7 +46,7 @@ class OfProfile(Source):
     def __init__(self, profile: StoredProfile, declared: Declared) -> None:
         self.profile = profile
         self.declared = declared
-        self.corners: tuple[RangeEnd, ...] = (RangeEnd.LIKELY,)
+        self.assumption_bounds: tuple[RangeEnd, ...] = (RangeEnd.LIKELY,)
         self.most_gpus = profile.parts
 
     @property
@@ -58,7 +58,7 @@ class OfProfile(Source):
         """A profile."""
         return {"kind": "profile", "text": self.name}
 
-    def counts(self, scenario: Scenario, features: int, corner: RangeEnd) -> AccessCounts:
+    def counts(self, scenario: Scenario, features: int, bound: RangeEnd) -> AccessCounts:
         """Counts drawn from the profile."""
         method = scenario.method
         sampler, rate = method.sampling().drawn_by
@@ -104,9 +104,9 @@ def main(names: list[str]) -> int:
         graph = GraphSource(str(Path(folder) / f"{name}.npz"))
         for parts in PARTS:
             for sampler in SAMPLERS:
-                found = compared(graph, parts, sampler)
-                missed += not found.met()
-                row = f"{100 * found.many:.1f} % | {found.few:.1f} | {100 * found.seconds:.1f} %"
+                errors = compared(graph, parts, sampler)
+                missed += not errors.met()
+                row = f"{100 * errors.many:.1f} % | {errors.few:.1f} | {100 * errors.seconds:.1f} %"
                 sys.stdout.write(f"| {name} | {parts} | {sampler} | {row} |\n")
                 sys.stdout.flush()
     return int(missed > 0)
@@ -133,7 +133,7 @@ def iteration_s(scenario: Scenario, accesses: GraphSource | OfProfile) -> float:
     """The predicted iteration, mean over `SEEDS`, or of one where nothing is drawn."""
     seeds = SEEDS if scenario.method.epsilon < 1.0 else SEEDS[:1]
     runs = [replace(scenario, run=replace(scenario.run, seed=seed)) for seed in seeds]
-    return sum(study(each, accesses).metrics.iteration_s for each in runs) / len(runs)
+    return sum(simulate_scenario(run, accesses).metrics.iteration_s for run in runs) / len(runs)
 
 
 def scenarios(parts: int, sampler: str) -> Iterator[Scenario]:
@@ -176,12 +176,12 @@ def missed_rows(trace: AccessTrace, method: Method, width: int) -> FloatArray:
     for rank, worker in enumerate(trace.workers):
         size = capacity(method.cache, worker.boundary_nodes, width)
         if method.cache_policy == "random":
-            asked = worker.inclusion * (1.0 - size / max(1, worker.boundary_nodes))
+            requested = worker.inclusion * (1.0 - size / max(1, worker.boundary_nodes))
         else:
             generator = stream(0, "cache", rank)
             cached = cached_mask(method.cache_policy, size, worker.inclusion, worker.boundary_degree, generator)
-            asked = worker.inclusion * ~cached
-        ends = np.concatenate([[0.0], np.cumsum(asked, dtype=np.float64)])[worker.boundary_ptr]
+            requested = worker.inclusion * ~cached
+        ends = np.concatenate([[0.0], np.cumsum(requested, dtype=np.float64)])[worker.boundary_ptr]
         rows[rank] = np.diff(ends)
     return rows
 

@@ -21,7 +21,7 @@ from scipy.optimize import least_squares
 from gcnsim.hardware import Figure, platform, platforms
 from gcnsim.hardware.platforms import FOLDER
 from gcnsim.ids import FloatArray
-from gcnsim.reproduction import Cell, Row, RowScenario, asked, reproduce
+from gcnsim.reproduction import Cell, FactRow, RowScenario, reproduce, scenario_of_row
 
 DAMPED: Final = 0.15
 SPREAD: Final = 2.0
@@ -104,7 +104,7 @@ class Fit:
 class Trials:
     """Judged cells of platforms under trial figures, each simulated once. folder: of the trials' files."""
 
-    rows: Sequence[Row]
+    rows: Sequence[FactRow]
     folder: Path
     known: dict[tuple[str, tuple[float, ...]], tuple[Cell, ...]] = field(default_factory=dict)
 
@@ -121,10 +121,10 @@ class Trials:
             self.known[key] = tuple(cell for cell in found if cell.error is not None)
         return self.known[key]
 
-    def _of(self, row: Row, name: str) -> bool:
+    def _of(self, row: FactRow, name: str) -> bool:
         if row.use != "calibrate":
             return False
-        found = asked(row, self.rows, {})
+        found = scenario_of_row(row, self.rows, {})
         return isinstance(found, RowScenario) and found.scenario.cluster.platform == name
 
 
@@ -160,7 +160,9 @@ def groups() -> list[list[Coefficient]]:
     found: list[list[Coefficient]] = []
     for one in COEFFICIENTS:
         near = [group for group in found if _fed(group) & _fed([one])]
-        found = [group for group in found if group not in near] + [[each for group in near for each in group] + [one]]
+        found = [group for group in found if group not in near] + [
+            [coefficient for group in near for coefficient in group] + [one]
+        ]
     return found
 
 
@@ -264,8 +266,8 @@ def _figure(one: Coefficient, value: float, found: Fit | None, key: str, dated: 
     known = found is None or one.name in found.determined
     low, high = max(one.low, one.assumed / SPREAD**2), min(one.high, one.assumed * SPREAD**2)
     source = "fitted" if known else "assumed"
-    told = {"value": _text(key, value), "source": source, "reference": one.reference, "date": dated.date}
-    return told if known else told | {"low": _text(key, low), "high": _text(key, high)}
+    content = {"value": _text(key, value), "source": source, "reference": one.reference, "date": dated.date}
+    return content if known else content | {"low": _text(key, low), "high": _text(key, high)}
 
 
 def _text(key: str, value: float) -> str:

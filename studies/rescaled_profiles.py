@@ -17,9 +17,9 @@ from typing import Final
 
 import numpy as np
 
-from gcnsim.boundary import StoredProfile, shipped_parts, shipped_profile, write_profile
+from gcnsim.boundary import StoredProfile, bundled_parts, bundled_profile, write_profile
 from gcnsim.boundary.packaged import FOLDER
-from gcnsim.boundary.rescale import COUNTS, means_of, resized, with_counts, with_senders
+from gcnsim.boundary.rescale import COUNTS, means_of, rescaled_profile, with_counts, with_senders
 from gcnsim.graph.generate import surrogate_facts, surrogates
 from gcnsim.workload import boundary_at, dataset
 
@@ -44,21 +44,21 @@ between them straight in the logarithm of the parts."""
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Rescale the named datasets' profiles, all by default; return the exit code."""
-    known = [name for name in surrogates() if shipped_parts(name)]
+    known = [name for name in surrogates() if bundled_parts(name)]
     parser = argparse.ArgumentParser(description="Shipped profiles with the means that were counted.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(known)}; all by default")
     parser.add_argument("--write", action="store_true", help="change gcnsim/data/profiles")
-    asked = parser.parse_args(arguments)
-    for name in asked.names or known:
-        found = {parts: rescaled(name, parts) for parts in shipped_parts(name)}
+    options = parser.parse_args(arguments)
+    for name in options.names or known:
+        profiles = {parts: rescaled(name, parts) for parts in bundled_parts(name)}
         residuals = {
-            str(row.partitions): round(float(found[row.partitions].boundary_nodes.mean()) / row.boundary - 1.0, 6)
+            str(row.partitions): round(float(profiles[row.partitions].boundary_nodes.mean()) / row.boundary - 1.0, 6)
             for row in dataset(name).boundary
-            if row.partitions in found
+            if row.partitions in profiles
         }
-        for parts, profile in found.items():
-            told(name, profile)
-            if asked.write:
+        for parts, profile in profiles.items():
+            print_means(name, profile)
+            if options.write:
                 origin = replace(profile.origin, residuals=residuals)
                 write_profile(FOLDER / f"{name}-{parts}.profile", replace(profile, origin=origin))
     return 0
@@ -66,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def rescaled(name: str, parts: int) -> StoredProfile:
     """The shipped profile with the means of its dataset, as open in its cross edges as those are."""
-    facts, profile = dataset(name), shipped_profile(name, parts)
+    facts, profile = dataset(name), bundled_profile(name, parts)
     own, share = means_of(profile), surrogate_facts(name).cross_edges
     inner, boundary, _ = boundary_at(facts, parts) if facts.boundary else (1.0, own.boundary, "")
     ratio = boundary / inner
@@ -74,7 +74,7 @@ def rescaled(name: str, parts: int) -> StoredProfile:
     wanted = replace(own, boundary=ratio, cross=share.crossing(ratio))
     wanted = replace(wanted, largest=(*own.largest[:2], largest, own.largest[3]))
     ends = share.low / share.likely, share.high / share.likely
-    found = as_counted(resized(profile, parts, wanted), name)
+    found = as_counted(rescaled_profile(profile, parts, wanted), name)
     found = replace(found, origin=replace(profile.origin, cross_range=ends))
     if name not in SENDERS or parts < min(SENDERS[name]):
         return found
@@ -102,9 +102,9 @@ def as_counted(profile: StoredProfile, name: str) -> StoredProfile:
     return with_counts(profile, counts)
 
 
-def told(name: str, profile: StoredProfile) -> None:
+def print_means(name: str, profile: StoredProfile) -> None:
     """Print the means beside those of the shipped profile."""
-    was, now = means_of(shipped_profile(name, profile.parts)), means_of(profile)
+    was, now = means_of(bundled_profile(name, profile.parts)), means_of(profile)
     sent = profile.pairs.sum(axis=0)
     sys.stdout.write(
         f"{name} at {profile.parts}: boundary/inner {was.boundary:.3f} -> {now.boundary:.3f}, crossing {was.cross:.3f} "

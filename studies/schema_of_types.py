@@ -43,8 +43,8 @@ class Schemas:
         if origin is Annotated:
             return self._annotated(*inside)
         if origin in (Union, UnionType):
-            others = [self.of(each) for each in inside if each is not NoneType]
-            found = others[0] if len(others) == 1 else {"type": sorted({each["type"] for each in others})}
+            others = [self.of(item) for item in inside if item is not NoneType]
+            found = others[0] if len(others) == 1 else {"type": sorted({other["type"] for other in others})}
             return self._or_null(found) if NoneType in inside else found
         if origin is Literal:
             return {"enum": list(inside)}
@@ -55,8 +55,8 @@ class Schemas:
         if hint is Any:
             return {}
         if isinstance(hint, Keys):
-            told = {name: self.of(kind) for name, kind in hint.kinds}
-            return _empty() | {"required": list(told) if hint.needed else [], "properties": told}
+            content = {name: self.of(kind) for name, kind in hint.kinds}
+            return _empty() | {"required": list(content) if hint.needed else [], "properties": content}
         if is_dataclass(hint):
             return self._reference(hint)
         if is_typeddict(hint):
@@ -73,32 +73,32 @@ class Schemas:
     def _annotated(self, hint: Any, *about: Any) -> dict[str, Any]:
         """The schema of a type with what is annotated of it."""
         found = self._reference(hint, judged=True) if JUDGED in about else {}
-        for each in about:
-            if isinstance(each, As):
-                found = self.of(each.kind)
-                if each.more is Any:
+        for entry in about:
+            if isinstance(entry, As):
+                found = self.of(entry.kind)
+                if entry.more is Any:
                     del found["additionalProperties"]
-                elif each.more is not None:
-                    found["additionalProperties"] = self.of(each.more)
+                elif entry.more is not None:
+                    found["additionalProperties"] = self.of(entry.more)
         found = found or self.of(hint)
-        for each in about:
-            if isinstance(each, Within):
-                said = {key: value for key, value in asdict(each).items() if value is not None}
-                found = found | {_camel(key): value for key, value in said.items()}
-                if each.enum:
+        for entry in about:
+            if isinstance(entry, Within):
+                document = {key: value for key, value in asdict(entry).items() if value is not None}
+                found = found | {_camel(key): value for key, value in document.items()}
+                if entry.enum:
                     del found["type"]
-            elif isinstance(each, str) and each != JUDGED:
-                found = found | {"description": each}
+            elif isinstance(entry, str) and entry != JUDGED:
+                found = found | {"description": entry}
         return found
 
     def _typed_dict(self, kind: Any) -> dict[str, Any]:
         """The schema of a TypedDict."""
-        whole, said = _empty() | {"description": _about(kind)}, _texts(kind)
+        whole, document = _empty() | {"description": _about(kind)}, _texts(kind)
         for key, hint in get_type_hints(kind, include_extras=True).items():
             optional = get_origin(hint) is NotRequired
             if not optional and kind.__total__:
                 whole["required"].append(key)
-            text = {"description": said[key]} if key in said else {}
+            text = {"description": document[key]} if key in document else {}
             whole["properties"][key] = self.of(get_args(hint)[0] if optional else hint) | text
         return whole
 
@@ -112,15 +112,15 @@ class Schemas:
         """The schema of a dataclass: its fields, and what its plain data have besides. judged: of one beside a
         recommended setting."""
         whole = _empty()
-        hints, said = get_type_hints(kind, include_extras=True), _texts(kind)
-        for each in fields(kind):
-            if JUDGED not in each.metadata or judged:
-                group: Nested | None = each.metadata.get(INSIDE)
+        hints, document = get_type_hints(kind, include_extras=True), _texts(kind)
+        for field in fields(kind):
+            if JUDGED not in field.metadata or judged:
+                group: Nested | None = field.metadata.get(INSIDE)
                 place = whole if group is None else self._nested(whole, group)
-                key = each.metadata.get(KEY, each.name)
-                text = {"description": said[each.name]} if each.name in said else {}
-                place["properties"][key] = self.of(_written(each, hints[each.name])) | text
-                if not (OMITTED in each.metadata or each.metadata.get(LATE)):
+                key = field.metadata.get(KEY, field.name)
+                text = {"description": document[field.name]} if field.name in document else {}
+                place["properties"][key] = self.of(_written(field, hints[field.name])) | text
+                if not (OMITTED in field.metadata or field.metadata.get(LATE)):
                     place["required"].append(key)
         for key in getattr(kind, "ADDED", ()):
             whole["properties"][key] = self._added(kind, key)
@@ -159,11 +159,11 @@ def _empty() -> dict[str, Any]:
     return {"type": "object", "required": [], "properties": {}, "additionalProperties": False}
 
 
-def _written(each: Field[Any], hint: Any) -> Any:
+def _written(field: Field[Any], hint: Any) -> Any:
     """The type that plain data have of a field."""
-    if BANDWIDTH in each.metadata:
+    if BANDWIDTH in field.metadata:
         return Text
-    never = OMITTED in each.metadata or each.metadata.get(NULL) is False
+    never = OMITTED in field.metadata or field.metadata.get(NULL) is False
     if never and get_origin(hint) in (Union, UnionType):
         (hint,) = (kind for kind in get_args(hint) if kind is not NoneType)
     return hint

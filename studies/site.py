@@ -152,8 +152,8 @@ def _kind(field: Any) -> str:
         return f"`{str(field['$ref']).rsplit('/', 1)[-1]}`"
     if "const" in field:
         return f"`{json.dumps(field['const'])}`"
-    told = field.get("type", "")
-    return ", ".join(told) if isinstance(told, list) else str(told)
+    content = field.get("type", "")
+    return ", ".join(content) if isinstance(content, list) else str(content)
 
 
 def _says(field: Any, known: Mapping[str, Any] = MappingProxyType({})) -> str:

@@ -16,7 +16,7 @@ class Keywords(griffe.Extension):
 
     def on_function(self, *, func: griffe.Function, **_: Any) -> None:
         """Griffe tells: a function was read from its source."""
-        if any(str(each.value).startswith(DECORATOR) for each in func.decorators):
+        if any(str(decorator.value).startswith(DECORATOR) for decorator in func.decorators):
             made = griffe.inspect(func.module.path, filepath=None)[func.name]
             func.parameters, func.docstring = made.parameters, made.docstring
         self.on_object(obj=func)

@@ -162,18 +162,18 @@ def _matrices(part: Part, name: str, parts: int) -> Iterator[tuple[str, Rows]]:
 def by_size(points: Sequence[Point], others: Sequence[Point]) -> FloatArray:
     """Seconds of `others` by entries, width and the bytes gathered, as told by `points`: no order of the matrix."""
 
-    def told(each: Measurement) -> tuple[float, float]:
-        facts, width = each.params, each.params["width"]
-        gathered = facts["rows"] if each.kernel == "spmm_t" else facts["columns"]
-        written = facts["columns"] if each.kernel == "spmm_t" else facts["rows"]
+    def content(measurement: Measurement) -> tuple[float, float]:
+        facts, width = measurement.params, measurement.params["width"]
+        gathered = facts["rows"] if measurement.kernel == "spmm_t" else facts["columns"]
+        written = facts["columns"] if measurement.kernel == "spmm_t" else facts["rows"]
         return 4 * width * gathered, facts["entries"] * (8 + 4 * width) + 8 * written * width
 
-    known = [told(point.measured) for point in points]
+    known = [content(point.measured) for point in points]
     rates = [traffic / point.measured.seconds for (_, traffic), point in zip(known, points, strict=True)]
     sizes, values = zip(*curve_of([size for size, _ in known], rates), strict=True)
-    asked = [told(point.measured) for point in others]
-    at = np.interp(np.log([size for size, _ in asked]), np.log(sizes), values)
-    result: FloatArray = np.array([traffic for _, traffic in asked]) / at
+    requested = [content(point.measured) for point in others]
+    at = np.interp(np.log([size for size, _ in requested]), np.log(sizes), values)
+    result: FloatArray = np.array([traffic for _, traffic in requested]) / at
     return result
 
 
@@ -190,28 +190,28 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="studies.sums_law", description=__doc__)
     parser.add_argument("--data", default="", help="folder of the real graphs (default: GCNSIM_DATA)")
     parser.add_argument("--share", type=float, default=0.05, help="seconds of each point")
-    asked = parser.parse_args()
-    folder = Path(asked.data or os.environ.get("GCNSIM_DATA", ""))
+    arguments = parser.parse_args()
+    folder = Path(arguments.data or os.environ.get("GCNSIM_DATA", ""))
     torch.set_num_threads(1)
-    known = list(made(asked.share))
+    known = list(made(arguments.share))
     laws = Laws()
-    fit_sums(laws, Measurements(POINTS, {}, {}, "cpu", 0.0, tuple(each.measured for each in known), ""))
+    fit_sums(laws, Measurements(POINTS, {}, {}, "cpu", 0.0, tuple(point.measured for point in known), ""))
     figures = laws.sums
     assert figures is not None
     there = [name for name in GRAPHS if (folder / f"{name}.npz").is_file()]
     if not there:
         parser.error(f"--data: {folder} has none of {', '.join(GRAPHS)}; allowed: a folder with one of them")
-    found = [point for name in there for point in real(name, folder, asked.share)]
-    points = [{"graph": each.graph, "what": each.what, "params": dict(each.measured.params)} for each in found]
-    seconds = np.array([each.measured.seconds for each in found])
-    predicted = np.array([float(product_seconds(figures, product_of(each.measured))) for each in found])
+    found = [point for name in there for point in real(name, folder, arguments.share)]
+    points = [{"graph": point.graph, "what": point.what, "params": dict(point.measured.params)} for point in found]
+    seconds = np.array([point.measured.seconds for point in found])
+    predicted = np.array([float(product_seconds(figures, product_of(point.measured))) for point in found])
     OUT.mkdir(exist_ok=True)
     POINTS.write_text(json.dumps({"points": points, "seconds": seconds.tolist(), "predicted": predicted.tolist()}))
     errors, plain = predicted / seconds - 1, by_size(known, found) / seconds - 1
     sys.stdout.write(f"caches {figures.caches}, residual {laws.residuals[-1].mape:.1%} of {len(known)} made ones\n\n")
     sys.stdout.write("| graph | products | median | p90 | all time | by size: median | p90 |\n")
     sys.stdout.write("|---|---|---|---|---|---|---|\n")
-    graphs = np.array([each.graph for each in found])
+    graphs = np.array([point.graph for point in found])
     for name in (*dict.fromkeys(graphs.tolist()), "all"):
         of = np.ones(graphs.size, np.bool_) if name == "all" else graphs == name
         whole = float(predicted[of].sum() / seconds[of].sum() - 1)

@@ -17,7 +17,7 @@ import numpy as np
 from gcnsim.boundary import AccessCounts
 from gcnsim.ids import AnyArray
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
-from gcnsim.simulation import study
+from gcnsim.simulation import simulate_scenario
 from gcnsim.sources import RangeEnd, Source, SourceView, open_source, resolve_model
 from gcnsim.sources.statistics import REMOTE
 
@@ -29,7 +29,7 @@ class Counted(SourceView):
         super().__init__(source)
         self.counted = counted
 
-    def counts(self, scenario: Scenario, features: int, corner: RangeEnd) -> AccessCounts:
+    def counts(self, scenario: Scenario, features: int, bound: RangeEnd) -> AccessCounts:
         """Those given."""
         return self.counted
 
@@ -39,8 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="From a profile to published statistics, step by step.")
     parser.add_argument("dataset", nargs="?", default="reddit")
     parser.add_argument("--gpus", type=int, default=6)
-    asked = parser.parse_args(arguments)
-    base, published = (scenario(asked.dataset, asked.gpus, name) for name in ("profile", "published"))
+    options = parser.parse_args(arguments)
+    base, published = (scenario(options.dataset, options.gpus, name) for name in ("profile", "published"))
     source = open_source(base)
     ours, theirs = counted(base), counted(published)
     fewer = ours.rows * (theirs.rows.sum() / ours.rows.sum())
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     before = None
     for name, rows in [*steps.items(), ("published", None)]:
         counts = theirs if rows is None else replace(ours, rows=np.rint(rows).astype(np.int64))
-        seconds = study(base, Counted(source, counts)).metrics.iteration_s
+        seconds = simulate_scenario(base, Counted(source, counts)).metrics.iteration_s
         change = "" if before is None else f" ({100 * (seconds / before - 1):+.0f} %)"
         sys.stdout.write(f"{name:<20} {1000 * seconds:.0f} ms{change}\n")
         before = seconds
@@ -60,14 +60,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def scenario(dataset: str, gpus: int, statistics: str) -> Scenario:
     """PSC-GCN as it is asked by default."""
-    asked = {"cluster": {"gpus": gpus}, "workload": {"dataset": dataset}, "partition": {"statistics": statistics}}
-    return from_mapping({"schema": SCHEMA, **asked}, "benchmark")
+    requested = {"cluster": {"gpus": gpus}, "workload": {"dataset": dataset}, "partition": {"statistics": statistics}}
+    return from_mapping({"schema": SCHEMA, **requested}, "benchmark")
 
 
-def counted(asked: Scenario) -> AccessCounts:
+def counted(base: Scenario) -> AccessCounts:
     """The likely counts of a scenario."""
-    accesses = open_source(asked)
-    return accesses.counts(asked, resolve_model(asked.workload, accesses.declared).features, RangeEnd.LIKELY)
+    accesses = open_source(base)
+    return accesses.counts(base, resolve_model(base.workload, accesses.declared).features, RangeEnd.LIKELY)
 
 
 def kept_within(rows: AnyArray, per_server: int, remote: float) -> AnyArray:

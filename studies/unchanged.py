@@ -55,19 +55,19 @@ WHAT_IF: Final = ("what-if", "--bandwidth", "15Gbps", "--gpus", "6", "--json")
 
 def questions(tree: Path, runs: Sequence[Path], *, quick: bool) -> dict[str, Sequence[str]]:
     """The commands to compare, by what they ask: of the scenarios in `tree`, and of recorded `runs`."""
-    asked: dict[str, Sequence[str]] = {"default": WHAT_IF}
-    asked["text"] = WHAT_IF[:-1]
-    asked["knobs"] = (*WHAT_IF, "--tau", "1,2", "--epsilon", "0.1,1", "--cache", "0%,30%")
-    for name in sorted(each.name for each in (tree / "scenarios").glob("*.yaml")):
-        asked[f"scenarios/{name}"] = ("simulate", f"scenarios/{name}", "--json")
+    question: dict[str, Sequence[str]] = {"default": WHAT_IF}
+    question["text"] = WHAT_IF[:-1]
+    question["knobs"] = (*WHAT_IF, "--tau", "1,2", "--epsilon", "0.1,1", "--cache", "0%,30%")
+    for name in sorted(path.name for path in (tree / "scenarios").glob("*.yaml")):
+        question[f"scenarios/{name}"] = ("simulate", f"scenarios/{name}", "--json")
     for run in runs:
-        asked[f"run {run.name}"] = ("validate", str(run), "--json")
+        question[f"run {run.name}"] = ("validate", str(run), "--json")
     if not quick:
         for dataset in ("reddit", "ogbn-products", "yelp"):
-            asked[f"all methods on {dataset}"] = (*WHAT_IF, "--dataset", dataset, "--method", "all")
-        asked["reproduce"] = ("reproduce", "--json")
-        asked["cells"] = ("reproduce", "--csv", "cells.csv")
-    return asked
+            question[f"all methods on {dataset}"] = (*WHAT_IF, "--dataset", dataset, "--method", "all")
+        question["reproduce"] = ("reproduce", "--json")
+        question["cells"] = ("reproduce", "--csv", "cells.csv")
+    return question
 
 
 def answer(tree: Path, command: Sequence[str]) -> str:
@@ -105,14 +105,14 @@ def trained(folder: Path) -> list[Path]:
 def renamed(value: Any) -> Any:
     """An old answer under today's keys."""
     if isinstance(value, dict):
-        return {RENAMED.get(key, key): renamed(each) for key, each in value.items()}
-    return [renamed(each) for each in value] if isinstance(value, list) else value
+        return {RENAMED.get(key, key): renamed(item) for key, item in value.items()}
+    return [renamed(item) for item in value] if isinstance(value, list) else value
 
 
 def without_added(new: Any, old: Any) -> Any:
     """A new answer without the keys of `ADDED` that the old one has not."""
     if isinstance(new, dict) and isinstance(old, dict):
-        return {key: without_added(each, old.get(key)) for key, each in new.items() if key in old or key not in ADDED}
+        return {key: without_added(value, old.get(key)) for key, value in new.items() if key in old or key not in ADDED}
     if isinstance(new, list) and isinstance(old, list) and len(new) == len(old):
         return [without_added(*pair) for pair in zip(new, old, strict=True)]
     return new
@@ -124,7 +124,7 @@ def comparable(old: str, new: str) -> tuple[str, str]:
         before, now = renamed(json.loads(old)), json.loads(new)
     except ValueError:
         return old, new
-    one, other = (json.dumps(each, indent=1, ensure_ascii=False) for each in (before, without_added(now, before)))
+    one, other = (json.dumps(entry, indent=1, ensure_ascii=False) for entry in (before, without_added(now, before)))
     return one, other
 
 
@@ -148,8 +148,8 @@ def compare(before: Path, *, quick: bool, only: str, processes: int) -> int:
     """Ask both versions everything; the number of answers that differ."""
     differing = 0
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(processes) as pool:
-        asked = questions(before, [] if quick else trained(Path(folder)), quick=quick)
-        chosen = {name: command for name, command in asked.items() if only in name}
+        question = questions(before, [] if quick else trained(Path(folder)), quick=quick)
+        chosen = {name: command for name, command in question.items() if only in name}
         both = [
             (name, [pool.submit(answer, tree, command) for tree in (before, HERE)]) for name, command in chosen.items()
         ]

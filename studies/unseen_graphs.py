@@ -29,7 +29,7 @@ from studies.validate import RULE, Planned, arguments, data_folder, drawn, train
 from studies.validation_tables import JSON, UNSEEN, write_kept, write_table
 
 FOLDER = OUT / "unseen"
-ASKED = "asked.yaml"
+SCENARIO_FILE = "asked.yaml"
 """In a run's folder: what was asked when it was made."""
 
 BATCH = 3
@@ -38,28 +38,28 @@ BATCH = 3
 
 def planned(rule: Mapping[str, Any]) -> list[Planned]:
     """All runs. Graphs take turns in each repeat, so that a slow minute does not hit one graph; calibration first."""
-    asked = rule["unseen"]
+    question = rule["unseen"]
     runs = [
         Planned(
-            f"calibration-{graph}-{place}",
+            f"calibration-{graph}-{index}",
             graph,
-            each["hosts"],
-            each["workers_per_host"],
-            each["bandwidth"],
-            tuple(each["args"]),
+            entry["hosts"],
+            entry["workers_per_host"],
+            entry["bandwidth"],
+            tuple(entry["args"]),
             iterations,
             calibration=True,
         )
-        for graph, iterations in asked["iterations"].items()
-        for place, each in enumerate(asked["calibration"])
+        for graph, iterations in question["iterations"].items()
+        for index, entry in enumerate(question["calibration"])
     ]
     methods = rule["methods"]
-    places = list(enumerate(itertools.product(asked["iterations"].items(), asked["held_out"])))
-    for repeat in range(asked["repeats"]):
-        for place, ((graph, iterations), each) in places:
-            hosts, workers = each["hosts"], each["workers_per_host"]
-            bandwidth = drawn(each["bandwidth"], asked["draw"], place)
-            for which in stream(asked["draw"], "unseen order", place, repeat).permutation(len(methods)).tolist():
+    places = list(enumerate(itertools.product(question["iterations"].items(), question["held_out"])))
+    for repeat in range(question["repeats"]):
+        for place, ((graph, iterations), entry) in places:
+            hosts, workers = entry["hosts"], entry["workers_per_host"]
+            bandwidth = drawn(entry["bandwidth"], question["draw"], place)
+            for which in stream(question["draw"], "unseen order", place, repeat).permutation(len(methods)).tolist():
                 name = f"{graph}-{hosts}x{workers}-m{which}-r{repeat}"
                 args = tuple(methods[which])
                 runs.append(Planned(name, graph, hosts, workers, bandwidth, args, iterations, calibration=False))
@@ -79,16 +79,16 @@ def data(rule: Mapping[str, Any], folder: Path) -> dict[str, list[str]]:
     return found
 
 
-def asked_of(run: Planned, words: Sequence[str]) -> str:
+def scenario_text(run: Planned, words: Sequence[str]) -> str:
     """What a run is made of, as it is kept beside it."""
     return yaml.safe_dump(asdict(run) | {"args": list(words)}, sort_keys=True)
 
 
-def finished(run: Planned, asked: str, within: Path | None = None) -> bool:
+def finished(run: Planned, name: str, within: Path | None = None) -> bool:
     """Whether the run was made as asked. within: the loop's folder."""
     folder = (within or FOLDER) / "runs" / run.name
-    known = folder / ASKED
-    return (folder / "run.json").is_file() and known.is_file() and known.read_text(encoding="utf-8") == asked
+    known = folder / SCENARIO_FILE
+    return (folder / "run.json").is_file() and known.is_file() and known.read_text(encoding="utf-8") == name
 
 
 def make(
@@ -100,7 +100,7 @@ def make(
 ) -> bool:
     """Make the runs that are lacking; whether all are there, or time ended before. within: the loop's folder."""
     folder = within or FOLDER
-    words = {run: asked_of(run, arguments(run, rule, graphs, folder)) for run in runs}
+    words = {run: scenario_text(run, arguments(run, rule, graphs, folder)) for run in runs}
     lacking = [run for run in runs if not finished(run, words[run], folder)]
     for _, group in itertools.groupby(lacking, key=lambda run: (run.graph, run.cluster)):
         for batch in batched(list(group)):
@@ -108,7 +108,7 @@ def make(
                 return False
             train(batch, rule, graphs, folder)
             for run in batch:
-                (folder / "runs" / run.name / ASKED).write_text(words[run], encoding="utf-8")
+                (folder / "runs" / run.name / SCENARIO_FILE).write_text(words[run], encoding="utf-8")
     return True
 
 
@@ -145,7 +145,7 @@ def predicted(graph: str, seen: Sequence[Planned], held_out: Sequence[Planned], 
 
 def together(found: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """All graphs in a few figures: of every run the error by the calibration without its graph."""
-    rows = [row for each in found.values() for row in each["rows"]]
+    rows = [row for entry in found.values() for row in entry["rows"]]
     errors = np.array([row["error"] for row in rows])
     size = np.abs(errors)
     return {
@@ -157,7 +157,7 @@ def together(found: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
         "bias": float(errors.mean()),
         "coverage": float(np.mean([row["covered"] for row in rows])),
         "graphs": {
-            graph: {name: each[name] for name in ("runs", "mape", "p90_ape", "bias")} for graph, each in found.items()
+            graph: {name: value[name] for name in ("runs", "mape", "p90_ape", "bias")} for graph, value in found.items()
         },
         "rows": rows,
     }
@@ -179,8 +179,8 @@ def table(found: Mapping[str, Any], judged: Sequence[tuple[str, str, str, bool]]
     lines += [f"| coverage of the 90 % intervals | - | {found['coverage']:.1%} |", f"| runs | - | {found['runs']} |"]
     lines += ["", "| graph left out | runs | mean error | 90th percentile | bias |", "|---|---|---|---|---|"]
     lines += [
-        f"| {graph} | {each['runs']} | {each['mape']:.1%} | {each['p90_ape']:.1%} | {each['bias']:+.1%} |"
-        for graph, each in found["graphs"].items()
+        f"| {graph} | {value['runs']} | {value['mape']:.1%} | {value['p90_ape']:.1%} | {value['bias']:+.1%} |"
+        for graph, value in found["graphs"].items()
     ]
     return "\n".join(lines).replace("%", " %") + "\n"
 
@@ -205,7 +205,7 @@ def loop(minutes: float, *, keep: bool, path: Path = RULE, out: Path | None = No
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     runs = [run for run in planned(rule) if run.graph in graphs]
     whole = make(runs, rule, graphs, until, folder)
-    made = {run for run in runs if finished(run, asked_of(run, arguments(run, rule, graphs, folder)), folder)}
+    made = {run for run in runs if finished(run, scenario_text(run, arguments(run, rule, graphs, folder)), folder)}
     every = folds(runs, list(graphs))
     ready = {graph: fold for graph, fold in every.items() if len(every) > 1 and made.issuperset([*fold[0], *fold[1]])}
     sys.stdout.write(f"{len(made)} of {len(runs)} runs are made; judged: {', '.join(ready) or 'none'}\n")
@@ -228,8 +228,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="studies.unseen_graphs", description=__doc__)
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no run after so many minutes")
     parser.add_argument("--keep", action="store_true", help="write the figures into docs/validation.json and its page")
-    asked = parser.parse_args()
-    return loop(asked.minutes, keep=asked.keep)
+    options = parser.parse_args()
+    return loop(options.minutes, keep=options.keep)
 
 
 if __name__ == "__main__":

@@ -71,9 +71,9 @@ def planned(rule: Mapping[str, Any], *, quick: bool = False) -> list[Planned]:
     held_out = _held_out(rule, draw, repeats, quick=quick)
     runs = []
     for again in range(times):
-        for place, each in given:
+        for place, entry in given:
             name = f"calibration-{place}-r{again}"
-            runs.append(_run(rule, each, each["bandwidth"], each["args"], name, calibration=True))
+            runs.append(_run(rule, entry, entry["bandwidth"], entry["args"], name, calibration=True))
         first, last = (len(held_out) * end // max(times - 1, 1) for end in (again, again + 1))
         runs += held_out[first:last]
     return runs
@@ -83,27 +83,27 @@ def _held_out(rule: Mapping[str, Any], draw: int, repeats: int, *, quick: bool) 
     runs = []
     settings = rule["held_out"][: QUICK["settings"] if quick else None]
     methods = rule["methods"][:: 3 if quick else 1]
-    for place, each in enumerate(settings):
-        bandwidth = drawn(each["bandwidth"], draw, place)
+    for index, setting in enumerate(settings):
+        bandwidth = drawn(setting["bandwidth"], draw, index)
         for repeat in range(repeats):
-            order = stream(draw, "order", place, repeat).permutation(len(methods))
+            order = stream(draw, "order", index, repeat).permutation(len(methods))
             for which in order.tolist():
-                name = f"{each['graph']}-{each['hosts']}x{each['workers_per_host']}-m{which}-r{repeat}"
-                runs.append(_run(rule, each, bandwidth, methods[which], name, calibration=False))
+                name = f"{setting['graph']}-{setting['hosts']}x{setting['workers_per_host']}-m{which}-r{repeat}"
+                runs.append(_run(rule, setting, bandwidth, methods[which], name, calibration=False))
     return runs
 
 
 def _run(
     rule: Mapping[str, Any],
-    each: Mapping[str, Any],
+    entry: Mapping[str, Any],
     bandwidth: str,
     args: Sequence[str],
     name: str,
     *,
     calibration: bool,
 ) -> Planned:
-    cluster = each["hosts"], each["workers_per_host"], bandwidth
-    return Planned(name, each["graph"], *cluster, tuple(args), rule["iterations"][each["graph"]], calibration)
+    cluster = entry["hosts"], entry["workers_per_host"], bandwidth
+    return Planned(name, entry["graph"], *cluster, tuple(args), rule["iterations"][entry["graph"]], calibration)
 
 
 def drawn(ends: Sequence[str], draw: int, place: int) -> str:
@@ -141,9 +141,9 @@ def train(
         path.write_text(yaml.safe_dump(plan, sort_keys=False), encoding="utf-8")
         sys.stderr.write(f"{len(chosen)} runs of {graph} on {hosts} x {workers} {bandwidth and f'at {bandwidth}'}\n")
         if bandwidth == NO_NETWORK:
-            for each in plan:
-                command = [sys.executable, "-m", "runtime.train", "--workers", str(workers), "--out", str(each["out"])]
-                subprocess.run([*command, "--overwrite", *each["args"]], check=True, stdout=subprocess.DEVNULL)
+            for entry in plan:
+                command = [sys.executable, "-m", "runtime.train", "--workers", str(workers), "--out", str(entry["out"])]
+                subprocess.run([*command, "--overwrite", *entry["args"]], check=True, stdout=subprocess.DEVNULL)
             continue
         command = [sys.executable, "-m", "runtime.emulate", "--hosts", str(hosts), "--workers-per-host", str(workers)]
         command += ["--bandwidth", bandwidth, "--plan", str(path), "--", "--overwrite"]
@@ -195,45 +195,45 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=float("inf"), help=several)
     parser.add_argument("--rule", type=Path, default=RULE, help="what is trained and what is held out (YAML)")
     parser.add_argument("--out", type=Path, help="folder of the profile, the runs and the figures")
-    asked = parser.parse_args()
-    if asked.keep and asked.rule.resolve() != RULE:
+    options = parser.parse_args()
+    if options.keep and options.rule.resolve() != RULE:
         parser.error(f"--keep: not with another rule than {RULE.name}, whose figures the documents give")
-    if asked.systems or asked.kernels:
+    if options.systems or options.kernels:
         from studies.other_systems import loop as of_part
 
-        part = SYSTEMS if asked.systems else KERNELS
-        return of_part(asked.minutes, keep=asked.keep, part=part, path=asked.rule, out=asked.out)
-    if asked.unseen:
+        part = SYSTEMS if options.systems else KERNELS
+        return of_part(options.minutes, keep=options.keep, part=part, path=options.rule, out=options.out)
+    if options.unseen:
         from studies.unseen_graphs import loop
 
-        return loop(asked.minutes, keep=asked.keep, path=asked.rule, out=asked.out)
-    if asked.quick and asked.keep:
+        return loop(options.minutes, keep=options.keep, path=options.rule, out=options.out)
+    if options.quick and options.keep:
         parser.error("--keep: not with --quick, whose few runs are no validation; allowed: one of the two")
     begun = time.perf_counter()
-    folder: Path = asked.out or FOLDER
+    folder: Path = options.out or FOLDER
     folder.mkdir(parents=True, exist_ok=True)
-    rule: dict[str, Any] = read_yaml(asked.rule)
-    graphs = dict(data(rule, quick=asked.quick, within=folder))
+    rule: dict[str, Any] = read_yaml(options.rule)
+    graphs = dict(data(rule, quick=options.quick, within=folder))
     profile, record = folder / "profile.json", folder / "calibration.json"
     gcnsim = str(Path(sys.executable).with_name("gcnsim"))
     command = [sys.executable, "-m", "runtime.profile", "--overwrite", "--out", str(profile)]
-    subprocess.run([*command, *(["--quick"] if asked.quick else [])], check=True, stdout=subprocess.DEVNULL)
-    runs = planned(rule, quick=asked.quick)
+    subprocess.run([*command, *(["--quick"] if options.quick else [])], check=True, stdout=subprocess.DEVNULL)
+    runs = planned(rule, quick=options.quick)
     train(runs, rule, graphs, folder)
     seen = [word for run in runs if run.calibration for word in ("--runs", str(folder / "runs" / run.name))]
     subprocess.run([gcnsim, "calibrate", str(profile), *seen, "--out", str(record)], check=True)
-    quiet = asked.quick or was_quiet(record, rule["quiet"])
+    quiet = options.quick or was_quiet(record, rule["quiet"])
     held_out = [str(folder / "runs" / run.name) for run in runs if not run.calibration]
     result = folder / "validation.json"
     command = [gcnsim, "validate", *held_out, "--calibration", str(record), "--json-out", str(result)]
     subprocess.run([*command, "--out", str(folder)], check=True)
     found = json.loads(result.read_text(encoding="utf-8"))
     sys.stdout.write(f"\n{(time.perf_counter() - begun) / 60:.1f} minutes\n")
-    checks = judged(found, quick=asked.quick)
-    if asked.keep and quiet:
+    checks = judged(found, quick=options.quick)
+    if options.keep and quiet:
         write_kept("", found)
         write_table("committed set", result_table(found, checks))
-    elif asked.keep:
+    elif options.keep:
         sys.stderr.write(f"{JSON} is as before: the machine was not quiet\n")
     return int(not (quiet and all(kept for _, kept in checks)))
 
@@ -261,8 +261,8 @@ def judged(found: Mapping[str, Any], *, quick: bool) -> list[tuple[str, bool]]:
             ("90th percentile <= 12 %", found["p90_ape"] <= 0.12),
             ("bias within 1.5 %", abs(found["bias"]) <= 0.015),
             *(
-                (f"{phase} within 12 % of the iteration", each["p90"] <= 0.12)
-                for phase, each in found["phases"].items()
+                (f"{phase} within 12 % of the iteration", value["p90"] <= 0.12)
+                for phase, value in found["phases"].items()
             ),
             ("Kendall >= 0.9", found["kendall"] is not None and found["kendall"] >= 0.9),
             ("regret <= 3 %", found["regret"] is not None and found["regret"]["mean"] <= 0.03),

@@ -60,15 +60,15 @@ class Setting:
 def settings(rule: Mapping[str, Any]) -> list[Setting]:
     """All settings; of each the bandwidth and the order of its runs are drawn."""
     found = []
-    for place, facts in enumerate(rule["settings"]):
-        bandwidth = drawn(facts["bandwidth"], rule["draw"], place)
+    for index, facts in enumerate(rule["settings"]):
+        bandwidth = drawn(facts["bandwidth"], rule["draw"], index)
         made = facts["hosts"] * units.bandwidth(bandwidth) / units.bandwidth(rule["scale"]["carried"])
         scale = float(max(rule["scale"]["least"], int(np.ceil(made))))
         short = rule["scale"]["short"]
         times = short["times"] if facts["hosts"] * facts["workers_per_host"] >= short["workers"] else 1
         scales = [scale * times if which in short["methods"] else scale for which in range(len(rule["methods"]))]
-        name = f"{place}-{facts['graph']}-{facts['hosts']}x{facts['workers_per_host']}"
-        order = stream(rule["draw"], "order", place).permutation(len(rule["methods"]))
+        name = f"{index}-{facts['graph']}-{facts['hosts']}x{facts['workers_per_host']}"
+        order = stream(rule["draw"], "order", index).permutation(len(rule["methods"]))
         runs = tuple((f"{name}-m{which}", tuple(rule["methods"][which]), scales[which]) for which in order.tolist())
         found.append(Setting(name, facts, bandwidth, scale, runs))
     return found
@@ -117,8 +117,8 @@ def make(setting: Setting, rule: Mapping[str, Any], folder: Path, receives: str)
         entries = [{"out": str(folder / name), "args": [*shared, *words]} for name, words in missing]
         plan.write_text(yaml.safe_dump(entries, sort_keys=False), encoding="utf-8")
         sys.stderr.write(f"{setting.name}: {len(missing)} runs at {setting.bandwidth}, scale {scale:g}\n")
-        asked = command(setting, scale, plan, receives)
-        if subprocess.run(asked, check=False, stdout=subprocess.DEVNULL).returncode:
+        names = command(setting, scale, plan, receives)
+        if subprocess.run(names, check=False, stdout=subprocess.DEVNULL).returncode:
             # On a busy machine a link may be found too slow: what is missing is made when this is started again.
             sys.stderr.write(f"{setting.name}: not all runs were made\n")
 
@@ -141,8 +141,8 @@ def checks(found: Mapping[str, Any], bounds: Mapping[str, Any]) -> list[tuple[st
         (f"90th percentile {found['p90_ape']:.2%} (<= {bounds['p90']:.0%})", found["p90_ape"] <= bounds["p90"]),
         (f"bias {found['bias']:+.2%} (within {bounds['bias']:.1%})", abs(found["bias"]) <= bounds["bias"]),
         *(
-            (f"{phase} {each['p90']:.2%} (<= {bounds['phase_p90']:.0%})", each["p90"] <= bounds["phase_p90"])
-            for phase, each in found["phases"].items()
+            (f"{phase} {value['p90']:.2%} (<= {bounds['phase_p90']:.0%})", value["p90"] <= bounds["phase_p90"])
+            for phase, value in found["phases"].items()
         ),
         (f"Kendall {kendall} (>= {bounds['kendall']})", kendall is not None and kendall >= bounds["kendall"]),
         (f"regret {regret} (<= {bounds['regret']:.0%})", regret is not None and regret["mean"] <= bounds["regret"]),
@@ -156,23 +156,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--minutes", type=float, default=np.inf, help="begin no cluster after so long")
     parser.add_argument("--receives", choices=("reached", "ahead"), default="reached", help="as of runtime.emulate")
     parser.add_argument("--keep", action="store_true", help="write the figures to docs/accelerator.json")
-    asked = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     if not os.environ.get("GCNSIM_DATA"):
         parser.error("GCNSIM_DATA: not set; it names the folder of the graphs")
     rule: dict[str, Any] = read_yaml(RULE)
-    folder, begun = FOLDER / asked.receives, time.perf_counter()
+    folder, begun = FOLDER / options.receives, time.perf_counter()
     folder.mkdir(parents=True, exist_ok=True)
     every = settings(rule)
     for setting in every:
-        if time.perf_counter() - begun < 60 * asked.minutes:
-            make(setting, rule, folder, asked.receives)
+        if time.perf_counter() - begun < 60 * options.minutes:
+            make(setting, rule, folder, options.receives)
     there = [folder / name for setting in every for name, *_ in setting.runs if finished(folder / name)]
     judged, warnings = judge(there, None, processes=cores())
     found = payload(judged, None, warnings)
     # Partitions are known by their names, wherever they lay when the runs were made.
     text = re.sub(r"(?<=partition )\S*/", "", json.dumps(found, indent=1)) + "\n"
     (folder / "validation.json").write_text(text, encoding="utf-8")
-    if asked.keep:
+    if options.keep:
         Path("docs/accelerator.json").write_text(text, encoding="utf-8")
     kept = checks(found, rule["bounds"])
     sys.stdout.write(render_validation(found) + "\n\n")

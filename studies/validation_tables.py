@@ -24,7 +24,7 @@ def write_kept(part: str, found: Mapping[str, Any], path: Path = JSON) -> None:
     if part:
         known[part] = dict(found)
     else:
-        known = dict(found) | {name: each for name, each in known.items() if name in PARTS}
+        known = dict(found) | {name: value for name, value in known.items() if name in PARTS}
     _replace(path, json.dumps(known, indent=1) + "\n")
 
 
@@ -32,9 +32,9 @@ def write_table(name: str, text: str, path: Path = PAGE) -> None:
     """Put `text` between the marks of the table `name`. Raises ValueError where the page has none."""
     page = path.read_text(encoding="utf-8")
     begin, end = f"<!-- {name} table: begin -->\n", f"<!-- {name} table: end -->\n"
-    head, found, rest = page.partition(begin)
+    head, parts, rest = page.partition(begin)
     _, closed, tail = rest.partition(end)
-    if not found or not closed:
+    if not parts or not closed:
         raise ValueError(f"{path}: has no table {name}; allowed: one between {begin.strip()} and {end.strip()}")
     _replace(path, head + begin + text + end + tail)
 
@@ -54,8 +54,8 @@ def result_table(found: Mapping[str, Any], judged: list[tuple[str, bool]]) -> st
     ):
         lines.append(f"| {words} | {_percent(found[name])} |")
     lines.append(f"| bias | {_percent(found['bias'], sign='+')} |")
-    for phase, each in found["phases"].items():
-        lines.append(f"| {phase}, 90th percentile of the iteration | {_percent(each['p90'])} |")
+    for phase, value in found["phases"].items():
+        lines.append(f"| {phase}, 90th percentile of the iteration | {_percent(value['p90'])} |")
     lines += ["", "| setting | runs | mean error | bias |", "|---|---|---|---|"]
     settings: dict[str, list[float]] = {}
     for row in found["rows"]:

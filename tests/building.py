@@ -20,10 +20,10 @@ print(getattr(build_meta, sys.argv[2])(sys.argv[3]))
 
 def tracked() -> set[str]:
     """The files of the checkout that git keeps; the test is skipped where there is no git."""
-    told = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
-    if told.returncode:
+    content = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if content.returncode:
         pytest.skip("not a checkout of git")
-    return {name for name in told.stdout.split("\0") if name and (ROOT / name).is_file()}
+    return {name for name in content.stdout.split("\0") if name and (ROOT / name).is_file()}
 
 
 def built(folder: Path, kind: str) -> Path:

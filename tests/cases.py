@@ -29,7 +29,7 @@ class Case(Facts):
 
 def facts_of(case: Facts) -> Facts:
     """The facts alone."""
-    return Facts(**{each.name: getattr(case, each.name) for each in fields(Facts)})
+    return Facts(**{entry.name: getattr(case, entry.name) for entry in fields(Facts)})
 
 
 def method_of(name: str, case: Facts) -> Method:

@@ -25,14 +25,14 @@ from tests.cases import Case
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")  # what is fast is measured in benchmarks/: a busy machine fails no test
 
-TOLD = pytest.StashKey[list[str]]()
+NOTES = pytest.StashKey[list[str]]()
 """What tests have to tell besides that they passed."""
 
 
 @pytest.fixture(scope="session")
 def tell(pytestconfig: pytest.Config) -> Callable[[str], None]:
     """Adds a line to the end of the test report."""
-    return pytestconfig.stash.setdefault(TOLD, []).append
+    return pytestconfig.stash.setdefault(NOTES, []).append
 
 
 def pytest_configure() -> None:
@@ -72,18 +72,18 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     """A process of several hands what its tests have to tell to the one that reports."""
     output = getattr(session.config, "workeroutput", None)
     if output is not None:
-        output["told"] = session.config.stash.get(TOLD, [])
+        output["told"] = session.config.stash.get(NOTES, [])
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
     """Take over what the tests of a process had to tell."""
-    node.config.stash.setdefault(TOLD, []).extend(node.workeroutput.get("told", []))
+    node.config.stash.setdefault(NOTES, []).extend(node.workeroutput.get("told", []))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Tell what tests had to tell."""
-    for line in terminalreporter.config.stash.get(TOLD, []):
+    for line in terminalreporter.config.stash.get(NOTES, []):
         terminalreporter.write_line(line)
 
 

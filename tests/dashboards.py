@@ -48,16 +48,16 @@ def served(folder: Path, *options: str) -> Iterator[str]:
 
 def command_line(*options: str) -> dict[str, Any]:
     """What `gcnsim what-if --json` says."""
-    found: dict[str, Any] = said("gcnsim", "what-if", *options)
+    found: dict[str, Any] = json_of("gcnsim", "what-if", *options)
     return found
 
 
-def said(*words: str, folder: Path | None = None) -> Any:
+def json_of(*words: str, folder: Path | None = None) -> Any:
     """What a command line of gcnsim says, begun in `folder`, with --json."""
-    told = io.StringIO()
-    with contextlib.chdir(folder or Path.cwd()), contextlib.redirect_stdout(told):
+    content = io.StringIO()
+    with contextlib.chdir(folder or Path.cwd()), contextlib.redirect_stdout(content):
         assert (words[0], main([*words[1:], "--json"])) == ("gcnsim", 0)
-    return json.loads(told.getvalue())
+    return json.loads(content.getvalue())
 
 
 class Looking:

@@ -85,7 +85,7 @@ def rows(about: Any, seconds: Seconds, ops: Sequence[tuple[str, int, str]] | Non
     several = about["partition"]["parts"] > 1
     found: dict[str, list[Any]] = {name: [] for name in COLUMNS}
     for part in about["parts"]:
-        method = next(each for each in about["settings"] if each["setting"] == part["setting"])
+        method = next(setting for setting in about["settings"] if setting["setting"] == part["setting"])
         drawn = method["knobs"].get("epsilon", 1.0) < 1.0
         chosen = ops if ops is not None else [*OPS, *(EXCHANGED if several else []), *(DRAWN if drawn else [])]
         for iteration in range(part["iterations"]):
@@ -93,8 +93,8 @@ def rows(about: Any, seconds: Seconds, ops: Sequence[tuple[str, int, str]] | Non
                 rate = float(method["knobs"].get("epsilon", 1.0))
                 value = seconds(kind, layer, part["part"], direction, iteration) * rate
                 row = (part["setting"], part["part"], iteration, kind, layer, direction, value)
-                for name, each in zip(COLUMNS, row, strict=True):
-                    found[name].append(each)
+                for name, item in zip(COLUMNS, row, strict=True):
+                    found[name].append(item)
     return found
 
 

@@ -35,7 +35,7 @@ def coupled(random: np.random.Generator, scale: float = 1.0, *, queues: bool = F
         count = int(random.integers(3)) if op else 0
         return [(int(random.integers(op)), int(one_of(0, 0, 0, 1, 2))) for _ in range(count)]
 
-    links = tuple(link(f"wire{place}") for place in range(random.integers(1, 6)))
+    links = tuple(link(f"wire{index}") for index in range(random.integers(1, 6)))
     kinds = int(one_of(1, 1, 1, 2, 3))
     builder = Builder("coupled", Cluster((0,), links), kinds)
     count, streams = int(random.integers(2, 25)), int(random.integers(1, 9))

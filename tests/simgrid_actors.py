@@ -66,7 +66,7 @@ class Network:
 
     def __init__(self, question: dict[str, Any]) -> None:
         zone = simgrid.NetZone.create_full_zone("zone")
-        links = [zone.create_link(f"link{i}", each).seal() for i, each in enumerate(question["links"])]
+        links = [zone.create_link(f"link{i}", link).seal() for i, link in enumerate(question["links"])]
         side = int(len(question["routes"]) ** 0.5) + 1
         tails = [zone.create_host(f"tail{i}", SPEED).seal() for i in range(side)]
         heads = [zone.create_host(f"head{i}", SPEED).seal() for i in range(side)]
@@ -75,7 +75,7 @@ class Network:
             limit = UNLIMITED if route["cap"] is None else route["cap"]
             own = zone.create_link(f"own{i}", limit).set_latency(question["latency"])
             own.set_sharing_policy(simgrid.Link.SharingPolicy.FATPIPE, None)  # each flow may use all of it
-            way = [simgrid.LinkInRoute(each) for each in (own.seal(), *(links[link] for link in route["links"]))]
+            way = [simgrid.LinkInRoute(item) for item in (own.seal(), *(links[link] for link in route["links"]))]
             zone.add_route(pair[0].netpoint, pair[1].netpoint, None, None, way, False)
         # One for each stream: what one computes takes nothing from others.
         streams = range(len(question.get("streams", (None,))))
@@ -96,19 +96,19 @@ def send_all(network: Network, flows: list[tuple[float, int, int]], spans: list[
 
 def act_all(network: Network, question: dict[str, Any], spans: list[list[float]]) -> None:
     """An actor for each stream: it does its ops in their order, each when all that it waits for has told it."""
-    told = [simgrid.Semaphore(0) for _ in spans]
+    content = [simgrid.Semaphore(0) for _ in spans]
     lines = [simgrid.Mutex() for _ in range(question["connections"])]
 
     def act(ops: list[dict[str, Any]]) -> None:
         for op in ops:
             for _ in range(op["waits"]):
-                told[op["id"]].acquire()
+                content[op["id"]].acquire()
             start = simgrid.Engine.clock
             if op["amount"]:
                 work(op)
             spans[op["id"]] = [start, simgrid.Engine.clock]
             for follower in op["tells"]:
-                told[follower].release()
+                content[follower].release()
 
     def work(op: dict[str, Any]) -> None:
         if op["route"] < 0:

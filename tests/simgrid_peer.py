@@ -79,8 +79,8 @@ def ask_flows(
     """
     scale = _scales(capacity, [routes[flow.route].links for flow in flows], [flow.amount for flow in flows])
     sent = [(flow.start, flow.route, _whole(flow.amount, routes[flow.route], scale)) for flow in flows]
-    order = sorted((each for each, flow in enumerate(flows) if flow.amount), key=lambda each: flows[each].start)
-    found = _ask(_network(capacity, routes, scale), latency, full, len(order), flows=[sent[each] for each in order])
+    order = sorted((number for number, flow in enumerate(flows) if flow.amount), key=lambda number: flows[number].start)
+    found = _ask(_network(capacity, routes, scale), latency, full, len(order), flows=[sent[number] for number in order])
     spans = np.array([[flow.start, flow.start] for flow in flows])
     spans[order] = found["spans"]
     return _answer(found, spans)
@@ -95,8 +95,8 @@ def ask_schedule(schedule: Schedule, iterations: int, *, full: bool = False) -> 
     ops = schedule.ops
     assert not schedule.cores
     assert not any(op.queue for op in ops)
-    routes = {key: place for place, key in enumerate(dict.fromkeys(map(_route, ops))) if key.links}
-    places = {route: place for place, route in enumerate(routes)}
+    routes = {key: index for index, key in enumerate(dict.fromkeys(map(_route, ops))) if key.links}
+    places = {route: index for index, route in enumerate(routes)}
     flows = [op for op in ops if op.route is not None]
     largest = schedule.demand.max(axis=0)
     scale = _scales(schedule.capacity, [_route(op).links for op in flows], [largest[op.index] for op in flows])
@@ -135,7 +135,7 @@ def _scales(capacity: Sequence[float], ways: Sequence[tuple[int, ...]], amounts:
     largest = dict.fromkeys(group, 0.0)
     for links, amount in zip(ways, amounts, strict=True):
         largest[group[links[0]]] = max(largest[group[links[0]]], amount)
-    return [2.0 ** (BITS - frexp(largest[each])[1]) for each in group]
+    return [2.0 ** (BITS - frexp(largest[number])[1]) for number in group]
 
 
 def _whole(amount: float, route: Route, scale: Sequence[float]) -> int:
@@ -144,10 +144,10 @@ def _whole(amount: float, route: Route, scale: Sequence[float]) -> int:
 
 def _network(capacity: Sequence[float], routes: Sequence[Route], scale: Sequence[float]) -> dict[str, Any]:
     return {
-        "links": [each * times for each, times in zip(capacity, scale, strict=True)],
+        "links": [value * times for value, times in zip(capacity, scale, strict=True)],
         "routes": [
-            {"links": each.links, "cap": None if each.cap is None else each.cap * scale[each.links[0]]}
-            for each in routes
+            {"links": route.links, "cap": None if route.cap is None else route.cap * scale[route.links[0]]}
+            for route in routes
         ],
     }
 

@@ -19,5 +19,5 @@ def drawn(written: str) -> list[str]:
     """The texts that one line had, one after the other; it is wiped at the end, and the cursor never hidden."""
     assert written.endswith("\n\r\x1b[1A\x1b[2K"), "the line is wiped"
     assert "\x1b[?25" not in written
-    said = [_CODES.sub("", part).strip() for part in written.split("\r")]
-    return [text for k, text in enumerate(said) if text and text not in said[:k]]
+    message = [_CODES.sub("", part).strip() for part in written.split("\r")]
+    return [text for k, text in enumerate(message) if text and text not in message[:k]]

@@ -205,7 +205,7 @@ BY_NAME = {
 
 
 def _strings(node: ast.AST) -> set[str]:
-    return {each.value for each in ast.walk(node) if isinstance(each, ast.Constant) and isinstance(each.value, str)}
+    return {item.value for item in ast.walk(node) if isinstance(item, ast.Constant) and isinstance(item.value, str)}
 
 
 def test_no_code_outside_a_methods_file_tests_a_methods_name() -> None:
@@ -245,7 +245,7 @@ def test_no_circle_between_files_when_they_are_imported() -> None:
     for name, tree in files.items():
         found = set(_imported_at_once(tree.body)) & set(files) - {name}
         # A package only names what its files hold: where one of these is imported, it is no step of its own.
-        graph[name] = {each for each in found if not any(other.startswith(f"{each}.") for other in found)}
+        graph[name] = {text for text in found if not any(other.startswith(f"{text}.") for other in found)}
     assert len(graph) > 300
     TopologicalSorter(graph).prepare()
 

@@ -26,9 +26,9 @@ def _yaml(name: str) -> dict[Any, Any]:
 def _recipe(target: str) -> list[str]:
     """The commands of a target of the Makefile, as they are run."""
     text = (ROOT / "Makefile").read_text(encoding="utf-8")
-    found = re.search(rf"^{target}:.*\n((?:\t.*\n)+)", text, re.MULTILINE)
-    assert found is not None
-    return [line.strip().replace("$(BIN)", ".venv/bin") for line in found[1].splitlines()]
+    search = re.search(rf"^{target}:.*\n((?:\t.*\n)+)", text, re.MULTILINE)
+    assert search is not None
+    return [line.strip().replace("$(BIN)", ".venv/bin") for line in search[1].splitlines()]
 
 
 def test_a_release_has_one_version_and_one_date() -> None:

@@ -21,12 +21,12 @@ from gcnsim.api.iterations import compare as _compare
 from gcnsim.api.question import what_if as _what_if
 from gcnsim.api.recommending import Recommended
 from gcnsim.api.recommending import recommend as _recommend
+from gcnsim.api.row_cache import RowCache
 from gcnsim.api.simulation import Simulation, write_json, write_result, write_timeline
 from gcnsim.api.simulation import simulate as _simulate
 from gcnsim.api.sweeping import Sweep, ask, plan_sweep, sweep_warnings
 from gcnsim.api.sweeping import open_sweep as _open_sweep
 from gcnsim.api.sweeping import sweep as _sweep
-from gcnsim.api.warm import WarmRows
 from gcnsim.calibration_record.record import write_calibration
 from gcnsim.graph import Graph, from_dgl, from_networkx, from_pyg, from_scipy
 from gcnsim.graph import load_graph as _load_graph
@@ -45,10 +45,10 @@ __all__ = [
     "Graph",
     "PriceBook",
     "Recommended",
+    "RowCache",
     "RunTimeline",
     "Simulation",
     "Sweep",
-    "WarmRows",
     "ask",
     "bandwidth_curve",
     "calibrate",

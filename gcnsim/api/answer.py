@@ -121,46 +121,46 @@ def bandwidth_curve(answer: Answer, progress: Progress = lambda _: None) -> Any:
 
     Of the recommended setting first, then of those asked for on its machine.
     """
-    from gcnsim.report.figures.curves import Curve, Measured, Series
+    from gcnsim.report.figures.curves import Curve, MeasuredPoint, Series
 
     best = answer.recommended.scenario
-    asked = [each for each in scenarios(answer.base, answer.grid) if each.cluster == best.cluster]
-    rows = list(dict.fromkeys([best, *asked]))[:CURVES]
+    simulated = [scenario for scenario in scenarios(answer.base, answer.grid) if scenario.cluster == best.cluster]
+    rows = list(dict.fromkeys([best, *simulated]))[:CURVES]
     values = tuple(best.cluster.bandwidth * 2.0**power for power in range(-3, 4))
     curves = sweep_bandwidth(answer.studies, rows, values, progress)
     series = tuple(
         Series(
-            _label(each.method),
+            _label(row.method),
             values,
             tuple(point.iteration_s for point in curve),
             tuple(point.low_s for point in curve),
             tuple(point.high_s for point in curve),
-            recommended=each == best,
+            recommended=row == best,
         )
-        for each, curve in zip(rows, curves, strict=True)
+        for row, curve in zip(rows, curves, strict=True)
     )
     machine = rows_of_machine(answer.told)
-    runs = [each for each in answer.told.measured or () if answer.told.results[each.row] in machine]
+    runs = [item for item in answer.told.measured or () if answer.told.results[item.row] in machine]
     points = [
-        Measured(each.setting, answer.told.results[each.row].bandwidth_bytes_per_s, each.measured_s) for each in runs
+        MeasuredPoint(run.setting, answer.told.results[run.row].bandwidth_bytes_per_s, run.measured_s) for run in runs
     ]
     asked_for = {row.bandwidth_bytes_per_s for row in answer.told.results}
     return Curve("bandwidth", series, tuple(points), tuple(sorted(asked_for)))
 
 
-def rows_of_machine(told: WhatIf) -> list[Row]:
+def rows_of_machine(what_if: WhatIf) -> list[Row]:
     """The rows whose GPUs are those of the recommended one, at any bandwidth."""
-    best = told.recommendation.row
+    best = what_if.recommendation.row
     return [
-        row for row in told.results if (row.dataset, row.device, row.gpus) == (best.dataset, best.device, best.gpus)
+        row for row in what_if.results if (row.dataset, row.device, row.gpus) == (best.dataset, best.device, best.gpus)
     ]
 
 
 def _label(method: Method) -> str:
-    told = knob_text(method)
+    knobs = knob_text(method)
     if method.has("rate"):
-        return f"{method.name} ({', '.join(filter(None, (f'rate {method.rate:g}', told)))})"
+        return f"{method.name} ({', '.join(filter(None, (f'rate {method.rate:g}', knobs)))})"
     if not method.has("tau"):
-        return f"{method.name} ({told})" if told else method.name
+        return f"{method.name} ({knobs})" if knobs else method.name
     cache = "" if method.cache.empty else f", cache {method.cache.describe()}"
     return f"{method.name} (tau {method.tau}, epsilon {method.epsilon:g}{cache})"

@@ -16,10 +16,10 @@ def brief(function: Callable[P, T]) -> Callable[P, T]:
     """`function`, whose GcnsimError carries no frames of this package but one."""
 
     @wraps(function)
-    def asked(*args: P.args, **kwargs: P.kwargs) -> T:
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return function(*args, **kwargs)
         except GcnsimError as error:
             raise error.with_traceback(None) from None
 
-    return asked
+    return wrapper

@@ -136,7 +136,7 @@ def run_timeline(
     Raises GcnsimError with one line: the field, its value, and what is allowed.
     """
     from gcnsim.evidence import refuse_other_trace, scenario_of
-    from gcnsim.simulation import study
+    from gcnsim.simulation import simulate_scenario
     from gcnsim.sources import open_source
 
     progress("reading the run")
@@ -145,4 +145,4 @@ def run_timeline(
     scenario = scenario_of(run, None if calibration is None else str(calibration))
     refuse_other_trace(run, scenario)
     progress("predicting the run")
-    return RunTimeline(run, study(scenario, open_source(scenario)))
+    return RunTimeline(run, simulate_scenario(scenario, open_source(scenario)))

@@ -23,24 +23,24 @@ def those_measured(names: Sequence[str], base: Scenario, notice: Progress) -> li
     if found is None:
         return []
     usual, known = names or COMPARED, measured_methods(found)
-    kept = [name for name in usual if name in known] or list(known)
-    if kept != list(usual):
-        notice(f"methods: {', '.join(kept)}, of which {found.path} has times")
-    return kept
+    shared_names = [name for name in usual if name in known] or list(known)
+    if shared_names != list(usual):
+        notice(f"methods: {', '.join(shared_names)}, of which {found.path} has times")
+    return shared_names
 
 
 def rates_measured(
-    names: Sequence[str], base: Scenario, given: Collection[str], overrides: Sequence[str]
+    names: Sequence[str], base: Scenario, fixed: Collection[str], overrides: Sequence[str]
 ) -> dict[str, list[Any]]:
     """The measured rates of the methods `names`, by knob, for knobs without a given value."""
     found = resolve_machine(base.cluster).measured
     if found is None:
         return {}
-    given = {*given, *(text.partition("=")[0].strip().removeprefix("method.") for text in overrides)}
-    own = [each.knobs for each in found.settings if each.method in names]
+    fixed = {*fixed, *(text.partition("=")[0].strip().removeprefix("method.") for text in overrides)}
+    own = [setting.knobs for setting in found.settings if setting.method in names]
     rates = {
-        knob: sorted({each[knob] for each in own if each.get(knob) is not None})
+        knob: sorted({item[knob] for item in own if item.get(knob) is not None})
         for knob in RATES
-        if knob not in given and any(has_knob(name, knob) for name in names if name != "all")
+        if knob not in fixed and any(has_knob(name, knob) for name in names if name != "all")
     }
     return {knob: values for knob, values in rates.items() if values}

@@ -129,7 +129,7 @@ SERVER: Final = ("host", "gpus_per_server")
 def _lists(section: str) -> tuple[str, ...]:
     """The fields of a section that may be asked for with several values, by their own names."""
     return tuple(
-        name for name, each in options(WhatIf).items() if each.many == LIST and each.path == f"{section}.{name}"
+        name for name, option in options(WhatIf).items() if option.many == LIST and option.path == f"{section}.{name}"
     )
 
 
@@ -154,10 +154,10 @@ def what_if(question: WhatIf) -> Answer:
     (2, 'pipegcn')
     """
     graph = _graph(question)
-    base, grid, named = _asked(question, graph)
+    base, grid, named = _build_grid(question, graph)
     book = question.prices or PriceBook()
-    clusters = [each.cluster for each in scenarios(base, grid)]
-    book.refuse_idle({name for each in clusters for name in (each.devices or (each.device,))})
+    clusters = [scenario.cluster for scenario in scenarios(base, grid)]
+    book.refuse_idle({name for cluster in clusters for name in (cluster.devices or (cluster.device,))})
     max_wait_s = None if question.max_wait is None else read_max_wait(question.max_wait)
     times = [question.measured] if isinstance(question.measured, str) else question.measured
     found = _what_if(
@@ -171,7 +171,7 @@ def what_if(question: WhatIf) -> Answer:
         Extras(tuple(map(read_measurement, times)), question.partition_seeds, book, max_wait_s),
         question.note,
     )
-    return Answer(found.result, found.studies, grid, found.base, _as_asked(found.chosen))
+    return Answer(found.result, found.studies, grid, found.base, _requested_method(found.chosen))
 
 
 def settings(**options: Any) -> list[Scenario]:
@@ -180,102 +180,104 @@ def settings(**options: Any) -> list[Scenario]:
     Raises GcnsimError with one line: the field, its value, and what is allowed.
     """
     question = WhatIf(**options)
-    base, grid, _ = _asked(question, _graph(question))
+    base, grid, _ = _build_grid(question, _graph(question))
     every = scenarios(base, grid)
     refuse_undrawn(every)
     return every
 
 
-def _graph(given: WhatIf) -> str | Path | Graph | None:
+def _graph(question: WhatIf) -> str | Path | Graph | None:
     """The graph that was given, objects of other libraries as ours."""
-    graph = graph_of(given)
-    if given.ids is not None and isinstance(graph, Graph):
-        raise ScenarioError(f"ids: {given.ids} is for a file; {graph.name} is a graph in memory, with nodes of its own")
+    graph = graph_of(question)
+    if question.ids is not None and isinstance(graph, Graph):
+        raise ScenarioError(
+            f"ids: {question.ids} is for a file; {graph.name} is a graph in memory, with nodes of its own"
+        )
     return graph
 
 
-def graph_of(given: Question) -> str | Path | Graph | None:
+def graph_of(question: Question) -> str | Path | Graph | None:
     """The graph that a question is about, objects of other libraries as ours; None of one without."""
-    graph = given.graph
+    graph = question.graph
     return graph if graph is None or isinstance(graph, Graph | str | Path) else from_object(graph)
 
 
-def _asked(given: WhatIf, graph: str | Path | Graph | None) -> tuple[Scenario, Grid, list[str]]:
+def _build_grid(question: WhatIf, graph: str | Path | Graph | None) -> tuple[Scenario, Grid, list[str]]:
     """The question on its first machine, the values asked for, and the methods named."""
-    file = read_base(given.scenario)
-    machines = {name: values for name in MACHINE if (values := listed(getattr(given, name)))}
-    chosen, others = _own_knobs(given.overrides)
-    faults = read_injected(given.inject)
+    file = read_base(question.scenario)
+    machines = {name: values for name in MACHINE if (values := listed(getattr(question, name)))}
+    chosen, others = _own_knobs(question.overrides)
+    faults = read_injected(question.inject)
     servers: list[Scenario] = []
     for own in product(*(machines.get(name, [None]) for name in SERVER)):
         first = {name: values[0] for name, values in machines.items()} | dict(zip(SERVER, own, strict=True))
-        told = sections_of(given, graph, first)
+        sections = sections_of(question, graph, first)
         if not servers:
-            for note in replaced(file, told):
-                given.note(note)
-        servers.append(base_of(told, others, file))
+            for note in replaced(file, sections):
+                question.note(note)
+        servers.append(base_of(sections, others, file))
     base = replace(servers[0], faults=(*servers[0].faults, *faults))
-    knobs = {name: values for name in KNOBS_ASKED if (values := listed(getattr(given, name)))}
-    named = _named(given, file)
-    if given.method is None:
-        named = those_measured(named, base, given.note) or named
-    knobs |= rates_measured(named, base, {*knobs, *file.get("method", {})}, given.overrides)
+    knobs = {name: values for name in KNOBS_ASKED if (values := listed(getattr(question, name)))}
+    named = _named(question, file)
+    if question.method is None:
+        named = those_measured(named, base, question.note) or named
+    knobs |= rates_measured(named, base, {*knobs, *file.get("method", {})}, question.overrides)
     if base.method.overlap != NO_OVERLAP:
         chosen = {OVERLAP: (base.method.overlap,)} | chosen
         base = replace(base, method=replace(base.method, overlap=NO_OVERLAP))
-    clusters = tuple(dict.fromkeys(each.cluster for each in servers))
+    clusters = tuple(dict.fromkeys(server.cluster for server in servers))
     grid = _grid(base, named, machines, knobs, chosen, clusters)
     return base, grid, named
 
 
-def _named(given: WhatIf, file: Mapping[str, Any]) -> list[str]:
+def _named(question: WhatIf, file: Mapping[str, Any]) -> list[str]:
     """The methods asked for: those named, else the usual ones, and that of the scenario."""
-    if given.method is not None:
-        return [name if name == "all" else method_type(str(name)).name for name in listed(given.method)]
+    if question.method is not None:
+        return [name if name == "all" else method_type(str(name)).name for name in listed(question.method)]
     own = file.get("method", {}).get("name")
     return list(dict.fromkeys([*COMPARED, *([] if own is None else [method_type(str(own)).name])]))
 
 
-def _as_asked(chosen: Candidate) -> Result:
+def _requested_method(chosen: Candidate) -> Result:
     """The simulated run under the name that was asked for, not that of a simpler method with the same schedule."""
     return replace(chosen.result, scenario=chosen.scenario)
 
 
 def sections_of(
-    given: Question, graph: str | Path | Graph | None, machine: Mapping[str, Any] = MappingProxyType({})
+    question: Question, graph: str | Path | Graph | None, machine: Mapping[str, Any] = MappingProxyType({})
 ) -> dict[str, dict[str, Any]]:
     """What was given of each section of a scenario. machine: the first value of fields that have several."""
-    found = given.sections()
+    found = question.sections()
     source, file = _source(graph)
     if file is not None:
         found["workload"][source] = file
     return found | {"cluster": {**_given(machine), **found["cluster"]}}
 
 
-def _rule(named: Sequence[str] | None, given: WhatIf) -> Rule:
+def _rule(named: Sequence[str] | None, question: WhatIf) -> Rule:
     """What may be recommended: the methods named, else those compared by default, unless `allow` names others."""
-    allow = given.allow
-    asked = [name for name in named or () if name != "all"]
+    allow = question.allow
+    allowed_methods = [name for name in named or () if name != "all"]
     if allow is not None:
-        named = [name for each in listed(allow) for name in (methods() if each == "all" else [each])]
-        asked = [method_type(name, "--allow").name for name in named]
-    return Rule.of(asked, given.min_sampling_rate, given.max_staleness)
+        named = [name for item in listed(allow) for name in (methods() if item == "all" else [item])]
+        allowed_methods = [method_type(name, "--allow").name for name in named]
+    return Rule.of(allowed_methods, question.min_sampling_rate, question.max_staleness)
 
 
 def _refuse_idle(base: Scenario, grid: Grid, own: Mapping[str, tuple[Any, ...]]) -> None:
     """Raises ScenarioError for what would change no row."""
-    rows = [each.method for each in scenarios(base, grid)]
-    if OVERLAP in own and all(each.overlap != own[OVERLAP][0] for each in rows):
+    rows = [scenario.method for scenario in scenarios(base, grid)]
+    if OVERLAP in own and all(row.overlap != own[OVERLAP][0] for row in rows):
         replace(rows[0], overlap=own[OVERLAP][0])  # what no row has is refused
-    refuse_no_effect([replace(each, gpus=gpus) for each in grid.servers or (base.cluster,) for gpus in grid.gpus])
+    refuse_no_effect([replace(server, gpus=gpus) for server in grid.servers or (base.cluster,) for gpus in grid.gpus])
 
 
 def base_of(
     sections: Mapping[str, Mapping[str, Any]], overrides: Sequence[str], file: Mapping[str, Any] | None = None
 ) -> Scenario:
     """The scenario of the first machine: of a file, with what was given of each section in the place of its own."""
-    given = {section: _given(fields) for section, fields in sections.items()}
-    return from_mapping({"schema": SCHEMA, "name": "what-if", **put_before(file or {}, given)}, "what-if", overrides)
+    values = {section: _given(fields) for section, fields in sections.items()}
+    return from_mapping({"schema": SCHEMA, "name": "what-if", **put_before(file or {}, values)}, "what-if", overrides)
 
 
 def _source(graph: str | Path | Graph | None) -> tuple[str, str | None]:
@@ -287,17 +289,17 @@ def _source(graph: str | Path | Graph | None) -> tuple[str, str | None]:
     return "profile" if is_profile(graph) else "graph", str(graph)
 
 
-def target_of(asked: Question) -> Target | None:
+def target_of(question: Question) -> Target | None:
     """The target accuracy with its runs or iterations. Raises ScenarioError for one without the other."""
-    given = {method_type(name).name: count for name, count in (asked.target_iterations or {}).items()}
-    for name, count in given.items():
+    iterations = {method_type(name).name: count for name, count in (question.target_iterations or {}).items()}
+    for name, count in iterations.items():
         if isinstance(count, bool) or not isinstance(count, int) or count < 1:
             raise ScenarioError(f"--target-iterations: {name}={count!r} is not allowed; a whole number of at least 1")
-    accuracy = asked.read("target_accuracy")
+    accuracy = question.read("target_accuracy")
     if accuracy is not None:
-        return Target.of(accuracy, asked.runs, given)
-    for option, said in (("--runs", asked.runs), ("--target-iterations", given)):
-        if said:
+        return Target.of(accuracy, question.runs, iterations)
+    for option, value in (("--runs", question.runs), ("--target-iterations", iterations)):
+        if value:
             raise ScenarioError(f"{option}: only valid with --target-accuracy")
     return None
 
@@ -325,8 +327,8 @@ def _grid(
     servers: tuple[ClusterSpec, ...] = (),
 ) -> Grid:
     """The values asked for; what was not asked stands where the base scenario has it."""
-    names = list(dict.fromkeys(name for asked in method for name in (methods() if asked == "all" else [asked])))
-    knobs = {name: [_knob(name, each) for each in values] for name, values in knobs.items()}
+    names = list(dict.fromkeys(name for entry in method for name in (methods() if entry == "all" else [entry])))
+    knobs = {name: [_knob(name, value) for value in values] for name, values in knobs.items()}
     for knob, values in {**knobs, **own}.items():
         if knob != OVERLAP and not any(has_knob(name, knob) for name in names):
             create_method(names[0], **{knob: values[0]})
@@ -362,7 +364,7 @@ def read_cache(value: object) -> CacheSize:
 
 def _refuse_networks(bandwidths: Sequence[Any]) -> None:
     """Raises ScenarioError for networks of several kinds: rows say their bandwidth, not their latency."""
-    kinds = {kind_of_network(each): each for each in bandwidths}
+    kinds = {kind_of_network(bandwidth): bandwidth for bandwidth in bandwidths}
     if len(kinds) > 1:
         raise ScenarioError(
             f"cluster.bandwidth: {' and '.join(map(str, kinds.values()))} are networks of different kinds; "
@@ -377,5 +379,5 @@ def _given(mapping: Mapping[str, Any]) -> dict[str, Any]:
 def _distinct(machines: Mapping[str, Sequence[Any]], name: str, base: Scenario) -> tuple[Any, ...]:
     """The values asked for, the first as the scenario read it (an override may have changed it), none twice."""
     rule, _ = rule_at(f"cluster.{name}")
-    others = [rule.read(each, f"cluster.{name}") for each in machines.get(name, [])[1:]]
+    others = [rule.read(entry, f"cluster.{name}") for entry in machines.get(name, [])[1:]]
     return tuple(dict.fromkeys([getattr(base.cluster, name), *others]))

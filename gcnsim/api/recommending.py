@@ -104,7 +104,7 @@ class Recommended:
 
 
 @keywords(Recommend)
-def recommend(asked: Recommend) -> Recommended:
+def recommend(recommendation: Recommend) -> Recommended:
     """Search for the machine and setting that meet the targets at the lowest cost, with the fewest GPUs or fastest.
 
     The recommended setting meets the targets in at least `confidence` of the random draws of the assumptions. Without
@@ -120,42 +120,44 @@ def recommend(asked: Recommend) -> Recommended:
     >>> found.rows[0].row.gpus
     2
     """
-    graph = graph_of(asked)
-    book = asked.prices or PriceBook()
-    target = target_of(asked)
-    base = _scenario(asked, graph)
-    named = _methods(asked) or those_measured((), base, asked.note)
-    rule = Rule.of(named, asked.min_sampling_rate, asked.max_staleness)
-    strict = asked.min_sampling_rate is not None or asked.max_staleness is not None
-    limit = asked.read("limit")
-    question = Question(_goal(asked, book), _machines(asked), rule, book, target, limit, strict)
-    _refuse_contradictions(question, asked)
-    _refuse_set(question.machines, asked.overrides)
+    graph = graph_of(recommendation)
+    book = recommendation.prices or PriceBook()
+    target = target_of(recommendation)
+    base = _scenario(recommendation, graph)
+    named = _methods(recommendation) or those_measured((), base, recommendation.note)
+    rule = Rule.of(named, recommendation.min_sampling_rate, recommendation.max_staleness)
+    strict = recommendation.min_sampling_rate is not None or recommendation.max_staleness is not None
+    limit = recommendation.read("limit")
+    question = Question(_goal(recommendation, book), _machines(recommendation), rule, book, target, limit, strict)
+    _refuse_contradictions(question, recommendation)
+    _refuse_set(question.machines, recommendation.overrides)
     own = graph if isinstance(graph, Graph) else None
-    found = _recommend(base, question, asked.processes or cores(), own, asked.say, asked.note)
+    found = _recommend(
+        base, question, recommendation.processes or cores(), own, recommendation.say, recommendation.note
+    )
     return Recommended(found.advice, found.chosen)
 
 
-def _scenario(asked: Recommend, graph: str | Path | Graph | None) -> Scenario:
-    sections = sections_of(asked, graph)
-    if not (asked.device or asked.bandwidth):
+def _scenario(question: Recommend, graph: str | Path | Graph | None) -> Scenario:
+    sections = sections_of(question, graph)
+    if not (question.device or question.bandwidth):
         sections["cluster"].pop("gpus_per_server", None)
-    return base_of(sections | {"method": {"name": DEFAULT}}, asked.overrides)
+    return base_of(sections | {"method": {"name": DEFAULT}}, question.overrides)
 
 
-def _goal(asked: Recommend, book: PriceBook) -> Goal:
+def _goal(question: Recommend, book: PriceBook) -> Goal:
     """What is asked for. Raises GcnsimError for a target without its unit."""
-    if asked.minimise not in MINIMISED:
-        raise ScenarioError(f"--minimise: unknown {asked.minimise!r}; {nearest(str(asked.minimise), MINIMISED)}")
-    budget = read_budget(asked.budget, asked.hours_per_day, book.exchange)
-    confidence = asked.read("confidence")
+    if question.minimise not in MINIMISED:
+        raise ScenarioError(f"--minimise: unknown {question.minimise!r}; {nearest(str(question.minimise), MINIMISED)}")
+    budget = read_budget(question.budget, question.hours_per_day, book.exchange)
+    confidence = question.read("confidence")
     goal = Goal(
-        minimise=asked.minimise,
-        iteration_s=asked.read("target_iteration"),
-        epoch_s=asked.read("target_epoch"),
-        training_s=asked.read("target_hours"),
+        minimise=question.minimise,
+        iteration_s=question.read("target_iteration"),
+        epoch_s=question.read("target_epoch"),
+        training_s=question.read("target_hours"),
         per_hour=None if budget is None else budget.per_hour,
-        most_cost=_most_cost(asked.max_cost, book),
+        most_cost=_most_cost(question.max_cost, book),
         currency=book.exchange.currency,
         confidence=CONFIDENCE if confidence is None else confidence,
         budget=budget,
@@ -172,27 +174,27 @@ def _most_cost(text: str | None, book: PriceBook) -> float | None:
     return found
 
 
-def _methods(asked: Recommend) -> list[str]:
+def _methods(question: Recommend) -> list[str]:
     """The methods named in the question; empty if none are. Raises ScenarioError for an unknown one."""
-    named = [name for each in listed(asked.method) for name in (methods() if each == "all" else [each])]
+    named = [name for item in listed(question.method) for name in (methods() if item == "all" else [item])]
     return [method_type(name).name for name in named]
 
 
-def _machines(asked: Recommend) -> Machines:
+def _machines(question: Recommend) -> Machines:
     """What to choose from. Raises GcnsimError for a name or a value that there is not."""
     return Machines(
-        hosts=tuple(listed(asked.host)),
-        devices=tuple(listed(asked.device)),
-        bandwidths=asked.values("bandwidth", "--bandwidth"),
-        gpus=asked.values("gpus", "--gpus"),
-        gpus_per_server=asked.gpus_per_server,
-        taus=asked.values("tau"),
-        rates=asked.values("epsilon"),
-        caches=tuple(map(read_cache, listed(asked.cache))),
+        hosts=tuple(listed(question.host)),
+        devices=tuple(listed(question.device)),
+        bandwidths=question.values("bandwidth", "--bandwidth"),
+        gpus=question.values("gpus", "--gpus"),
+        gpus_per_server=question.gpus_per_server,
+        taus=question.values("tau"),
+        rates=question.values("epsilon"),
+        caches=tuple(map(read_cache, listed(question.cache))),
     )
 
 
-def _refuse_contradictions(question: Question, asked: Recommend) -> None:
+def _refuse_contradictions(question: Question, requested: Recommend) -> None:
     """Raises ScenarioError for options that contradict each other, or of which one needs another."""
     goal, machines = question.goal, question.machines
     if goal.of_training and question.target is None:
@@ -213,14 +215,15 @@ def _refuse_contradictions(question: Question, asked: Recommend) -> None:
         raise ScenarioError(f"--tau: {tau} is more than --max-staleness {most}; allow it with {tau}")
     if goal.iteration_s is not None and goal.epoch_s is not None and goal.epoch_s < goal.iteration_s:
         raise ScenarioError(
-            f"--target-epoch: {asked.target_epoch} is less than --target-iteration {asked.target_iteration}: an epoch "
+            f"--target-epoch: {requested.target_epoch} is less than --target-iteration {requested.target_iteration}: "
+            "an epoch "
             "has one iteration or more, so the latter says nothing"
         )
 
 
 def _refuse_set(machines: Machines, overrides: Sequence[str]) -> None:
     """Raises ScenarioError for a field that is set but chosen here: the choice would replace it."""
-    chosen = {each.path: flag(name) for name, each in options(Recommend).items() if each.many == LIST}
+    chosen = {option.path: flag(name) for name, option in options(Recommend).items() if option.many == LIST}
     chosen |= {"method.rate": "--epsilon", "cluster.gpus_per_server": "--gpus-per-server"}
     described = {"device": machines.devices, "bandwidth": machines.bandwidths}
     if any(described.values()):

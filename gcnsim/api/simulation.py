@@ -107,28 +107,28 @@ def simulate(
     'pipegcn'
     """
     if isinstance(scenario, Mapping):
-        asked = from_mapping(dict(scenario), "scenario", overrides)
+        spec = from_mapping(dict(scenario), "scenario", overrides)
     else:
-        asked = load_scenario(scenario, overrides)
-    refuse_no_effect([asked.cluster])
-    asked = replace(asked, faults=(*asked.faults, *read_injected(inject)))
-    refuse_undrawn([asked])
-    refuse_unused_figures([resolve_machine(asked.cluster)])
-    studies = StudyCache(asked, cores())
-    studies.prepare([], [asked], counted(progress, f"simulating {asked.name}"))
+        spec = load_scenario(scenario, overrides)
+    refuse_no_effect([spec.cluster])
+    spec = replace(spec, faults=(*spec.faults, *read_injected(inject)))
+    refuse_undrawn([spec])
+    refuse_unused_figures([resolve_machine(spec.cluster)])
+    studies = StudyCache(spec, cores())
+    studies.prepare([], [spec], counted(progress, f"simulating {spec.name}"))
     progress("full-graph training on the same machine")
-    estimate = studies.estimate(asked)
-    baseline = studies.baseline(asked)
+    estimate = studies.estimate(spec)
+    baseline = studies.baseline(spec)
     result = estimate.result
-    told = worker_parts(result.run, result.warm_up)
-    workers = balanced_parts(told, result.metrics.worker, result.metrics.iteration_s)
+    parts = worker_parts(result.run, result.warm_up)
+    workers = balanced_parts(parts, result.metrics.worker, result.metrics.iteration_s)
     report = SimulationReport(
-        scenario=to_mapping(asked),
-        provenance=provenance(studies, asked, [estimate]),
+        scenario=to_mapping(spec),
+        provenance=provenance(studies, spec, [estimate]),
         result=row_of(estimate, baseline, studies.accesses.name),
         links=links_of(result),
         slowest=result.metrics.worker,
-        memory=memory_report(studies, asked),
+        memory=memory_report(studies, spec),
         workers=tuple(workers),
         run=run_length(result),
     )

@@ -48,7 +48,7 @@ def _alone(question: Question) -> Iterator[dict[str, Any]]:
     for axis in question.axes:
         if axis.path.startswith("cluster."):
             ends = axis.values if axis.between is None else (axis.between.at(0.0), axis.between.at(1.0))
-            yield from ({axis.path: each} for each in ends)
+            yield from ({axis.path: end} for end in ends)
 
 
 def sweep_warnings(question: Question) -> tuple[str, ...]:
@@ -132,27 +132,27 @@ class Sweep:
         columns = self.folder.schema.names
         if by not in columns:
             raise ScenarioError(f"--by: unknown column {by!r}; {nearest(by, columns)}")
-        told = self.to_arrow().to_pylist() if records is None else records
-        done = [dict(each) for each in told if each["state"] == DONE and keeps(each)]
-        found = [each for each in done if each[by] is not None]
+        points = self.to_arrow().to_pylist() if records is None else records
+        done = [dict(point) for point in points if point["state"] == DONE and keeps(point)]
+        found = [item for item in done if item[by] is not None]
         if done and not found:
             raise ScenarioError(f"--by: {by} is empty in every answered point; allowed: a column that has values")
-        found.sort(key=lambda each: each[by], reverse=descending)
-        found.sort(key=lambda each: each["fits"] is False)
+        found.sort(key=lambda item: item[by], reverse=descending)
+        found.sort(key=lambda entry: entry["fits"] is False)
         return found[:count]
 
     def point(self, index: int) -> dict[str, Any]:
         """One point with all its columns. Raises ScenarioError if it does not exist or is not finished."""
-        for each in self.to_arrow().to_pylist():
-            if each["point"] == index:
-                return dict(each)
+        for entry in self.to_arrow().to_pylist():
+            if entry["point"] == index:
+                return dict(entry)
         raise ScenarioError(f"--point: {index} is not answered; points are 0 to {self.folder.points - 1}")
 
     def rows(self) -> list[Row]:
         """The finished points, as rows of a what-if."""
         from gcnsim.report.sweep import row_of_record
 
-        return [row_of_record(each) for each in self.to_arrow().to_pylist() if each["state"] == DONE]
+        return [row_of_record(entry) for entry in self.to_arrow().to_pylist() if entry["state"] == DONE]
 
     def to_html(
         self, path: str | Path, by: str = "iteration_s", *, descending: bool = False, where: Sequence[str] = ()
@@ -210,11 +210,11 @@ def sweep(
     ...     found.status()["done"]
     2
     """
-    asked = ask(question, axes, overrides, interval, prices)
+    sweep_question = ask(question, axes, overrides, interval, prices)
     if executor not in NAMES:
         raise ScenarioError(f"--executor: {executor!r} is not allowed; one of {', '.join(NAMES)}")
     made = lambda: executor_of(executor, address, processes or cores())  # noqa: E731
-    return Sweep(run(asked, out, made, limit, progress, notice))
+    return Sweep(run(sweep_question, out, made, limit, progress, notice))
 
 
 def ask(
@@ -225,10 +225,10 @@ def ask(
     prices: PriceBook | None = None,
 ) -> Question:
     """The validated question of `sweep`. Raises GcnsimError."""
-    given = dict(question) if isinstance(question, Mapping) else {} if question is None else load_question(question)
+    fields = dict(question) if isinstance(question, Mapping) else {} if question is None else load_question(question)
     if interval is not None:
-        given["interval"] = interval
-    found = read_question(given, overrides, axes)
+        fields["interval"] = interval
+    found = read_question(fields, overrides, axes)
     if prices is None or not prices.asked:
         return found
     if found.prices.asked:

@@ -1,6 +1,6 @@
 """The exchange between workers as counts: of one run, or drawn from a boundary profile without a graph."""
 
-from gcnsim.boundary.bins import MANY_PARTS, towards_one
+from gcnsim.boundary.bins import MANY_PARTS, fade_to_one
 from gcnsim.boundary.counts import (
     AccessCounts,
     BatchCounts,
@@ -14,6 +14,8 @@ from gcnsim.boundary.counts import (
 )
 from gcnsim.boundary.packaged import (
     Interpolation,
+    bundled_parts,
+    bundled_profile,
     interpolation,
     left_out_error,
     outline_named,
@@ -22,12 +24,10 @@ from gcnsim.boundary.packaged import (
     profile_end,
     profile_without,
     profiled_parts,
-    shipped_parts,
-    shipped_profile,
 )
 from gcnsim.boundary.rescale import with_cross_edges
 from gcnsim.boundary.sample_counts import cached_nodes, draw_access, draw_counts, expected_access, node_counts
-from gcnsim.boundary.sizes_only import likely_cross_fraction, mean_ratio, outlined, published_profile
+from gcnsim.boundary.sizes_only import likely_cross_fraction, mean_ratio, published_profile, size_only_profile
 from gcnsim.boundary.stored import (
     ProfileOrigin,
     StoredProfile,
@@ -48,6 +48,8 @@ __all__ = [
     "Store",
     "StoredProfile",
     "batch_counts",
+    "bundled_parts",
+    "bundled_profile",
     "cached_nodes",
     "class_inclusion",
     "count_batches",
@@ -56,6 +58,7 @@ __all__ = [
     "enlarged",
     "expected_access",
     "expected_rows",
+    "fade_to_one",
     "interpolation",
     "is_profile",
     "left_out_error",
@@ -64,7 +67,6 @@ __all__ = [
     "node_counts",
     "outline_named",
     "outline_of",
-    "outlined",
     "profile_at",
     "profile_end",
     "profile_of",
@@ -72,10 +74,8 @@ __all__ = [
     "profiled_parts",
     "published_profile",
     "read_profile",
-    "shipped_parts",
-    "shipped_profile",
+    "size_only_profile",
     "stored_profile",
-    "towards_one",
     "with_cross_edges",
     "write_profile",
 ]

@@ -157,7 +157,7 @@ def inclusion_at(cells: Bins, epsilon: float) -> FloatArray:
     return np.asarray(-np.expm1(edges * np.log1p(-epsilon)))
 
 
-def tilted(cells: Bins, inclusion: FloatArray, epsilon: float) -> FloatArray:
+def reweighted(cells: Bins, inclusion: FloatArray, epsilon: float) -> FloatArray:
     """The chances of `inclusion_at` for every owner, float64[P, P, K]."""
     if epsilon == 1.0:
         return np.ones(cells.nodes.shape)
@@ -165,7 +165,7 @@ def tilted(cells: Bins, inclusion: FloatArray, epsilon: float) -> FloatArray:
     return np.asarray(-np.expm1(tilt[:, :, None] * np.log1p(-np.minimum(inclusion, _MOST))[:, None, :]))
 
 
-def tilt_of(nodes: IntArray, chance: FloatArray, rows: FloatArray) -> FloatArray:
+def reweight_factor(nodes: IntArray, chance: FloatArray, rows: FloatArray) -> FloatArray:
     """The factor on log(1 - chance) with which `nodes`, int64[P, K], need `rows`, float64[P], by bisection."""
     log_missed = np.log1p(-np.minimum(chance, _MOST))
     tilt, held = np.ones(rows.size), np.flatnonzero(nodes.any(axis=1))
@@ -184,20 +184,20 @@ def _log(value: FloatArray) -> FloatArray:
     return logarithm
 
 
-def kept_at(cells: Bins, epsilon: float) -> tuple[FloatArray, FloatArray]:
+def kept_fractions(cells: Bins, epsilon: float) -> tuple[FloatArray, FloatArray]:
     """Shares of every worker's inner and cross entries that a graph keeps at rate `epsilon`, float64[P] each."""
     if epsilon == 1.0:
         return np.ones(len(cells.nodes)), np.ones(len(cells.nodes))
     rates = np.array(RATES)
-    fading = towards_one(epsilon)
+    fading = fade_to_one(epsilon)
     inner, boundary = (
-        np.clip(epsilon * (1.0 + fading * (interpolated(epsilon, kept / rates, lambda value: value) - 1.0)), 0.0, 1.0)
-        for kept in (cells.inner_kept, cells.boundary_kept)
+        np.clip(epsilon * (1.0 + fading * (interpolated(epsilon, stored / rates, lambda value: value) - 1.0)), 0.0, 1.0)
+        for stored in (cells.inner_kept, cells.boundary_kept)
     )
     return inner, boundary
 
 
-def towards_one(epsilon: float) -> float:
+def fade_to_one(epsilon: float) -> float:
     """How much of a deviation at the largest stored rate is left at a larger one: 1 up to that rate, 0 at 1.
 
     2 d / (d + d0), d = 1 - epsilon, d0 that of the largest stored rate. Of the share of cross entries that `vr` keeps

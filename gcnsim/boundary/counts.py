@@ -65,13 +65,13 @@ class Store:
     stored: IntArray
 
 
-def count_batches(drawn: Sequence[Sequence[Batch]], store: Store, per_epoch: int) -> BatchCounts:
+def count_batches(batches: Sequence[Sequence[Batch]], store: Store, per_epoch: int) -> BatchCounts:
     """The counts of real batches. drawn[t][n]: that of worker n in iteration t."""
     return batch_counts(
-        [[batch.levels[0] for batch in row] for row in drawn],
-        np.array([[[level.size for level in one.levels] for one in row] for row in drawn], np.int64),
-        np.array([[one.entries for one in row] for row in drawn], np.int64),
-        np.array([[one.looked for one in row] for row in drawn], np.int64),
+        [[batch.levels[0] for batch in row] for row in batches],
+        np.array([[[level.size for level in one.levels] for one in row] for row in batches], np.int64),
+        np.array([[one.entries for one in row] for row in batches], np.int64),
+        np.array([[one.looked for one in row] for row in batches], np.int64),
         store,
         per_epoch,
     )
@@ -170,8 +170,8 @@ class AccessCounts:
         """Share of layer-0 boundary rows that the cache answered, over all graphs and workers; 0 without any row."""
         if self.batches is not None:
             return self.batches.hit_rate
-        asked = int(self.rows.sum())
-        return int(self.hits.sum()) / asked if asked else 0.0
+        requested = int(self.rows.sum())
+        return int(self.hits.sum()) / requested if requested else 0.0
 
     @property
     def cache_fraction(self) -> float:

@@ -10,9 +10,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from gcnsim.boundary.rescale import Means, between, means_of, resized, with_cross_edges
+from gcnsim.boundary.rescale import BoundaryMeans, between, means_of, rescaled_profile, with_cross_edges
 from gcnsim.boundary.sample_counts import expected_access
-from gcnsim.boundary.sizes_only import outlined
+from gcnsim.boundary.sizes_only import size_only_profile
 from gcnsim.boundary.stored import StoredProfile, read_profile
 from gcnsim.caching import CacheSize
 from gcnsim.errors import FileError, ScenarioError
@@ -20,7 +20,7 @@ from gcnsim.workload import DatasetFacts, assumed_ratio, dataset, datasets
 from gcnsim.workload.cuts import ANCHOR, WEB
 
 if TYPE_CHECKING:
-    from gcnsim.graph.generate import Outline
+    from gcnsim.graph.generate import SizeOnlyDataset
 
 MOST_PARTS: Final = 1024
 """The most parts that an outline by sizes speaks of."""
@@ -31,7 +31,7 @@ ASSUMED: Final = (
 )
 
 
-def outline_of(facts: DatasetFacts) -> Outline | None:
+def outline_of(facts: DatasetFacts) -> SizeOnlyDataset | None:
     """The outline of a dataset: its own, or by its sizes; None of one with a surrogate, or a published boundary."""
     # The generators are imported for these few datasets only: most answers have no need of them.
     from gcnsim.graph.generate import outline, outlines, surrogates
@@ -41,20 +41,20 @@ def outline_of(facts: DatasetFacts) -> Outline | None:
     return None if facts.boundary or facts.name in surrogates() else by_sizes(facts)
 
 
-def outline_named(name: str) -> Outline | None:
+def outline_named(name: str) -> SizeOnlyDataset | None:
     """`outline_of` the dataset `name`; None where there is no such dataset."""
     return outline_of(dataset(name)) if name in datasets() else None
 
 
-def by_sizes(facts: DatasetFacts) -> Outline:
+def by_sizes(facts: DatasetFacts) -> SizeOnlyDataset:
     """The outline of a graph of which nothing but sizes is known."""
-    from gcnsim.graph.generate import Bordering, Outline, outline, outlines
+    from gcnsim.graph.generate import Bordering, SizeOnlyDataset, outline, outlines
 
     low, likely, high = assumed_ratio(facts.nodes, facts.entries, ANCHOR, facts.kind)
     unevenness = outline(outlines()[0]).boundary.unevenness
     kind = "one graph of the web and others" if facts.kind == WEB else "eight other graphs"
     source = f"by mean degree and nodes, as in METIS parts of {kind} (studies/cuts.py)"
-    return Outline(
+    return SizeOnlyDataset(
         name=facts.name,
         nodes=facts.nodes,
         entries=facts.entries,
@@ -75,7 +75,7 @@ _WORST = 0.9
 
 
 @dataclass(frozen=True, slots=True)
-class Misses:
+class InterpolationError:
     """Relative errors of a profile that stands for another, without sign.
 
     boundary: of the mean worker's boundary nodes. largest: of the largest worker's. cross_entries: of the entries that
@@ -97,36 +97,36 @@ class Interpolation:
 
     low: int
     high: int
-    missed: Misses | None
+    missed: InterpolationError | None
 
 
 @cache
-def shipped_parts(dataset: str) -> tuple[int, ...]:
+def bundled_parts(dataset: str) -> tuple[int, ...]:
     """The numbers of parts at which `dataset` has a shipped profile, ascending."""
     names = (path.stem.removeprefix(f"{dataset}-") for path in FOLDER.glob(f"{dataset}-*.profile"))
     return tuple(sorted(int(name) for name in names if name.isdecimal()))
 
 
 @cache
-def shipped_profile(dataset: str, parts: int) -> StoredProfile:
+def bundled_profile(dataset: str, parts: int) -> StoredProfile:
     """The shipped profile of `dataset` at `parts`. Raises ScenarioError when there is none, FileError for a bad one.
 
     Bad is also one of another dataset or number of parts than its name says.
     """
-    known = shipped_parts(dataset)
+    known = bundled_parts(dataset)
     if parts not in known:
         there = f"there are {', '.join(map(str, known))}" if known else "it has none at any number of parts"
         raise ScenarioError(f"gpus: {dataset} has no profile at {parts} parts; {there}")
     path = FOLDER / f"{dataset}-{parts}.profile"
-    found = read_profile(path)
-    if (found.origin.name, found.parts) != (dataset, parts):
-        raise FileError(f"{path}: holds {found.origin.name} at {found.parts} parts; wanted {dataset} at {parts}")
-    return found
+    profile = read_profile(path)
+    if (profile.origin.name, profile.parts) != (dataset, parts):
+        raise FileError(f"{path}: holds {profile.origin.name} at {profile.parts} parts; wanted {dataset} at {parts}")
+    return profile
 
 
 def profiled_parts(dataset: str) -> range:
     """The numbers of parts at which `profile_at` answers: from the least to the most shipped or outlined, or none."""
-    known = shipped_parts(dataset) or _outlined_parts(dataset)
+    known = bundled_parts(dataset) or _outlined_parts(dataset)
     return range(known[0], known[-1] + 1) if known else range(0)
 
 
@@ -138,10 +138,10 @@ def profile_at(dataset: str, parts: int) -> tuple[StoredProfile, str]:
     the shape is that of the nearer one, and the note states the error. Of a dataset that has an outline it is made
     from that. Raises ScenarioError outside `profiled_parts`.
     """
-    known = shipped_parts(dataset)
+    known = bundled_parts(dataset)
     answered = profiled_parts(dataset)
     if parts in known:
-        return shipped_profile(dataset, parts), f"profile at {parts} METIS partitions"
+        return bundled_profile(dataset, parts), f"profile at {parts} METIS partitions"
     if parts not in answered:
         there = f"there are {answered[0]} to {answered[-1]}" if answered else "it has none at any number of parts"
         raise ScenarioError(f"gpus: {dataset} has no profile at {parts} parts; {there}")
@@ -160,55 +160,55 @@ def profile_end(dataset: str, parts: int, boundary: int, cross: int) -> StoredPr
     Publications leave the cross edges per boundary node open, of an outline the boundary too; an interpolated profile
     may also miss its boundary and entries by what it misses where a shipped one is left out. Raises as `profile_at`.
     """
-    if not shipped_parts(dataset) and parts in profiled_parts(dataset):
-        found = _outlined(dataset, parts, boundary)
+    if not bundled_parts(dataset) and parts in profiled_parts(dataset):
+        profile = _outlined(dataset, parts, boundary)
     else:
-        found, _ = profile_at(dataset, parts)
-    if shipped_parts(dataset) and parts not in shipped_parts(dataset):
-        found = _missed(dataset, parts, found, boundary, cross)
-    low, high = found.origin.cross_range
-    return with_cross_edges(found, (low, 1.0, high)[cross])
+        profile, _ = profile_at(dataset, parts)
+    if bundled_parts(dataset) and parts not in bundled_parts(dataset):
+        profile = _missed(dataset, parts, profile, boundary, cross)
+    low, high = profile.origin.cross_range
+    return with_cross_edges(profile, (low, 1.0, high)[cross])
 
 
 def profile_without(dataset: str, parts: int) -> StoredProfile | None:
     """What stands for the shipped profile at `parts` where it is left out; None for the first and the last."""
-    known = shipped_parts(dataset)
+    known = bundled_parts(dataset)
     if parts in (known[0], known[-1]):
         return None
     return _interpolated(dataset, *_neighbours(known, parts), parts)
 
 
 @cache
-def left_out_error(dataset: str, parts: int) -> Misses | None:
+def left_out_error(dataset: str, parts: int) -> InterpolationError | None:
     """What its neighbours miss in place of the shipped profile at `parts`; None for the first and the last."""
     blind = profile_without(dataset, parts)
     if blind is None:
         return None
-    pairs = zip(_counts(blind), _counts(shipped_profile(dataset, parts)), strict=True)
-    return Misses(*(abs(guess / true - 1.0) for guess, true in pairs))
+    pairs = zip(_counts(blind), _counts(bundled_profile(dataset, parts)), strict=True)
+    return InterpolationError(*(abs(guess / true - 1.0) for guess, true in pairs))
 
 
 @cache
 def interpolation(dataset: str, parts: int) -> Interpolation | None:
     """Between what the profile at `parts` is interpolated; None where it is shipped or made from an outline."""
-    known = shipped_parts(dataset)
+    known = bundled_parts(dataset)
     if not known or parts in known or not known[0] < parts < known[-1]:
         return None
     low, high = _neighbours(known, parts)
     made = [missed for count in (low, high) if (missed := left_out_error(dataset, count)) is not None]
-    most = Misses(*map(max, zip(*map(astuple, made), strict=True))) if made else None
+    most = InterpolationError(*map(max, zip(*map(astuple, made), strict=True))) if made else None
     return Interpolation(low, high, most)
 
 
 def _counts(profile: StoredProfile) -> tuple[float, float, float, float]:
-    """What `Misses` compares."""
-    drawn = expected_access(profile, sampler="vr", epsilon=0.1, cache=CacheSize(), policy="inclusion", feature_width=1)
+    """What `InterpolationError` compares."""
+    access = expected_access(profile, sampler="vr", epsilon=0.1, cache=CacheSize(), policy="inclusion", feature_width=1)
     boundary = profile.boundary_nodes
     crossing = float(profile.boundary_entries.sum())
-    return float(boundary.mean()), float(boundary.max()), crossing, float(drawn.rows.sum())
+    return float(boundary.mean()), float(boundary.max()), crossing, float(access.rows.sum())
 
 
-def _stated(missed: Misses | None) -> str:
+def _stated(missed: InterpolationError | None) -> str:
     if missed is None:
         return "unknown error"
     return (
@@ -223,18 +223,18 @@ def _neighbours(known: tuple[int, ...], parts: int) -> tuple[int, int]:
     return max(count for count in known if count < parts), min(count for count in known if count > parts)
 
 
-def _means(dataset: str, low: int, high: int, parts: int) -> Means:
-    ends = [(count, means_of(shipped_profile(dataset, count))) for count in (low, high)]
+def _means(dataset: str, low: int, high: int, parts: int) -> BoundaryMeans:
+    ends = [(count, means_of(bundled_profile(dataset, count))) for count in (low, high)]
     return between(ends[0], ends[1], parts)
 
 
 def _interpolated(dataset: str, low: int, high: int, parts: int) -> StoredProfile:
-    ends = [shipped_profile(dataset, count) for count in (low, high)]
+    ends = [bundled_profile(dataset, count) for count in (low, high)]
     nearer = ends[0] if parts * parts < low * high else ends[1]
-    found = resized(nearer, parts, _means(dataset, low, high, parts))
+    profile = rescaled_profile(nearer, parts, _means(dataset, low, high, parts))
     # All that is open at either neighbour is open between them.
-    least = min(end.cross_edges_mean * end.origin.cross_range[0] for end in ends) / found.cross_edges_mean
-    most = max(end.cross_edges_mean * end.origin.cross_range[1] for end in ends) / found.cross_edges_mean
+    least = min(end.cross_edges_mean * end.origin.cross_range[0] for end in ends) / profile.cross_edges_mean
+    most = max(end.cross_edges_mean * end.origin.cross_range[1] for end in ends) / profile.cross_edges_mean
     residuals = {**(ends[0].origin.residuals or {}), **(ends[1].origin.residuals or {})}
     for end in ends:
         own = (end.origin.residuals or {}).get(str(end.parts))
@@ -246,7 +246,7 @@ def _interpolated(dataset: str, low: int, high: int, parts: int) -> StoredProfil
         residuals=residuals,
         cross_range=(min(1.0, least), max(1.0, most)),
     )
-    return replace(found, origin=origin)
+    return replace(profile, origin=origin)
 
 
 def _missed(dataset: str, parts: int, likely: StoredProfile, boundary: int, cross: int) -> StoredProfile:
@@ -259,17 +259,17 @@ def _missed(dataset: str, parts: int, likely: StoredProfile, boundary: int, cros
         for error in (found.missed.boundary, found.missed.largest, found.missed.cross_entries)
     )
     means = _means(dataset, found.low, found.high, parts)
-    return resized(likely, parts, means.changed(nodes[boundary], crossing[cross], most[boundary]))
+    return rescaled_profile(likely, parts, means.changed(nodes[boundary], crossing[cross], most[boundary]))
 
 
 def _outlined_parts(dataset: str) -> tuple[int, ...]:
     """The numbers of parts of the dataset's outline, none where it has no outline."""
-    found = outline_named(dataset)
-    return () if found is None else found.parts
+    outline = outline_named(dataset)
+    return () if outline is None else outline.parts
 
 
 @cache
 def _outlined(dataset: str, parts: int, end: int = 1) -> StoredProfile:
-    found = outline_named(dataset)
-    assert found is not None
-    return outlined(found, parts, end)
+    outline = outline_named(dataset)
+    assert outline is not None
+    return size_only_profile(outline, parts, end)

@@ -29,7 +29,7 @@ COUNTS = ("inner_nodes", "entries", "boundary_nodes", "boundary_entries")
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class BoundaryMeans:
     """What is interpolated between profiles.
 
     boundary: boundary nodes over inner nodes. cross: share of the entries that cross. largest: of each of `COUNTS` the
@@ -40,34 +40,34 @@ class Means:
     cross: float
     largest: tuple[float, ...]
 
-    def changed(self, boundary: float, cross: float, largest: float) -> Means:
+    def changed(self, boundary: float, cross: float, largest: float) -> BoundaryMeans:
         """These means with factors on the boundary nodes, the entries that cross, and the most boundary nodes."""
         inner, entries, most, crossing = self.largest
         most = max(1.0, most * largest / boundary)
-        return Means(self.boundary * boundary, self.cross * cross, (inner, entries, most, crossing))
+        return BoundaryMeans(self.boundary * boundary, self.cross * cross, (inner, entries, most, crossing))
 
 
-def means_of(profile: StoredProfile) -> Means:
+def means_of(profile: StoredProfile) -> BoundaryMeans:
     """The means of a profile with a boundary."""
     counts = [getattr(profile, name) for name in COUNTS]
-    return Means(
+    return BoundaryMeans(
         float(profile.boundary_nodes.sum() / profile.inner_nodes.sum()),
         float(profile.boundary_entries.sum() / profile.entries.sum()),
         tuple(float(count.max() / count.mean()) for count in counts),
     )
 
 
-def between(low: tuple[int, Means], high: tuple[int, Means], parts: int) -> Means:
+def between(low: tuple[int, BoundaryMeans], high: tuple[int, BoundaryMeans], parts: int) -> BoundaryMeans:
     """Means at `parts`: power laws of the number of parts through both ends."""
     weight = float(np.log(parts / low[0]) / np.log(high[0] / low[0]))
     boundary, cross, *largest = (
         float(np.exp((1.0 - weight) * np.log(below) + weight * np.log(above)))
         for below, above in zip(_figures(low[1]), _figures(high[1]), strict=True)
     )
-    return Means(boundary, cross, tuple(largest))
+    return BoundaryMeans(boundary, cross, tuple(largest))
 
 
-def resized(profile: StoredProfile, parts: int, means: Means) -> StoredProfile:
+def rescaled_profile(profile: StoredProfile, parts: int, means: BoundaryMeans) -> StoredProfile:
     """A profile of `parts` workers with these means, each worker shaped like one of `profile`.
 
     Workers are taken evenly by rank of boundary nodes, the largest and the least always, and stand in the order of
@@ -75,17 +75,18 @@ def resized(profile: StoredProfile, parts: int, means: Means) -> StoredProfile:
     raised to the power that makes their largest what `means` says. Cross edges per boundary node change by one factor
     per worker, which makes its cells and its entries agree; no worker asks for more nodes than their owner has.
     """
-    place = _places(profile, parts)
+    source_cells = _places(profile, parts)
     shares = (
-        _uneven(getattr(profile, name)[place], largest) for name, largest in zip(COUNTS, means.largest, strict=True)
+        _uneven(getattr(profile, name)[source_cells], largest)
+        for name, largest in zip(COUNTS, means.largest, strict=True)
     )
     inner_share, entry_share, nodes, crossing = shares
     inner = _to_sum(inner_share, int(profile.inner_nodes.sum()))
     entries = _to_sum(entry_share, int(profile.entries.sum()))
     most = MOST_CROSSING * entries.astype(np.float64)
     crossing = _within(crossing * (means.cross * entries.sum() / crossing.sum()), most)
-    pairs = _pairs(profile.pairs, place, nodes * (means.boundary * inner.sum() / nodes.sum()), inner)
-    return _with_cells(profile, place, pairs, crossing, inner, entries)
+    pairs = _pairs(profile.pairs, source_cells, nodes * (means.boundary * inner.sum() / nodes.sum()), inner)
+    return _with_cells(profile, source_cells, pairs, crossing, inner, entries)
 
 
 def with_counts(profile: StoredProfile, counts: Mapping[str, IntArray]) -> StoredProfile:
@@ -102,10 +103,10 @@ def with_senders(profile: StoredProfile, largest: float) -> StoredProfile:
     Every worker keeps its boundary, and owners their order; pairs are fitted to both sums in turn.
     """
     pairs, whole = profile.pairs.astype(np.float64), np.arange(profile.parts)
-    asked = _uneven(profile.pairs.sum(axis=0), largest)
-    asked *= pairs.sum() / asked.sum()
+    requested = _uneven(profile.pairs.sum(axis=0), largest)
+    requested *= pairs.sum() / requested.sum()
     for _ in range(_FITTINGS):
-        pairs *= asked / np.maximum(pairs.sum(axis=0), 1e-9)
+        pairs *= requested / np.maximum(pairs.sum(axis=0), 1e-9)
         pairs *= (profile.boundary_nodes / np.maximum(pairs.sum(axis=1), 1e-9))[:, None]
     fitted = _pairs(
         np.rint(pairs).astype(np.int64), whole, profile.boundary_nodes.astype(np.float64), profile.inner_nodes
@@ -119,7 +120,7 @@ def with_cross_edges(profile: StoredProfile, factor: float) -> StoredProfile:
     if factor == 1.0:
         return profile
     factors = np.full(profile.parts, factor)
-    cells = {name: _denser(each, factors) for name, each in profile.cells.items()}
+    cells = {name: _add_cross_edges(cell, factors) for name, cell in profile.cells.items()}
     first = next(iter(cells))
     before = _crossing(profile.cells[first].nodes, profile.cells[first].cross_edges)
     after = _crossing(cells[first].nodes, cells[first].cross_edges)
@@ -135,38 +136,46 @@ def with_cross_edges(profile: StoredProfile, factor: float) -> StoredProfile:
 
 
 def _with_cells(
-    profile: StoredProfile, place: IntArray, pairs: IntArray, crossing: FloatArray, inner: IntArray, entries: IntArray
+    profile: StoredProfile,
+    source_cells: IntArray,
+    pairs: IntArray,
+    crossing: FloatArray,
+    inner: IntArray,
+    entries: IntArray,
 ) -> StoredProfile:
-    """The workers at `place` with these pairs, inner nodes and entries, and cross entries as near as cells allow."""
-    cells = {name: _placed(each, place, pairs, crossing) for name, each in profile.cells.items()}
+    """The workers at `source_cells` with these pairs, inner nodes and entries, and cross entries as near as cells
+    allow."""
+    cells = {name: _assign_owners(cell, source_cells, pairs, crossing) for name, cell in profile.cells.items()}
     first = next(iter(cells.values()))
     boundary = np.minimum(np.rint(_crossing(first.nodes, first.cross_edges)).astype(np.int64), entries)
-    kept = {
-        name: replace(each, inner_kept=frozen(_inner_kept(profile, profile.cells[name], place, boundary / entries)))
-        for name, each in cells.items()
+    kept_shares = {
+        name: replace(
+            cell, inner_kept=frozen(_inner_kept(profile, profile.cells[name], source_cells, boundary / entries))
+        )
+        for name, cell in cells.items()
     }
     return replace(
         profile,
         inner_nodes=frozen(inner),
         inner_entries=frozen(entries - boundary),
         boundary_entries=frozen(boundary),
-        cells=kept,
+        cells=kept_shares,
     )
 
 
-def _inner_kept(profile: StoredProfile, cells: Bins, place: IntArray, crossing: FloatArray) -> FloatArray:
+def _inner_kept(profile: StoredProfile, cells: Bins, source_cells: IntArray, crossing: FloatArray) -> FloatArray:
     """Shares of inner entries that a graph keeps, float64[P, R], with which it keeps as many of all as before.
 
     crossing: share of each worker's entries that cross now, float64[P]; of these as large a share is kept as before.
     """
-    before = (profile.boundary_entries / np.maximum(profile.entries, 1))[place, None]
-    inner, boundary = cells.inner_kept[place], cells.boundary_kept[place]
+    before = (profile.boundary_entries / np.maximum(profile.entries, 1))[source_cells, None]
+    inner, boundary = cells.inner_kept[source_cells], cells.boundary_kept[source_cells]
     whole = (1.0 - before) * inner + before * boundary
     now = crossing[:, None]
     return np.asarray(np.clip((whole - now * boundary) / np.maximum(1.0 - now, 1e-9), 0.0, 1.0))
 
 
-def _figures(means: Means) -> tuple[float, ...]:
+def _figures(means: BoundaryMeans) -> tuple[float, ...]:
     return means.boundary, means.cross, *means.largest
 
 
@@ -196,14 +205,14 @@ def _within(values: FloatArray, most: FloatArray) -> FloatArray:
     return np.asarray(capped + room * np.minimum(1.0, over / np.maximum(room.sum(axis=-1, keepdims=True), 1e-9)))
 
 
-def _pairs(pairs: IntArray, place: IntArray, boundary: FloatArray, inner: IntArray) -> IntArray:
+def _pairs(pairs: IntArray, source_cells: IntArray, boundary: FloatArray, inner: IntArray) -> IntArray:
     """Boundary nodes of n owned by m, int64[P, P]: `boundary` of n, dealt to owners as `pairs` deals at its place."""
-    dealt = pairs[np.ix_(place, place)].astype(np.float64)
-    same = place[:, None] == place[None, :]
+    dealt = pairs[np.ix_(source_cells, source_cells)].astype(np.float64)
+    same = source_cells[:, None] == source_cells[None, :]
     mean = pairs.sum(axis=1) / max(1, len(pairs) - 1)
-    dealt[same] = mean[place[np.nonzero(same)[0]]]
+    dealt[same] = mean[source_cells[np.nonzero(same)[0]]]
     np.fill_diagonal(dealt, 0.0)
-    most = np.tile(inner.astype(np.float64), (place.size, 1))
+    most = np.tile(inner.astype(np.float64), (source_cells.size, 1))
     np.fill_diagonal(most, 0.0)
     dealt = _within(dealt * (boundary / np.maximum(dealt.sum(axis=1), 1e-9))[:, None], most)
     whole = np.diff(np.rint(np.cumsum(dealt, axis=1)).astype(np.int64), axis=1, prepend=0)
@@ -215,7 +224,7 @@ def _crossing(nodes: IntArray, cross_edges: FloatArray) -> FloatArray:
     return np.asarray((nodes.sum(axis=1) * cross_edges).sum(axis=1))
 
 
-def _denser(cells: Bins, factors: FloatArray) -> Bins:
+def _add_cross_edges(cells: Bins, factors: FloatArray) -> Bins:
     """The cells with a factor per worker, float64[P], on cross edges, which stay at least one each."""
     factor = factors[:, None]
     effective = np.maximum(cells.effective * factor[:, :, None], np.minimum(cells.effective, 1.0))
@@ -230,27 +239,28 @@ def _to_sum(values: FloatArray, total: int) -> IntArray:
     return sizes
 
 
-def _placed(cells: Bins, place: IntArray, pairs: IntArray, crossing: FloatArray) -> Bins:
-    """The cells of the workers at `place`, with `pairs` boundary nodes, and as many cross edges as `crossing` asks."""
+def _assign_owners(cells: Bins, source_cells: IntArray, pairs: IntArray, crossing: FloatArray) -> Bins:
+    """The cells of the workers at `source_cells`, with `pairs` boundary nodes, and as many cross edges as `crossing`
+    asks."""
     chosen = {
-        name: frozen(getattr(cells, name)[place])
+        name: frozen(getattr(cells, name)[source_cells])
         for name in ("cross_edges", "degree", "degree_spread", "effective", "inner_kept", "boundary_kept")
     }
-    tilt = np.array(cells.tilt[np.ix_(place, place)])
-    tilt[place[:, None] == place[None, :]] = 1.0
-    placed = Bins(nodes=frozen(_whole_cells(cells.nodes, place, pairs)), tilt=frozen(tilt), **chosen)
-    factors = np.ones(place.size)
+    tilt = np.array(cells.tilt[np.ix_(source_cells, source_cells)])
+    tilt[source_cells[:, None] == source_cells[None, :]] = 1.0
+    placed = Bins(nodes=frozen(_whole_cells(cells.nodes, source_cells, pairs)), tilt=frozen(tilt), **chosen)
+    factors = np.ones(source_cells.size)
     for _ in range(_ROUNDS):
-        now = _crossing(placed.nodes, _denser(placed, factors).cross_edges)
+        now = _crossing(placed.nodes, _add_cross_edges(placed, factors).cross_edges)
         factors *= crossing / np.maximum(now, 1.0)
-    return _denser(placed, factors)
+    return _add_cross_edges(placed, factors)
 
 
-def _whole_cells(nodes: IntArray, place: IntArray, pairs: IntArray) -> IntArray:
-    """`pairs` in the cells of the workers at `place`, int64[P, P, K]."""
-    dealt = nodes[np.ix_(place, place)].astype(np.float64)
+def _whole_cells(nodes: IntArray, source_cells: IntArray, pairs: IntArray) -> IntArray:
+    """`pairs` in the cells of the workers at `source_cells`, int64[P, P, K]."""
+    dealt = nodes[np.ix_(source_cells, source_cells)].astype(np.float64)
     bare = dealt.sum(axis=2) == 0.0
-    dealt[bare] = nodes.sum(axis=1)[place[np.nonzero(bare)[0]]]
+    dealt[bare] = nodes.sum(axis=1)[source_cells[np.nonzero(bare)[0]]]
     dealt *= (pairs / np.maximum(dealt.sum(axis=2), 1.0))[:, :, None]
     ends = np.rint(np.cumsum(dealt, axis=2)).astype(np.int64)
     whole: IntArray = np.diff(ends, axis=2, prepend=0)

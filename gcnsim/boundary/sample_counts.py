@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from gcnsim.boundary.bins import MANY_PARTS, Bins, ExpectedAccess, drawn, inclusion_at, kept_at, tilted
+from gcnsim.boundary.bins import MANY_PARTS, Bins, ExpectedAccess, drawn, inclusion_at, kept_fractions, reweighted
 from gcnsim.boundary.counts import AccessCounts, BoundaryProfile, class_inclusion
 from gcnsim.boundary.stored import StoredProfile
 from gcnsim.caching import CacheSize, cache_policy, capacity
@@ -171,11 +171,11 @@ def _expected(profile: BoundaryProfile, rate: float, cache: CacheSize, rule: str
     chance, parts = class_inclusion(profile, rate), profile.parts
     size = np.array([capacity(cache, int(nodes), feature_width) for nodes in profile.boundary_nodes], np.int64)
     rows, rows_squares, hits, hits_squares, held = np.zeros((5, parts, parts))
-    for rank, kept in enumerate(size.tolist()):
+    for rank, cached_rows in enumerate(size.tolist()):
         nodes = profile.of_worker(rank)
         rows[rank], rows_squares[rank] = nodes @ chance, nodes @ chance**2
-        if kept:
-            cached = nodes * (kept / nodes.sum()) if rule == "random" else _largest_classes(nodes, kept)
+        if cached_rows:
+            cached = nodes * (cached_rows / nodes.sum()) if rule == "random" else _largest_classes(nodes, cached_rows)
             hits[rank], hits_squares[rank], held[rank] = cached @ chance, cached @ chance**2, cached.sum(axis=1)
     return ExpectedAccess(
         rows=rows,
@@ -227,11 +227,11 @@ def expected_access(
     size = np.array([capacity(cache, int(nodes), feature_width) for nodes in profile.boundary_nodes], np.int64)
     step = max(1, _BLOCK // max(1, profile.parts * cells.degree.shape[1]))
     blocks = [
-        _asked(_of_workers(cells, slice(first, first + step)), rate, policy, size[first : first + step])
+        _requested(_of_workers(cells, slice(first, first + step)), rate, policy, size[first : first + step])
         for first in range(0, profile.parts, step)
     ]
-    rows, rows_squares, hits, hits_squares, held = (np.concatenate(each) for each in zip(*blocks, strict=True))
-    inner, boundary = kept_at(cells, rate)
+    rows, rows_squares, hits, hits_squares, held = (np.concatenate(item) for item in zip(*blocks, strict=True))
+    inner, boundary = kept_fractions(cells, rate)
     return ExpectedAccess(
         rows=rows,
         rows_squares=rows_squares,
@@ -271,10 +271,10 @@ def _of_workers(cells: Bins, workers: slice) -> Bins:
     return Bins(*(getattr(cells, field.name)[workers] for field in fields(Bins)))
 
 
-def _asked(cells: Bins, rate: float, policy: str, size: IntArray) -> tuple[FloatArray, ...]:
+def _requested(cells: Bins, rate: float, policy: str, size: IntArray) -> tuple[FloatArray, ...]:
     """Of some workers: rows and hits in the mean, each with its squares, and what caches of `size` rows hold."""
     ranked = inclusion_at(cells, rate)
-    chance = tilted(cells, ranked, rate)
+    chance = reweighted(cells, ranked, rate)
     cached = cached_in_cells(cells, ranked, policy, size)
     rows, squares = (cells.nodes * chance).sum(axis=2), (cells.nodes * chance**2).sum(axis=2)
     if not size.any():

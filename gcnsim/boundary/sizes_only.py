@@ -1,8 +1,8 @@
 """Boundary profile of a graph without a partition, from its known sizes and an assumed boundary of its parts.
 
-An `Outline` gives the ratio of boundary to inner nodes at one number of parts, with the imbalance of another graph's
-parts. The laws of `gcnsim.workload.cuts` give how that ratio grows and how many entries cross. Everything else is as
-even as possible:
+An `SizeOnlyDataset` gives the ratio of boundary to inner nodes at one number of parts, with the imbalance of another
+graph's parts. The laws of `gcnsim.workload.cuts` give how that ratio grows and how many entries cross. Everything else
+is as even as possible:
 - parts are equal, and all other workers own equal shares of the boundary nodes;
 - cross edges are lognormal, and degrees rank as cross edges do;
 - every edge is kept at the rate itself, under `vr` too (the figures below say how far rows are from that rule's).
@@ -34,7 +34,7 @@ from gcnsim.ids import AnyArray, FloatArray, IntArray, Rank, frozen
 from gcnsim.workload import FAR, crossing_fraction, growth_between, open_growth
 
 if TYPE_CHECKING:
-    from gcnsim.graph.generate import Outline
+    from gcnsim.graph.generate import SizeOnlyDataset
 
 _SLOTS = 16
 """Turns of the owner with the least weight in a round of dealing: weights are kept to a sixteenth of the least."""
@@ -76,8 +76,8 @@ def published_profile(
     classes = classes_of(float(mean.max()), float(inner_nodes.max()))
     parts = inner_nodes.size
     cumulative = [
-        np.cumsum(lognormal_shares(classes, float(each), dispersion)) if nodes else np.zeros(classes.size)
-        for each, nodes in zip(mean, boundary_nodes, strict=True)
+        np.cumsum(lognormal_shares(classes, float(item), dispersion)) if nodes else np.zeros(classes.size)
+        for item, nodes in zip(mean, boundary_nodes, strict=True)
     ]
     pairs, boundary = np.zeros((parts, parts), np.int64), np.zeros(parts, np.int64)
 
@@ -86,7 +86,7 @@ def published_profile(
         if boundary_nodes[rank]:
             others = np.delete(np.arange(parts), rank)
             weights = np.ones(others.size) if owners is None else owners[rank, others]
-            nodes[others] = dealt(cumulative[rank], int(boundary_nodes[rank]), weights)
+            nodes[others] = distribute(cumulative[rank], int(boundary_nodes[rank]), weights)
         return nodes
 
     made = cache(of_worker) if parts <= _KEPT else of_worker
@@ -141,7 +141,7 @@ def lognormal_shares(classes: IntArray, mean: float, dispersion: float) -> Float
     return shares(high)
 
 
-def dealt(cumulative: FloatArray, nodes: int, weights: FloatArray) -> IntArray:
+def distribute(cumulative: FloatArray, nodes: int, weights: FloatArray) -> IntArray:
     """Whole nodes per owner and class, int64[owners, K].
 
     Rounded cumulatively, so that the tail keeps its weight, then dealt out in turn, so that every owner has the same
@@ -154,11 +154,11 @@ def dealt(cumulative: FloatArray, nodes: int, weights: FloatArray) -> IntArray:
     turn = (np.arange(owner.size) - np.repeat(np.cumsum(slots) - slots, slots) + 0.5) / slots[owner]
     order = owner[np.argsort(turn, kind="stable")]
     rounds, rest = np.divmod(ends, order.size)
-    held: IntArray = rounds * slots[:, None] + _taken(order, rest, slots.size)
+    held: IntArray = rounds * slots[:, None] + _allocated(order, rest, slots.size)
     return np.diff(held, axis=1, prepend=0)
 
 
-def _taken(order: IntArray, rest: IntArray, owners: int) -> IntArray:
+def _allocated(order: IntArray, rest: IntArray, owners: int) -> IntArray:
     """How often each owner is among the first `rest` of `order`, int64[owners, K], for every class at once."""
     by_size = np.argsort(rest, kind="stable")
     beyond = np.searchsorted(rest[by_size], np.arange(order.size), side="right")
@@ -176,7 +176,7 @@ FEWER_CLASSES: Final = 17
 0.9 %, and those of 1,024 parts are 67 MB instead of half a gigabyte."""
 
 
-def mean_ratio(facts: Outline, parts: int, end: int = 1) -> float:
+def mean_ratio(facts: SizeOnlyDataset, parts: int, end: int = 1) -> float:
     """Boundary over inner nodes of the mean of `parts` parts, low, likely or high (0, 1, 2).
 
     A growth that publications tell holds up to `FAR` parts, the most of any published run; beyond, it is open too.
@@ -191,7 +191,7 @@ def mean_ratio(facts: Outline, parts: int, end: int = 1) -> float:
     return float(min(found, degree, parts - 1.0))
 
 
-def outlined(facts: Outline, parts: int, end: int = 1) -> StoredProfile:
+def size_only_profile(facts: SizeOnlyDataset, parts: int, end: int = 1) -> StoredProfile:
     """The profile of `facts` at `parts` equal parts, 2 or more; end: of its boundary, low, likely or high (0, 1, 2)."""
     inner, entries = _equal(facts.nodes, parts), _equal(facts.entries, parts)
     ratio = mean_ratio(facts, parts, end)
@@ -238,7 +238,7 @@ def _pairs(classes: IntArray, means: FloatArray, boundary: IntArray) -> AnyArray
     parts = boundary.size
     nodes = np.zeros((parts, parts, classes.size), node_type(parts))
     for rank, (count, mean) in enumerate(zip(boundary.tolist(), means.tolist(), strict=True)):
-        nodes[rank, np.arange(parts) != rank] = dealt(shares[mean], count, np.ones(parts - 1))
+        nodes[rank, np.arange(parts) != rank] = distribute(shares[mean], count, np.ones(parts - 1))
     return nodes
 
 

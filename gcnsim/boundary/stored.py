@@ -20,7 +20,7 @@ from gcnsim.boundary.bins import (
     cell_of_nodes,
     cells_per_worker,
     node_type,
-    tilt_of,
+    reweight_factor,
     typical_edges,
 )
 from gcnsim.boundary.counts import cross_edges
@@ -121,7 +121,7 @@ def stored_profile(parts: Sequence[Part], owners: Partitioning, *, processes: in
         inner_nodes=frozen(np.array([part.inner_nodes for part in parts], np.int64)),
         inner_entries=frozen(np.array([part.entries for part in parts], np.int64) - boundary),
         boundary_entries=frozen(boundary),
-        cells={name: _joined([found[k] for found, _ in every]) for k, name in enumerate(SAMPLERS)},
+        cells={name: _joined([binses[k] for binses, _ in every]) for k, name in enumerate(SAMPLERS)},
     )
 
 
@@ -130,8 +130,8 @@ def enlarged(profile: StoredProfile, scale: float) -> StoredProfile:
     if scale == 1.0:
         return profile
     cells = {
-        name: replace(each, nodes=frozen(_scaled_cells(each.nodes, scale).astype(each.nodes.dtype)))
-        for name, each in profile.cells.items()
+        name: replace(cell, nodes=frozen(_scaled_cells(cell.nodes, scale).astype(cell.nodes.dtype)))
+        for name, cell in profile.cells.items()
     }
     sizes = {name: np.rint(getattr(profile, name) / scale).astype(np.int64) for name in SIZES}
     # Pairs are rounded one by one: where nodes have one cross edge each, all of them may have fewer than there are.
@@ -154,7 +154,7 @@ def _scaled_cells(nodes: IntArray, scale: float) -> IntArray:
 def _cells(part: Part, cross: IntArray, name: str) -> Bins:
     """The cells of one worker, without the axis of workers."""
     rule = sampling_rule(name)(part, None)
-    chance, kept = [], []
+    chance, kept_shares = [], []
     crossing = part.columns >= part.inner_nodes
     outside = int(np.count_nonzero(crossing))
     for rate in RATES:
@@ -162,11 +162,11 @@ def _cells(part: Part, cross: IntArray, name: str) -> Bins:
         chance.append(inclusion(part, p))
         beyond = float(p[crossing].sum(dtype=np.float64))
         within = float(p.sum(dtype=np.float64)) - beyond
-        kept.append((within / max(1, part.entries - outside), beyond / max(1, outside)))
-    return _gathered(part, cross, np.stack(chance), np.array(kept))
+        kept_shares.append((within / max(1, part.entries - outside), beyond / max(1, outside)))
+    return _gathered(part, cross, np.stack(chance), np.array(kept_shares))
 
 
-def _gathered(part: Part, cross: IntArray, chance: FloatArray, kept: FloatArray) -> Bins:
+def _gathered(part: Part, cross: IntArray, chance: FloatArray, kept_shares: FloatArray) -> Bins:
     count = cells_per_worker(part.parts)
     cell = cell_of_nodes(chance, part.boundary_degree, count)
     owner = np.repeat(np.arange(part.parts), np.diff(part.boundary_ptr))
@@ -182,9 +182,11 @@ def _gathered(part: Part, cross: IntArray, chance: FloatArray, kept: FloatArray)
         degree=centre,
         degree_spread=np.sqrt(cell_means((degree - centre[cell]) ** 2, cell, count)),
         effective=edges.T,
-        tilt=np.stack([tilt_of(nodes, mean, needed) for mean, needed in zip(middle, rows, strict=True)], axis=1),
-        inner_kept=kept[:, 0],
-        boundary_kept=kept[:, 1],
+        tilt=np.stack(
+            [reweight_factor(nodes, mean, needed) for mean, needed in zip(middle, rows, strict=True)], axis=1
+        ),
+        inner_kept=kept_shares[:, 0],
+        boundary_kept=kept_shares[:, 1],
     )
 
 

@@ -31,28 +31,28 @@ def fit_attention(laws: Laws, measured: Measurements) -> None:
         return
     found = {}
     for kernel, product in PASSES.items():
-        points = [each for each in measured.of(kernel) if each.processes == 1]
+        points = [item for item in measured.of(kernel) if item.processes == 1]
         if len(points) < len(ATTENTION_TERMS):
             return
         apart = measured.kernels.aggregator != NUMBA
-        products = np.array([_products_s(laws.sums, each, product) if apart else 0.0 for each in points])
-        seconds = np.array([each.seconds for each in points])
-        terms = np.array([_terms(each) for each in points])
+        products = np.array([_products_s(laws.sums, point, product) if apart else 0.0 for point in points])
+        seconds = np.array([point.seconds for point in points])
+        terms = np.array([_terms(point) for point in points])
         per_term, _ = solved(terms, np.maximum(seconds - products, LEAST * seconds))
         found[kernel] = dict(zip(ATTENTION_TERMS, per_term.tolist(), strict=True))
         laws.residuals.append(residual(kernel.replace("_", " "), products + terms @ per_term, seconds))
     laws.attention = AttentionFigures(found["attention"], found["attention_backward"])
 
 
-def _products_s(sums: SumFigures, each: Measurement, kernel: str) -> float:
+def _products_s(sums: SumFigures, measurement: Measurement, kernel: str) -> float:
     """Seconds of the products of all heads, whose rows were used in the pass before."""
-    facts = dict(each.params)
+    facts = dict(measurement.params)
     heads, width = facts["heads"], facts["width"]
     facts |= {"width": width / heads, "apart": VALUE * width * (facts["rows"] + facts["columns"])}
-    return float(heads * product_seconds(sums, product_of(replace(each, kernel=kernel, params=facts))))
+    return float(heads * product_seconds(sums, product_of(replace(measurement, kernel=kernel, params=facts))))
 
 
-def _terms(each: Measurement) -> FloatArray:
-    facts = each.params
+def _terms(measurement: Measurement) -> FloatArray:
+    facts = measurement.params
     found = attention_terms(facts["entries"], facts["columns"], int(facts["heads"]), int(facts["width"]))
     return np.array([float(term) for term in found])

@@ -46,9 +46,9 @@ def _drawn(measured: Measurements, chosen: Chosen) -> Found:
     }
     if rows.any():
         figures["batch_row_s"] = Fitted(row_drawn + row_built, "drawing and building mini-batches, per row of a layer")
-    told = looked * per_looked + drawn * per_drawn + each_draw + rows * row_drawn
+    content = looked * per_looked + drawn * per_drawn + each_draw + rows * row_drawn
     return figures, [
-        residual("drawing of mini-batches", told, drawing),
+        residual("drawing of mini-batches", content, drawing),
         residual("rows of mini-batches", entries * per_entry + each_build + rows * row_built, building),
     ]
 
@@ -68,33 +68,33 @@ def _matrices(measured: Measurements, chosen: Chosen) -> Found:
         "batch_turned_per_s": Fitted(1.0 / per_turned, "their transposes, per entry"),
         "batch_matrix_s": Fitted(each_made, "matrices of mini-batches, each"),
     }
-    told = sizes * per_stored + turned * per_turned + each_made
-    return figures, [residual("matrices of mini-batches", told, seconds)]
+    content = sizes * per_stored + turned * per_turned + each_made
+    return figures, [residual("matrices of mini-batches", content, seconds)]
 
 
 def _loaded(measured: Measurements, chosen: Chosen) -> Found:
     loads = chosen(single(measured, "load_rows"))
     rows, seconds = _amounts(loads, "rows"), _seconds(loads)
     nbytes = VALUE * rows * _amounts(loads, "width")
-    if not any("apart" in each.params for each in loads):
+    if not any("apart" in load.params for load in loads):
         # Profiles of before measured at one distance; their rows are told as they were.
         rate = mean(nbytes / seconds)
-        told = nbytes / rate
+        content = nbytes / rate
         figures = {"gather_bandwidth": Fitted(rate, "input rows of mini-batches picked out of memory")}
-        return figures, [residual("input rows of mini-batches", told, seconds)]
+        return figures, [residual("input rows of mini-batches", content, seconds)]
     per_byte, per_row, each_load = coefficients(seconds, nbytes, rows, np.ones(seconds.shape))
     figures = {
         "gather_bandwidth": Fitted(1.0 / per_byte, "input rows of mini-batches picked out of memory, per byte"),
         "load_row_s": Fitted(per_row, "the same, per row"),
         "load_s": Fitted(each_load, "the same, each time"),
     }
-    told = nbytes * per_byte + rows * per_row + each_load
-    return figures, [residual("input rows of mini-batches", told, seconds)]
+    content = nbytes * per_byte + rows * per_row + each_load
+    return figures, [residual("input rows of mini-batches", content, seconds)]
 
 
 def _amounts(found: Sequence[Measurement], name: str) -> FloatArray:
-    return np.array([each.params.get(name, 0.0) for each in found])
+    return np.array([measurement.params.get(name, 0.0) for measurement in found])
 
 
 def _seconds(found: Sequence[Measurement]) -> FloatArray:
-    return np.array([each.seconds for each in found])
+    return np.array([measurement.seconds for measurement in found])

@@ -70,7 +70,7 @@ def calibrate(
         inputs=(
             Source("measurements", measured.path.name, measured.sha256),
             *(Source("run", run.path.name, run.sha256) for run in recorded),
-            *(Source("measured_compute", Path(each.path).name, each.sha256) for each in files),
+            *(Source("measured_compute", Path(file.path).name, file.sha256) for file in files),
         ),
         figures=_figures(laws, device, recorded),
         curve=laws.curve,
@@ -152,8 +152,8 @@ def _laws(measured: Measurements, device: str) -> Laws:
             "too short; take a profile with --quick or more"
         )
     parts = {"device": laws.device, "host": laws.host, "network": laws.network, "copies": laws.copies}
-    told = {part: {name: asdict(figure) for name, figure in figures.items()} for part, figures in parts.items()}
-    if wrong := mistake(parse_json(json.dumps(told), measured.path), "calibration", "figures"):
+    document = {part: {name: asdict(figure) for name, figure in figures.items()} for part, figures in parts.items()}
+    if wrong := mistake(parse_json(json.dumps(document), measured.path), "calibration", "figures"):
         raise ScenarioError(f"{measured.path}: cannot be fitted ({wrong}); take a profile with --quick or more")
     return laws
 

@@ -97,29 +97,39 @@ def every(measured: Measurements, kernel: str) -> list[Measurement]:
 
 def single(measured: Measurements, kernel: str) -> list[Measurement]:
     """Those of one process by itself. Raises ScenarioError where there is none."""
-    return _there(measured, kernel, [each for each in measured.of(kernel) if each.processes == 1])
+    return _there(measured, kernel, [item for item in measured.of(kernel) if item.processes == 1])
 
 
 def near(found: Sequence[Measurement]) -> list[Measurement]:
     """Those whose rows are in the last cache; all where distances were not measured."""
-    return [each for each in found if each.params.get("apart", 0.0) <= NEAR_BY] or list(found)
+    return [measurement for measurement in found if measurement.params.get("apart", 0.0) <= NEAR_BY] or list(found)
 
 
 def far(found: Sequence[Measurement]) -> list[Measurement]:
     """Those whose rows come from memory."""
-    return [each for each in found if each.params.get("apart", 0.0) >= FAR_OFF]
+    return [measurement for measurement in found if measurement.params.get("apart", 0.0) >= FAR_OFF]
 
 
 def slower_far(found: Sequence[Measurement]) -> float | None:
     """How many times as long kernels take from memory as in the last cache: the mean over those measured in both, at
     least 1; None where none was."""
 
-    def alike(each: Measurement) -> tuple[object, ...]:
-        return each.kernel, *sorted((name, value) for name, value in each.params.items() if name != "apart")
+    def alike(measurement: Measurement) -> tuple[object, ...]:
+        return measurement.kernel, *sorted(
+            (name, value) for name, value in measurement.params.items() if name != "apart"
+        )
 
-    told = [each for each in found if "apart" in each.params]
-    close = {alike(each): each.seconds for each in told if each.params["apart"] <= NEAR_BY}
-    ratios = [each.seconds / close[alike(each)] for each in far(told) if alike(each) in close]
+    measurements = [measurement for measurement in found if "apart" in measurement.params]
+    close = {
+        alike(measurement): measurement.seconds
+        for measurement in measurements
+        if measurement.params["apart"] <= NEAR_BY
+    }
+    ratios = [
+        measurement.seconds / close[alike(measurement)]
+        for measurement in far(measurements)
+        if alike(measurement) in close
+    ]
     return max(mean(ratios), 1.0) if ratios else None
 
 
@@ -131,9 +141,9 @@ def tell_host(laws: Laws, kernel: Sequence[Measurement], figures: Callable[[Chos
     if laws.far is None or not far(kernel):
         return
     found, residuals = figures(far)
-    distant = {name: each.value for name, each in found.items()}
+    distant = {name: value.value for name, value in found.items()}
     laws.far = replace(laws.far, host={**laws.far.host, **distant})
-    laws.residuals += [replace(each, term=f"{each.term}, from memory") for each in residuals]
+    laws.residuals += [replace(residual, term=f"{residual.term}, from memory") for residual in residuals]
 
 
 def _there(measured: Measurements, kernel: str, found: list[Measurement]) -> list[Measurement]:

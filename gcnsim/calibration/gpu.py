@@ -44,24 +44,24 @@ GATHERED: Final = {"spmm": "columns", "spmm_copying": "columns", "spmm_t": "rows
 """The side of its matrix that a sparse product gathers a row for each of; it writes one for each of the other side."""
 
 
-def _spmm(chosen: DeviceProfile, each: Measurement) -> float:
-    facts, gathered = each.params, GATHERED[each.kernel]
+def _spmm(chosen: DeviceProfile, measurement: Measurement) -> float:
+    facts, gathered = measurement.params, GATHERED[measurement.kernel]
     written = facts["rows" if gathered == "columns" else "columns"]
     return float(spmm_seconds(chosen, facts["entries"], written, int(facts["width"]), facts[gathered]))
 
 
-def _gemm(chosen: DeviceProfile, each: Measurement) -> float:
-    facts = each.params
-    return _products_in(each) * float(gemm_seconds(chosen, facts["rows"], facts["d_in"], facts["d_out"]))
+def _gemm(chosen: DeviceProfile, measurement: Measurement) -> float:
+    facts = measurement.params
+    return _products_in(measurement) * float(gemm_seconds(chosen, facts["rows"], facts["d_in"], facts["d_out"]))
 
 
-def _rows(chosen: DeviceProfile, each: Measurement) -> float:
-    return float(rows_seconds(chosen, each.params["rows"], int(each.params["width"])))
+def _rows(chosen: DeviceProfile, measurement: Measurement) -> float:
+    return float(rows_seconds(chosen, measurement.params["rows"], int(measurement.params["width"])))
 
 
-def _relu(chosen: DeviceProfile, each: Measurement) -> float:
-    passes = RELU_PASSES if each.kernel == "relu" else RELU_BACKWARD_PASSES
-    return float(elementwise_seconds(chosen, each.params["rows"] * each.params["width"], passes))
+def _relu(chosen: DeviceProfile, measurement: Measurement) -> float:
+    passes = RELU_PASSES if measurement.kernel == "relu" else RELU_BACKWARD_PASSES
+    return float(elementwise_seconds(chosen, measurement.params["rows"] * measurement.params["width"], passes))
 
 
 PASSES: Final = ("relu", "relu_backward")
@@ -111,26 +111,28 @@ def _known(laws: Laws, name: str, **assumed: float) -> DeviceProfile:
     return replace(chosen, spmm_curve=Curve(sizes, shares, "fitted", "micro-benchmarks", CALIBRATED))
 
 
-def _products_in(each: Measurement) -> int:
+def _products_in(measurement: Measurement) -> int:
     """Dense products of a measured map: its backward pass makes the weights' gradient and maybe the input's."""
-    return 1 + int(each.kernel == "gemm_backward" and each.params.get("input_grad", 0.0) > 0)
+    return 1 + int(measurement.kernel == "gemm_backward" and measurement.params.get("input_grad", 0.0) > 0)
 
 
-def _left(laws: Laws, each: Measurement) -> float:
+def _left(laws: Laws, measurement: Measurement) -> float:
     """Seconds of a kernel without its launch."""
-    return max(each.seconds - _products_in(each) * laws.device["launch_s"].value, LEAST * each.seconds)
+    return max(
+        measurement.seconds - _products_in(measurement) * laws.device["launch_s"].value, LEAST * measurement.seconds
+    )
 
 
 def _long(laws: Laws, measured: Measurements, kernels: Sequence[str]) -> list[Measurement]:
     """The kernels that are fitted to; products whose rows stay in the cache are not."""
-    found = [each for kernel in kernels for each in single(measured, kernel) if not each.params.get("hot")]
+    found = [item for kernel in kernels for item in single(measured, kernel) if not item.params.get("hot")]
     least = LAUNCHES * laws.device["launch_s"].value
-    chosen = [each for each in found if each.seconds >= least * _products_in(each)]
-    return chosen or [max(found, key=lambda each: each.seconds)]
+    chosen = [item for item in found if item.seconds >= least * _products_in(item)]
+    return chosen or [max(found, key=lambda item: item.seconds)]
 
 
 def _residual(term: str, chosen: DeviceProfile, points: Sequence[Measurement]) -> Residual:
-    return residual(term, [LAWS[each.kernel](chosen, each) for each in points], [each.seconds for each in points])
+    return residual(term, [LAWS[point.kernel](chosen, point) for point in points], [point.seconds for point in points])
 
 
 def _rates(laws: Laws, measured: Measurements, name: str) -> None:
@@ -138,7 +140,7 @@ def _rates(laws: Laws, measured: Measurements, name: str) -> None:
     points = _long(laws, measured, PASSES)
     slow = _known(laws, name, launch_s=0.0, memory_bandwidth=1.0, elementwise_efficiency=1.0)
     # At a byte per second, seconds are bytes.
-    rates = [LAWS[each.kernel](slow, each) / _left(laws, each) for each in points]
+    rates = [LAWS[point.kernel](slow, point) / _left(laws, point) for point in points]
     laws.device["memory_bandwidth"] = Fitted(max(rates), "quickest elementwise pass")
     laws.device["elementwise_efficiency"] = Fitted(mean(rates) / max(rates), "elementwise passes")
 
@@ -148,9 +150,9 @@ def _arithmetic(laws: Laws, measured: Measurements, name: str) -> None:
     chosen = _known(laws, name)
     rate = chosen.memory_bandwidth.value * chosen.elementwise_efficiency.value
     speeds = []
-    for each in _long(laws, measured, MAPS):
-        m, k, n = (each.params[side] for side in ("rows", "d_in", "d_out"))
-        count, left = _products_in(each), _left(laws, each)
+    for measurement in _long(laws, measured, MAPS):
+        m, k, n = (measurement.params[side] for side in ("rows", "d_in", "d_out"))
+        count, left = _products_in(measurement), _left(laws, measurement)
         if left >= BOUND * count * float(map_bytes(m, k, n)) / rate:
             speeds.append(2.0 * count * m * k * n / left)
     if speeds:
@@ -162,7 +164,7 @@ def _sums(laws: Laws, measured: Measurements, name: str) -> None:
     """The SpMM curve: efficiency by the bytes of the rows that are gathered."""
     points = _long(laws, measured, SUMS)
     shares = _share(laws, measured, name, "spmm_efficiency", SUMS, "sparse products, all sizes")
-    sizes = [VALUE * each.params["width"] * each.params[GATHERED[each.kernel]] for each in points]
+    sizes = [VALUE * point.params["width"] * point.params[GATHERED[point.kernel]] for point in points]
     laws.curve = curve_of(sizes, shares)
 
 
@@ -171,7 +173,10 @@ def _share(
 ) -> list[float]:
     """An efficiency, and that of each kernel it is the mean of: seconds by the law at one, over those it took."""
     ideal = _known(laws, name, launch_s=0.0, **{figure: 1.0})
-    shares = [LAWS[each.kernel](ideal, each) / _left(laws, each) for each in _long(laws, measured, kernels)]
+    shares = [
+        LAWS[measurement.kernel](ideal, measurement) / _left(laws, measurement)
+        for measurement in _long(laws, measured, kernels)
+    ]
     laws.device[figure] = Fitted(mean(shares), reference)
     return shares
 
@@ -182,10 +187,10 @@ def _copies(laws: Laws, measured: Measurements) -> None:
     A copy by itself takes latency, then its bytes at the link's rate. What it takes whatever its size is latency, time
     of its own stream: it keeps no byte of another copy waiting.
     """
-    every = [each for kernel in ("copy_to_device", "copy_to_host") for each in single(measured, kernel)]
-    pinned = [each for each in every if each.params.get("pinned")]
-    seconds = np.array([each.seconds for each in pinned])
-    nbytes = np.array([each.params["bytes"] for each in pinned])
+    every = [item for kernel in ("copy_to_device", "copy_to_host") for item in single(measured, kernel)]
+    pinned = [item for item in every if item.params.get("pinned")]
+    seconds = np.array([item.seconds for item in pinned])
+    nbytes = np.array([item.params["bytes"] for item in pinned])
     once, per_byte = coefficients(seconds, np.ones(seconds.shape), nbytes)
     rate = 1.0 / per_byte
     quickest = max(rate, float((nbytes / seconds).max()))
@@ -193,10 +198,10 @@ def _copies(laws: Laws, measured: Measurements) -> None:
     laws.copies["efficiency"] = Fitted(rate / quickest, "copies of pinned memory, both ways")
     laws.copies["latency_s"] = Fitted(once, "what a copy takes whatever its size")
     laws.residuals.append(residual("copies", once + nbytes * per_byte, seconds))
-    others = [each for each in every if not each.params.get("pinned")]
+    others = [item for item in every if not item.params.get("pinned")]
     if others:
-        predicted = [once + each.params["bytes"] * per_byte for each in others]
-        laws.residuals.append(residual("copies not pinned (no law)", predicted, [each.seconds for each in others]))
+        predicted = [once + other.params["bytes"] * per_byte for other in others]
+        laws.residuals.append(residual("copies not pinned (no law)", predicted, [other.seconds for other in others]))
 
 
 def _beside(laws: Laws, measured: Measurements, chosen: DeviceProfile) -> None:
@@ -206,7 +211,7 @@ def _beside(laws: Laws, measured: Measurements, chosen: DeviceProfile) -> None:
         if not found:
             continue
         by_itself = [
-            next((each.seconds for each in measured.of(kernel, **beside.params)), LAWS[beside.kernel](chosen, beside))
+            next((item.seconds for item in measured.of(kernel, **beside.params)), LAWS[beside.kernel](chosen, beside))
             for beside in found
         ]
-        laws.residuals.append(residual(f"{kernel} beside copies (no law)", by_itself, [each.seconds for each in found]))
+        laws.residuals.append(residual(f"{kernel} beside copies (no law)", by_itself, [item.seconds for item in found]))

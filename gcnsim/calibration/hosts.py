@@ -19,14 +19,14 @@ def drawing(laws: Laws, measured: Measurements) -> None:
 
 def _sampled(measured: Measurements, chosen: Chosen) -> Found:
     draw, thin = (chosen(single(measured, name)) for name in ("draw", "thin"))
-    entries = np.array([each.params["entries"] for each in draw])
+    entries = np.array([item.params["entries"] for item in draw])
     # Whatever is drawn, every row keeps its self-loop: an entry of the matrices too, and predictions count it.
-    kept = np.array([each.params["kept"] + each.params["rows"] for each in draw])
+    kept = np.array([item.params["kept"] + item.params["rows"] for item in draw])
     seconds = np.array([a.seconds + b.seconds for a, b in zip(draw, thin, strict=True)])
     per_entry, per_kept, each_time = coefficients(seconds, entries, kept, np.ones(seconds.shape))
     rules = [chosen(single(measured, name)) for name in ("probabilities", "inclusion", "reweigh")]
-    whole = np.array([sum(each.seconds for each in group) for group in zip(*rules, strict=True)])
-    sizes = np.array([each.params["entries"] for each in rules[0]])
+    whole = np.array([sum(item.seconds for item in group) for group in zip(*rules, strict=True)])
+    sizes = np.array([item.params["entries"] for item in rules[0]])
     rate = mean(sizes / whole)
     figures = {
         "sample_edges_per_s": Fitted(1.0 / per_entry, "drawing and thinning, per stored entry"),
@@ -49,13 +49,13 @@ def messages(laws: Laws, measured: Measurements) -> bool:
     if not sent:
         return False
     # One message and a tiny answer: two messages at each end.
-    nbytes = np.array([each.params["bytes"] for each in (*sent, *received)])
-    seconds = np.array([each.seconds for each in (*sent, *received)])
+    nbytes = np.array([item.params["bytes"] for item in (*sent, *received)])
+    seconds = np.array([item.seconds for item in (*sent, *received)])
     per_message, per_byte = coefficients(seconds, np.full(nbytes.shape, 2.0), nbytes)
     laws.host["message_s"] = Fitted(per_message, "processor time of point-to-point messages, per message and end")
     laws.host["socket_bandwidth"] = Fitted(1.0 / per_byte, "processor time of messages, per byte and end")
     laws.residuals.append(residual("sockets", 2.0 * per_message + nbytes * per_byte, seconds))
-    tiny = min(every(measured, "p2p_oneway"), key=lambda each: each.params["bytes"])
+    tiny = min(every(measured, "p2p_oneway"), key=lambda item: item.params["bytes"])
     # There and back, less the work at both ends.
     latency = max(tiny.seconds / 2 - 2 * per_message, 1e-6)
     laws.network["latency_s"] = Fitted(latency, "half of a small message and its answer, less the processors' work")

@@ -15,7 +15,7 @@ from gcnsim.methods import is_method, method_type
 from gcnsim.methods.method import NO_OVERLAP
 from gcnsim.runs.recorded_run import COMPUTE, SETTLED, TIMELINE, RecordedRun
 from gcnsim.scenario import Scenario
-from gcnsim.simulation import study
+from gcnsim.simulation import simulate_scenario
 from gcnsim.sources import open_source
 from gcnsim.timeline import KIND_CODE, OpKind
 from gcnsim.workload import MEAN
@@ -37,13 +37,13 @@ def busy_sums_ratio(record: Calibration, runs: Sequence[RecordedRun]) -> Fitted 
     or where `record` does not know what the order of a matrix does to its sums, which would be in the ratio. What the
     laws are wrong by on the runs' graphs is in it. Raises FileError for a run whose spans or trace cannot be read.
     """
-    told = [run for run in runs if _tells(run)]
-    if not told or record.sums is None:
+    content = [run for run in runs if _tells(run)]
+    if not content or record.sums is None:
         return None
     with TemporaryDirectory(prefix="gcnsim-calibrate-") as folder:
         path = f"{folder}/calibration.json"
         write_calibration(path, record)
-        pairs = [(*_measured(run), *_by_law(scenario_of(run, path))) for run in told]
+        pairs = [(*_measured(run), *_by_law(scenario_of(run, path))) for run in content]
     # A run may be too short for a measured iteration, or its model without a sum.
     found = [log(sums / sums_by_law * (maps_by_law / maps)) for sums, maps, sums_by_law, maps_by_law in pairs
              if min(sums, maps, sums_by_law, maps_by_law) > 0]  # fmt: skip
@@ -51,18 +51,18 @@ def busy_sums_ratio(record: Calibration, runs: Sequence[RecordedRun]) -> Fitted 
 
 
 def _tells(run: RecordedRun) -> bool:
-    asked, cluster, name = run.options, run.cluster, run.options["method"]
+    requested, cluster, name = run.options, run.cluster, run.options["method"]
     beside = run.workers if cluster is None else cluster.workers_per_host
-    drawn = {asked["knobs"].get(knob, whole) != whole for knob, whole in WHOLE.items()}
+    drawn = {requested["knobs"].get(knob, whole) != whole for knob, whole in WHOLE.items()}
     return (
         1 < beside == int(run.hardware["cores"]) // run.threads
         and is_method(name)
         and method_type(name).overlaps
-        and asked["overlap"] == NO_OVERLAP
+        and requested["overlap"] == NO_OVERLAP
         and drawn <= {False}
-        and asked["model"] != "gat"
-        and asked.get("sage_aggregator", MEAN) == MEAN
-        and not asked.get("dropout")
+        and requested["model"] != "gat"
+        and requested.get("sage_aggregator", MEAN) == MEAN
+        and not requested.get("dropout")
         and (run.path / TIMELINE).is_file()
     )
 
@@ -79,7 +79,7 @@ def _measured(run: RecordedRun) -> tuple[float, float]:
 
 def _by_law(scenario: Scenario) -> tuple[float, float]:
     """Core-seconds of both by the laws, of all workers in an iteration."""
-    schedule = study(scenario, open_source(scenario)).run.schedule
+    schedule = simulate_scenario(scenario, open_source(scenario)).run.schedule
     kinds, demand = np.array([op.kind for op in schedule.ops]), schedule.demand.mean(axis=0)
     sums, maps = (float(demand[kinds == kind].sum()) for kind in (SUMS, PRODUCTS))
     return sums, maps

@@ -92,15 +92,15 @@ def fit_links(measured: Measurements) -> Laws:
 
 def _rates(laws: Laws, measured: Measurements) -> None:
     """Launch, memory bandwidth and flop/s, elementwise and gemm efficiency."""
-    tiny = min(single(measured, "iteration"), key=lambda each: each.seconds)
+    tiny = min(single(measured, "iteration"), key=lambda item: item.seconds)
     launch = tiny.seconds / KERNELS_OF_TINY
     laws.device["launch_s"] = Fitted(launch, "iteration of a tiny graph over its kernels")
     passes = {"relu": RELU_PASSES, "relu_backward": RELU_BACKWARD_PASSES}
     points = [
-        (VALUE * count * each.params["rows"] * each.params["width"], each.seconds)
+        (VALUE * count * measurement.params["rows"] * measurement.params["width"], measurement.seconds)
         for name, count in passes.items()
-        for each in near(single(measured, name))
-        if each.params["rows"] >= LARGE_ROWS
+        for measurement in near(single(measured, name))
+        if measurement.params["rows"] >= LARGE_ROWS
     ]
     rates = [nbytes / max(seconds - _call(seconds, launch), 1e-9) for nbytes, seconds in points]
     bandwidth = max(rates)
@@ -109,14 +109,14 @@ def _rates(laws: Laws, measured: Measurements) -> None:
     laws.device["elementwise_efficiency"] = Fitted(share, "elementwise passes")
     laws.far_passes = slower_far(single(measured, "relu"))
     if cold := far(single(measured, "iteration")):
-        laws.far_launch = max(min(each.seconds for each in cold) / tiny.seconds, 1.0)
-    seconds = [each for _, each in points]
+        laws.far_launch = max(min(measurement.seconds for measurement in cold) / tiny.seconds, 1.0)
+    seconds = [item for _, item in points]
     laws.residuals.append(
         residual("elementwise", [_call(s, launch) + n / (bandwidth * share) for n, s in points], seconds)
     )
     rate = bandwidth * share
     maps = [*near(single(measured, "gemm")), *near(single(measured, "gemm_backward"))]
-    products = [found for found in (_product(each, rate) for each in maps) if found is not None]
+    products = [found for found in (_product(item, rate) for item in maps) if found is not None]
     speeds = [flop / max(seconds - brought, LEAST_ARITHMETIC * seconds) for flop, brought, seconds in products]
     peak = max(speeds)
     share = mean([speed / peak for speed in speeds])
@@ -126,14 +126,14 @@ def _rates(laws: Laws, measured: Measurements) -> None:
     laws.residuals.append(residual("gemm", predicted, [seconds for _, _, seconds in products]))
 
 
-def _product(each: Measurement, rate: float) -> tuple[float, float, float] | None:
+def _product(measurement: Measurement, rate: float) -> tuple[float, float, float] | None:
     """Flop, seconds to bring the operands and seconds of a measured map or its backward pass; None: a tiny one."""
-    facts = each.params
+    facts = measurement.params
     m, k, n = facts["rows"], facts["d_in"], facts["d_out"]
     if min(k, n) < NARROW or m < LARGE_ROWS:
         return None
-    count = 1.0 + (facts.get("input_grad", 0.0) if each.kernel == "gemm_backward" else 0.0)
-    return 2.0 * count * m * k * n, count * float(map_bytes(m, k, n)) / rate, each.seconds
+    count = 1.0 + (facts.get("input_grad", 0.0) if measurement.kernel == "gemm_backward" else 0.0)
+    return 2.0 * count * m * k * n, count * float(map_bytes(m, k, n)) / rate, measurement.seconds
 
 
 def _spmm(laws: Laws, measured: Measurements) -> None:
@@ -142,16 +142,16 @@ def _spmm(laws: Laws, measured: Measurements) -> None:
     rate = bandwidth * laws.device["elementwise_efficiency"].value
     sizes, shares, seconds, traffic, results = [], [], [], [], []
     for name, gathered, written in (("spmm", "columns", "rows"), ("spmm_t", "rows", "columns")):
-        for each in single(measured, name):
-            facts, width = each.params, each.params["width"]
+        for measurement in single(measured, name):
+            facts, width = measurement.params, measurement.params["width"]
             if facts["entries"] < SPMM_ENTRIES or facts.get("hot"):
                 continue
             nbytes = facts["entries"] * (INDEX + VALUE + VALUE * width)
             result = facts[written] * width * VALUE * RESULT_PASSES / rate
-            left = each.seconds - _call(each.seconds, launch) - result
+            left = measurement.seconds - _call(measurement.seconds, launch) - result
             sizes.append(facts[gathered] * VALUE * width)
-            shares.append(nbytes / (bandwidth * max(left, LEAST_ARITHMETIC * each.seconds)))
-            seconds.append(each.seconds)
+            shares.append(nbytes / (bandwidth * max(left, LEAST_ARITHMETIC * measurement.seconds)))
+            seconds.append(measurement.seconds)
             traffic.append(nbytes)
             results.append(result)
     laws.curve = curve_of(sizes, shares)
@@ -164,9 +164,12 @@ def _spmm(laws: Laws, measured: Measurements) -> None:
 def _rows(laws: Laws, measured: Measurements) -> None:
     """Packing and adding rows."""
     bandwidth, launch = laws.device["memory_bandwidth"].value, laws.device["launch_s"].value
-    moves = [each for name in ("pack", "scatter") for each in single(measured, name)]
-    moves = [each for each in moves if each.params["rows"] >= LARGE_ROWS]
-    points = [(each.params["rows"] * (2 * VALUE * each.params["width"] + INDEX), each.seconds) for each in near(moves)]
+    moves = [item for name in ("pack", "scatter") for item in single(measured, name)]
+    moves = [move for move in moves if move.params["rows"] >= LARGE_ROWS]
+    points = [
+        (measurement.params["rows"] * (2 * VALUE * measurement.params["width"] + INDEX), measurement.seconds)
+        for measurement in near(moves)
+    ]
     share = mean([nbytes / (bandwidth * max(s - _call(s, launch), 1e-9)) for nbytes, s in points])
     slower = slower_far(moves)
     if laws.far is not None and slower is not None:
@@ -178,11 +181,11 @@ def _rows(laws: Laws, measured: Measurements) -> None:
 
 def _dropout(laws: Laws, measured: Measurements) -> None:
     """Values per second of dropout: masks drawn and multiplied with. Profiles without it say nothing."""
-    found = near([each for each in measured.of("dropout") if each.processes == 1])
+    found = near([item for item in measured.of("dropout") if item.processes == 1])
     if not found:
         return
-    values = np.array([each.params["rows"] * each.params["width"] for each in found])
-    seconds = np.array([each.seconds for each in found])
+    values = np.array([item.params["rows"] * item.params["width"] for item in found])
+    seconds = np.array([item.seconds for item in found])
     per_value, _ = coefficients(seconds, values, np.ones(values.shape))
     laws.host["dropout_values_per_s"] = Fitted(1.0 / per_value, "dropout, its masks drawn and multiplied with")
     laws.residuals.append(residual("dropout", values * per_value, seconds))
@@ -191,8 +194,8 @@ def _dropout(laws: Laws, measured: Measurements) -> None:
 def _loss(laws: Laws, measured: Measurements) -> None:
     """Logits per second of the loss, its gradient and the count of right answers."""
     parts = [single(measured, name) for name in ("loss", "loss_backward", "correct")]
-    values = np.array([each.params["rows"] * each.params["classes"] for each in parts[0]])
-    seconds = np.array([sum(each.seconds for each in group) for group in zip(*parts, strict=True)])
+    values = np.array([item.params["rows"] * item.params["classes"] for item in parts[0]])
+    seconds = np.array([sum(item.seconds for item in group) for group in zip(*parts, strict=True)])
     per_value, _ = coefficients(seconds, values, np.ones(values.shape))
     laws.host["loss_values_per_s"] = Fitted(1.0 / per_value, "loss, its gradient and the count of right answers")
 
@@ -203,9 +206,13 @@ def _sharing(laws: Laws, measured: Measurements) -> None:
     cores = max(1, int(measured.machine["cores"]) // measured.kernels.threads)
     rates = []
     for name in ("shared_spmm", "shared_gemm", "shared_relu", "shared_iteration"):
-        for alone in [each for each in measured.of(name) if each.processes == 1]:
-            busy = [each for each in measured.of(name) if each.processes == cores and each.params == alone.params]
-            rates += [min(alone.seconds / each.seconds, 1.0) for each in busy]
+        for alone in [item for item in measured.of(name) if item.processes == 1]:
+            busy = [
+                measurement
+                for measurement in measured.of(name)
+                if measurement.processes == cores and measurement.params == alone.params
+            ]
+            rates += [min(alone.seconds / item.seconds, 1.0) for item in busy]
     if not rates:
         raise ScenarioError(f"{measured.path}: no kernel ran in {cores} processes; profile with --workers 1,{cores}")
     laws.host["busy_core_rate"] = Fitted(mean(rates), f"{cores} processes at once, over one alone")
@@ -213,17 +220,17 @@ def _sharing(laws: Laws, measured: Measurements) -> None:
 
 def _iteration(laws: Laws, measured: Measurements) -> None:
     """What an iteration costs outside its kernels: the optimizer's calls, the flat gradients."""
-    steps = [each.seconds for name in ("optimizer_step", "gradients") for each in single(measured, name)]
+    steps = [item.seconds for name in ("optimizer_step", "gradients") for item in single(measured, name)]
     laws.host["iteration_s"] = Fitted(float(np.median(steps)) * 2, "optimizer step and gradient buffer, median sizes")
 
 
 def _varied(laws: Laws, measured: Measurements) -> None:
     """How much the time of one kernel varies: half its range from the 10th to the 90th percentile, in logarithms."""
     ranges = [
-        np.log(each.high / each.low) / (2 * NORMAL_90)
+        np.log(item.high / item.low) / (2 * NORMAL_90)
         for name in ("spmm", "gemm", "relu")
-        for each in single(measured, name)
-        if each.seconds >= LONG_S and each.low > 0
+        for item in single(measured, name)
+        if item.seconds >= LONG_S and item.low > 0
     ]
     found = float(np.median(ranges)) if ranges else 0.0
     laws.host["work_spread"] = Fitted(found, "kernels repeated, 10th to 90th percentile")
@@ -242,10 +249,10 @@ def _sockets(laws: Laws, measured: Measurements) -> None:
 def _ring_step(measured: Measurements) -> float:
     """Processor time per process of one of the 2 (P - 1) steps of a small all-reduce; of crowded cores if there are."""
     steps: dict[bool, list[float]] = {True: [], False: []}
-    for each in measured.of("all_reduce_cpu"):
-        if each.params["bytes"] <= SMALL:
-            step = each.seconds / (2.0 * (each.processes - 1))
-            steps[each.processes > int(measured.machine["cores"])].append(step)
+    for measurement in measured.of("all_reduce_cpu"):
+        if measurement.params["bytes"] <= SMALL:
+            step = measurement.seconds / (2.0 * (measurement.processes - 1))
+            steps[measurement.processes > int(measured.machine["cores"])].append(step)
     return float(np.median(steps[True] or steps[False]))
 
 

@@ -35,8 +35,8 @@ def fit_maps(laws: Laws, measured: Measurements) -> None:
     loss = _loss(measured)
     if laws.attention is None or len(maps) < FEWEST or len(loss) < FEWEST_CLASSES:
         return
-    near, seconds = np.array([_terms(each) for each in maps]), np.array([each.seconds for each in maps])
-    if laws.far_passes is None or any("apart" not in each.params for each in maps):
+    near, seconds = np.array([_terms(item) for item in maps]), np.array([item.seconds for item in maps])
+    if laws.far_passes is None or any("apart" not in item.params for item in maps):
         found, _ = solved(near, seconds)
         laws.maps = MapFigures(dict(zip(MAP_TERMS, found.tolist(), strict=True)), loss)
         laws.residuals.append(residual("learnt maps", near @ found, seconds))
@@ -44,27 +44,27 @@ def fit_maps(laws: Laws, measured: Measurements) -> None:
     best: tuple[float, float, FloatArray, FloatArray] | None = None
     nbytes = near[:, MAP_TERMS.index("read_byte")] + near[:, MAP_TERMS.index("written_byte")]
     # A backward pass takes memory that it has just freed: it is measured at one distance, and no byte of it is far.
-    nbytes = np.where([each.kernel == "gemm" for each in maps], nbytes, 0.0)
+    nbytes = np.where([item.kernel == "gemm" for item in maps], nbytes, 0.0)
     for cache in CACHES:
-        distant = nbytes * np.array([far_share(cache, each.params["apart"]) for each in maps])
+        distant = nbytes * np.array([far_share(cache, item.params["apart"]) for item in maps])
         terms = np.concatenate([near, distant[:, None]], axis=1)
         found, error = solved(terms, seconds)
         if best is None or error < best[0]:
             best = error, cache, found, terms @ found
     assert best is not None
-    _, cache, found, told = best
+    _, cache, found, content = best
     *seconds_of, byte = found.tolist()
     laws.far = FarFigures(cache, byte, laws.far_passes, 1.0, laws.far_launch, {})
     laws.maps = MapFigures(dict(zip(MAP_TERMS, seconds_of, strict=True)), loss)
-    laws.residuals.append(residual("learnt maps", told, seconds))
+    laws.residuals.append(residual("learnt maps", content, seconds))
 
 
-def _terms(each: Measurement) -> FloatArray:
+def _terms(measurement: Measurement) -> FloatArray:
     """Of a layer's forward pass; of its backward pass, with the gradient of its input where that was needed."""
-    facts = each.params
+    facts = measurement.params
     rows, d_in, d_out = facts["rows"], facts["d_in"], facts["d_out"]
     ahead, weight = np.zeros(len(PRODUCT)), np.zeros(len(WEIGHT))
-    if each.kernel == "gemm":
+    if measurement.kernel == "gemm":
         ahead = np.array(map_terms(rows, d_in, d_out))
     else:
         weight = np.array(map_terms(rows, d_in, d_out))
@@ -76,8 +76,8 @@ def _loss(measured: Measurements) -> tuple[tuple[float, float], ...]:
     """(classes, seconds a row) of the loss, its gradient and the count of right answers, over many rows."""
     found: dict[float, float] = {}
     for name in ("loss", "loss_backward", "correct"):
-        for each in single(measured, name):
-            if each.params["rows"] >= MANY_ROWS:
-                classes = each.params["classes"]
-                found[classes] = found.get(classes, 0.0) + each.seconds / each.params["rows"]
+        for measurement in single(measured, name):
+            if measurement.params["rows"] >= MANY_ROWS:
+                classes = measurement.params["classes"]
+                found[classes] = found.get(classes, 0.0) + measurement.seconds / measurement.params["rows"]
     return tuple(sorted(found.items()))

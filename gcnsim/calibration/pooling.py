@@ -25,17 +25,17 @@ def fit_pooling(laws: Laws, measured: Measurements) -> None:
         return
     found = {}
     for kernel in PASSES:
-        points = [each for each in measured.of(kernel) if each.processes == 1]
+        points = [item for item in measured.of(kernel) if item.processes == 1]
         if len(points) < len(POOLING_TERMS):
             return
-        seconds, terms = np.array([each.seconds for each in points]), np.array([_terms(each) for each in points])
+        seconds, terms = np.array([point.seconds for point in points]), np.array([_terms(point) for point in points])
         per_term, _ = solved(terms, seconds)
         found[kernel] = dict(zip(POOLING_TERMS, per_term.tolist(), strict=True))
         laws.residuals.append(residual(kernel.replace("_", " "), terms @ per_term, seconds))
     laws.pooling = PoolingFigures(*(found[kernel] for kernel in PASSES))
 
 
-def _terms(each: Measurement) -> FloatArray:
-    facts = each.params
+def _terms(measurement: Measurement) -> FloatArray:
+    facts = measurement.params
     found = pooling_terms(facts["entries"], facts["columns"], facts["rows"], int(facts["width"]))
     return np.array([float(term) for term in found])

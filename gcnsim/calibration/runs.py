@@ -27,7 +27,7 @@ from gcnsim.methods import is_method, method_type
 from gcnsim.processes import parallel_map
 from gcnsim.runs.recorded_run import TIMELINE, RecordedRun
 from gcnsim.scenario import Scenario
-from gcnsim.simulation import study
+from gcnsim.simulation import simulate_scenario
 from gcnsim.sources import open_source
 
 PRIOR: Final = 0.15
@@ -114,8 +114,10 @@ def spread_of_repeats(runs: Sequence[RecordedRun]) -> float | None:
     """Relative standard deviation of runs about the mean of their configuration, pooled; None without repeats."""
     groups: dict[object, list[float]] = {}
     for run in runs:
-        asked = scenario_of(run)
-        alike = replace(asked, workload=replace(asked.workload, trace="run"), run=replace(asked.run, seed=0))
+        requested = scenario_of(run)
+        alike = replace(
+            requested, workload=replace(requested.workload, trace="run"), run=replace(requested.run, seed=0)
+        )
         groups.setdefault((alike, run.graph["hash"], run.options["method"]), []).append(run.iteration_s)
     repeated = [np.array(times) for times in groups.values() if len(times) > 1]
     if not repeated:
@@ -243,5 +245,5 @@ def _errors(
 
 
 def _predicted(scenario: Scenario) -> tuple[float, float, float]:
-    metrics = study(scenario, open_source(scenario)).metrics
+    metrics = simulate_scenario(scenario, open_source(scenario)).metrics
     return metrics.iteration_s, metrics.compute_s, metrics.exposed_comm_s

@@ -32,11 +32,11 @@ def fit_sums(laws: Laws, measured: Measurements) -> None:
 
     Of all sizes tried those stand whose non-negative coefficients leave the least mean error.
     """
-    known = [each for name in ("spmm", "spmm_t") for each in single(measured, name) if "apart" in each.params]
+    known = [item for name in ("spmm", "spmm_t") for item in single(measured, name) if "apart" in item.params]
     if len(known) < 2 * len(TERMS):
         return
-    products = [product_of(each) for each in known]
-    seconds = np.array([each.seconds for each in known])
+    products = [product_of(item) for item in known]
+    seconds = np.array([item.seconds for item in known])
     best: tuple[float, tuple[float, ...], FloatArray] | None = None
     for caches in combined(FIRST, SECOND, LAST):
         found, error = solved(terms_of(caches, products), seconds)
@@ -48,12 +48,12 @@ def fit_sums(laws: Laws, measured: Measurements) -> None:
     laws.residuals.append(residual("sums over neighbours", terms_of(chosen, products) @ found, seconds))
 
 
-def product_of(each: Measurement) -> Product:
+def product_of(measurement: Measurement) -> Product:
     """A measured product as the law sees it."""
-    facts = each.params
+    facts = measurement.params
     ahead, turned = ([facts[name] for name in names] for names in (REUSE_NAMES, TURNED_NAMES))
     rows = facts["rows"]
-    if each.kernel == "spmm_t":
+    if measurement.kernel == "spmm_t":
         ahead, turned, rows = turned, ahead, facts["columns"]
     apart = facts["apart"]
     return Product(facts["entries"], rows, int(facts["width"]), np.array(ahead), np.array(turned), apart, apart)
@@ -61,7 +61,7 @@ def product_of(each: Measurement) -> Product:
 
 def terms_of(caches: tuple[float, ...], products: Sequence[Product]) -> FloatArray:
     """What each product has of each term, float64[n, TERMS]."""
-    return np.array([[float(term) for term in terms(caches, each)] for each in products])
+    return np.array([[float(term) for term in terms(caches, product)] for product in products])
 
 
 def solved(what: FloatArray, seconds: FloatArray) -> tuple[FloatArray, float]:
@@ -72,8 +72,8 @@ def solved(what: FloatArray, seconds: FloatArray) -> tuple[FloatArray, float]:
     found, error = np.zeros(what.shape[1]), np.inf
     for _ in range(ROUNDS):
         found, _ = nnls(what * weight[:, None], seconds * weight)
-        told = np.maximum(what @ found, 1e-9)
-        off = np.abs(np.log(told / seconds))
+        content = np.maximum(what @ found, 1e-9)
+        off = np.abs(np.log(content / seconds))
         error = float(off.mean())
-        weight = 1.0 / np.sqrt(told * seconds * np.maximum(off, NEAR))
+        weight = 1.0 / np.sqrt(content * seconds * np.maximum(off, NEAR))
     return found, error

@@ -43,9 +43,10 @@ class Measurements:
     def of(self, kernel: str, **wanted: float) -> list[Measurement]:
         """Those of one kernel whose params hold `wanted`."""
         return [
-            each
-            for each in self.found
-            if each.kernel == kernel and all(each.params.get(name) == value for name, value in wanted.items())
+            measurement
+            for measurement in self.found
+            if measurement.kernel == kernel
+            and all(measurement.params.get(name) == value for name, value in wanted.items())
         ]
 
 
@@ -61,7 +62,7 @@ def read_measurements(path: str | Path) -> Measurements:
         device=raw["options"]["device"],
         kernels=CoreKernels(raw["options"].get("aggregator", PLAIN), raw["options"]["threads"]),
         seconds=raw["seconds"],
-        found=tuple(Measurement(**{name: each[name] for name in names}) for each in raw["measurements"]),
+        found=tuple(Measurement(**{name: measurement[name] for name in names}) for measurement in raw["measurements"]),
         sha256=digest,
         links_only=not raw["options"].get("kernels", True),
     )

@@ -32,7 +32,7 @@ from gcnsim.hardware.tables import CALIBRATED, DEVICE, HOST, LINK, QUANTITIES, Z
 from gcnsim.ids import Seconds
 from gcnsim.io.atomic import atomic_write
 from gcnsim.io.json_files import read_json
-from gcnsim.shapes import ONLY_IF_SAID, SINCE, Amount, As, Count, Keys, Positive, Within
+from gcnsim.shapes import OMIT_IF_NONE, SINCE, Amount, As, Count, Keys, Positive, Within
 from gcnsim.units import FRACTION, NBYTES, SECONDS
 
 SCHEMA: Final = "gcnsim.calibration/6"
@@ -201,17 +201,17 @@ class Calibration:
     """Lowest and highest value of each setting among the inputs."""
     seconds: Seconds
     """That the micro-benchmarks took."""
-    sums: SumFigures | None = field(default=None, metadata=ONLY_IF_SAID)
+    sums: SumFigures | None = field(default=None, metadata=OMIT_IF_NONE)
     """What sums over neighbours cost a core, by the order of their matrices. From version 2 on."""
-    attention: AttentionFigures | None = field(default=None, metadata=ONLY_IF_SAID)
+    attention: AttentionFigures | None = field(default=None, metadata=OMIT_IF_NONE)
     """What graph attention costs a core beside its sums; known only where they are. From version 3 on."""
-    maps: MapFigures | None = field(default=None, metadata=ONLY_IF_SAID)
+    maps: MapFigures | None = field(default=None, metadata=OMIT_IF_NONE)
     """What learnt maps, their gradients and the loss cost a core; known only where attention is. From version 4 on."""
-    pooling: PoolingFigures | None = field(default=None, metadata=ONLY_IF_SAID)
+    pooling: PoolingFigures | None = field(default=None, metadata=OMIT_IF_NONE)
     """What GraphSAGE's pooling costs a core; known only where maps are. From version 5 on."""
-    far: FarFigures | None = field(default=None, metadata=ONLY_IF_SAID)
+    far: FarFigures | None = field(default=None, metadata=OMIT_IF_NONE)
     """What takes longer on rows that come from memory; known only where pooling is. From version 6 on."""
-    kernels: CoreKernels | None = field(default=None, metadata=ONLY_IF_SAID)
+    kernels: CoreKernels | None = field(default=None, metadata=OMIT_IF_NONE)
     """Which kernels the figures are of; known only where maps are. From version 5 on."""
 
     @property
@@ -231,12 +231,12 @@ class Calibration:
 
 def write_calibration(path: str | Path, calibration: Calibration) -> None:
     """Write the record. Raises FileError."""
-    told = asdict(calibration)
-    known = frozenset(name for name in HAS[SCHEMA] if told[name] is not None)
+    document = asdict(calibration)
+    known = frozenset(name for name in HAS[SCHEMA] if document[name] is not None)
     for name in HAS[SCHEMA] - known:
-        del told[name]
+        del document[name]
     schema = next(schema for schema, has in HAS.items() if has == known)
-    text = json.dumps({"schema": schema, **told}, indent=1, allow_nan=False, sort_keys=False)
+    text = json.dumps({"schema": schema, **document}, indent=1, allow_nan=False, sort_keys=False)
     with atomic_write(Path(path), text=True) as file:
         file.write(text + "\n")
 
@@ -247,15 +247,15 @@ def read_calibration(path: str | Path) -> Calibration:
     wrong = next(_contradictions(raw), None)
     if wrong:
         raise FileError(f"{path}: {wrong}")
-    return _built({each.name: raw.get(each.name) for each in fields(Calibration)})
+    return _built({entry.name: raw.get(entry.name) for entry in fields(Calibration)})
 
 
 def _contradictions(raw: Mapping[str, Any]) -> Iterator[str]:
     """What is wrong between the values of a record that keeps the schema."""
     for part in LINKS:
-        given = raw["figures"].get(part, {})
-        size = given.get(HALF_SIZE)
-        if size is not None and size["value"] > 0 and not {*RATE, "latency_s"} <= given.keys():
+        figures = raw["figures"].get(part, {})
+        size = figures.get(HALF_SIZE)
+        if size is not None and size["value"] > 0 and not {*RATE, "latency_s"} <= figures.keys():
             yield (
                 f"figures.{part}.{HALF_SIZE}: no longer a figure, and without {', '.join(RATE)} and latency_s it "
                 "cannot be read as seconds; write the record again with gcnsim calibrate"
@@ -279,7 +279,7 @@ def _contradictions(raw: Mapping[str, Any]) -> Iterator[str]:
 
 def _built(raw: dict[str, Any]) -> Calibration:
     figures = {
-        part: _in_seconds({name: Fitted(**given) for name, given in raw["figures"].get(part, {}).items()})
+        part: _in_seconds({name: Fitted(**figure) for name, figure in raw["figures"].get(part, {}).items()})
         for part in PARTS
         if part != ONLY_GPUS or part in raw["figures"]
     }
@@ -294,8 +294,8 @@ def _built(raw: dict[str, Any]) -> Calibration:
             "far": None if raw["far"] is None else FarFigures(**raw["far"]),
             "pooling": None if raw["pooling"] is None else PoolingFigures(**raw["pooling"]),
             "kernels": None if raw["kernels"] is None else CoreKernels(**raw["kernels"]),
-            "inputs": tuple(Source(**each) for each in raw["inputs"]),
-            "residuals": tuple(Residual(**each) for each in raw["residuals"]),
+            "inputs": tuple(Source(**item) for item in raw["inputs"]),
+            "residuals": tuple(Residual(**residual) for residual in raw["residuals"]),
             "graphs": {name: float(value) for name, value in raw["graphs"].items()},
             "ranges": {name: (float(low), float(high)) for name, (low, high) in raw["ranges"].items()},
         }
@@ -358,22 +358,22 @@ def model_name(model: str, *, pools: bool) -> str:
     return f"{model}-pool" if pools else model
 
 
-def beyond(asked: Mapping[str, float], ranges: Mapping[str, tuple[float, float]], graph: str) -> Iterator[str]:
-    """Each of the settings `asked` that is outside of `ranges` or has none there, in words; graph: its name."""
+def beyond(question: Mapping[str, float], ranges: Mapping[str, tuple[float, float]], graph: str) -> Iterator[str]:
+    """Each of the settings `question` that is outside of `ranges` or has none there, in words; graph: its name."""
     if not ranges:
         yield "every setting (calibrated without runs)"
         return
     named = any(key.startswith("method.") for key in ranges)
     if not named:
         yield "method, model, graph, hosts, latency and cache (an older record, which has them not; calibrate again)"
-    for key, value in asked.items():
+    for key, value in question.items():
         kind, dot, name = key.partition(".")
-        told = f"{kind} {graph if kind == 'graph' else name}" if dot else f"{key} {value:g}"
+        text = f"{kind} {graph if kind == 'graph' else name}" if dot else f"{key} {value:g}"
         if key not in ranges and (named or key in ALWAYS):
-            yield f"{told} (never calibrated)"
+            yield f"{text} (never calibrated)"
         elif key in ranges and not ranges[key][0] <= value <= ranges[key][1]:
             low, high = ranges[key]
-            yield f"{told} (calibrated: {low:g} to {high:g})" if low < high else f"{told} (calibrated: {low:g})"
+            yield f"{text} (calibrated: {low:g} to {high:g})" if low < high else f"{text} (calibrated: {low:g})"
 
 
 def _cache(size: object) -> dict[str, float]:

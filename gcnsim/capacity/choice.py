@@ -18,7 +18,7 @@ import numpy as np
 from gcnsim.capacity.goal import COST, GPUS, Goal
 from gcnsim.capacity.search import SURE, Option, cost_ratio, dominated, excess_of
 from gcnsim.capacity.settings import name_of
-from gcnsim.engine import by_reference
+from gcnsim.engine import use_reference
 from gcnsim.planning import StudyCache
 from gcnsim.planning.candidate import canonical
 from gcnsim.planning.recommend import NEAR, mildest
@@ -26,7 +26,7 @@ from gcnsim.planning.simulated_draws import look_closer
 from gcnsim.processes import parallel_map
 from gcnsim.results import Confirmed
 from gcnsim.scenario import ClusterSpec, Scenario
-from gcnsim.simulation import Result, study
+from gcnsim.simulation import Result, simulate_scenario
 
 BELOW: Final = 0.1
 """A chance this much below the one asked for may reach it with more draws: four standard deviations of it."""
@@ -169,8 +169,8 @@ def confirm(studies: StudyCache, options: Sequence[Option]) -> tuple[Confirmed, 
     wanted = [option for option, reason in zip(first, why, strict=True) if not reason]
 
     def again(option: Option) -> bool:
-        with by_reference():
-            return _same(study(canonical(option.scenario), studies.accesses), option.candidate.result)
+        with use_reference():
+            return _same(simulate_scenario(canonical(option.scenario), studies.accesses), option.candidate.result)
 
     same = iter(parallel_map(again, wanted, studies.processes))
     return tuple(

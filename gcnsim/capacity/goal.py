@@ -12,7 +12,7 @@ import numpy as np
 
 from gcnsim.errors import ScenarioError, nearest
 from gcnsim.fields import shown
-from gcnsim.hardware import Exchange, amount_in
+from gcnsim.hardware import ExchangeRate, amount_in
 from gcnsim.ids import FloatArray, Iteration, Seconds
 from gcnsim.scenario import Scenario
 from gcnsim.units import format_seconds
@@ -211,7 +211,7 @@ class Budget:
         return f"a {self.period}{used}"
 
 
-def read_budget(text: object, hours_per_day: object, exchange: Exchange) -> Budget | None:
+def read_budget(text: object, hours_per_day: object, exchange: ExchangeRate) -> Budget | None:
     """The budget that `text` states (500USD/month, 10EUR/hour); None where there is none.
 
     hours_per_day: of use, None for all 24. The amount is converted to the currency of `exchange`. Raises ScenarioError.

@@ -64,11 +64,11 @@ class Machines:
         if base.measured_compute is not None:
             return self._measured(base, book)
         if self.devices or self.bandwidths:
-            found = list(self._of_lists(base))
+            clusters = list(self._of_lists(base))
         else:
             names = self.hosts or priced_hosts(book)
-            found = [one for name in names for one in self._of_instance(base, name)]
-        kept = [one for one in dict.fromkeys(found) if one.gpus <= most_gpus]
+            clusters = [one for name in names for one in self._of_instance(base, name)]
+        kept = [one for one in dict.fromkeys(clusters) if one.gpus <= most_gpus]
         if not kept:
             raise ScenarioError(f"--gpus: no machine has them, or the workload is not known for more than {most_gpus}")
         return kept
@@ -106,20 +106,20 @@ class Machines:
         known = name if is_file(name) else known_name(name, hosts())
         if known is None:
             raise ScenarioError(f"--host: unknown host {name!r}; {nearest(name, hosts())}; {DESCRIBED_HOST}")
-        found = instance_of(known)
-        if found is None:
+        instance = instance_of(known)
+        if instance is None:
             raise ScenarioError(f"--host: {name} has no GPUs of its own; give --device, --gpus and --bandwidth instead")
-        per_server = self.gpus_per_server or found.gpus
+        per_server = self.gpus_per_server or instance.gpus
         for gpus in self.gpus or usual_gpus(per_server):
             inside = min(per_server, gpus)
             with suppress(ScenarioError):
                 yield replace(
                     base,
-                    device=found.device,
+                    device=instance.device,
                     host=known,
-                    bandwidth=min(found.bandwidth, 1.25e12),
+                    bandwidth=min(instance.bandwidth, 1.25e12),
                     # A link that was asked for stands.
-                    link=found.network if base.link == GENERIC_LINK else base.link,
+                    link=instance.network if base.link == GENERIC_LINK else base.link,
                     gpus=gpus,
                     gpus_per_server=inside,
                 )
@@ -149,8 +149,8 @@ def space_text(clusters: Sequence[ClusterSpec]) -> str:
 
 def instance_name(cluster: ClusterSpec) -> str | None:
     """The instance type that a machine's servers are; None of servers that are none."""
-    found = instance_of(cluster.host) if is_host(cluster.host) else None
-    return cluster.host if found is not None and found.device == cluster.device else None
+    instance = instance_of(cluster.host) if is_host(cluster.host) else None
+    return cluster.host if instance is not None and instance.device == cluster.device else None
 
 
 def priced_hosts(book: PriceBook) -> tuple[str, ...]:
@@ -324,8 +324,8 @@ def nsga2_sample(every: Sequence[Scenario], bounded: Bounded, limit: int, seed: 
         ]
         new = [place for place in dict.fromkeys(suggested) if place in places and place not in known]
         idle = 0 if new else idle + 1
-        found = {setting.scenario: setting for setting in bounded([one for place in new for one in places[place]])}
-        known |= {place: [found[one] for one in places[place] if one in found] for place in new}
+        settings = {setting.scenario: setting for setting in bounded([one for place in new for one in places[place]])}
+        known |= {place: [settings[one] for one in places[place] if one in settings] for place in new}
         for trial, place in zip(trials, suggested, strict=True):
             _tell(search, trial, known.get(place))
     return [setting for settings in known.values() for setting in settings][:limit]

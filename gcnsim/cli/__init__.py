@@ -20,8 +20,8 @@ import click
 from click.shell_completion import CompletionItem, shell_complete
 
 from gcnsim import __version__
-from gcnsim.ending import answered, request
 from gcnsim.errors import GcnsimError, KilledError, nearest
+from gcnsim.signals import interrupt_of, raising_signals
 from gcnsim.terminal import screened
 
 COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
@@ -109,7 +109,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = _run(sys.argv[1:] if argv is None else list(argv))
     engine = sys.modules.get("gcnsim.engine")
     if engine is not None:
-        engine.compile_later()
+        engine.compile_in_background()
     return code
 
 
@@ -141,9 +141,9 @@ def _run(arguments: list[str]) -> int:
             return _say(f"{str(error.filename)[:_SHOWN]}...: {error.strerror}", 2)
         return _internal(error)
     except BaseException as error:
-        asked = request(error)
-        if asked is not None:
-            return _say("interrupted", 130) if isinstance(asked, KeyboardInterrupt) else _say("terminated", 143)
+        interrupt = interrupt_of(error)
+        if interrupt is not None:
+            return _say("interrupted", 130) if isinstance(interrupt, KeyboardInterrupt) else _say("terminated", 143)
         if isinstance(error, Exception):
             return _internal(error)
         raise
@@ -156,7 +156,7 @@ def _prepared() -> Iterator[None]:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - open until the process ends
-    with screened(), answered():
+    with screened(), raising_signals():
         yield
 
 

@@ -17,7 +17,7 @@ from gcnsim.cli.completing import complete_any, complete_kind
 from gcnsim.cli.outputs import print_table
 from gcnsim.errors import ScenarioError, nearest
 from gcnsim.known_names import known_name
-from gcnsim.methods import STANDING, every_method, method_type, methods
+from gcnsim.methods import SHARED_KNOBS, every_method, method_type, methods
 from gcnsim.terminal import aligned
 
 SCHEMA: Final = "gcnsim.catalog/1"
@@ -49,7 +49,7 @@ def entry_named(name: str) -> tuple[str, str]:
     if (device := hardware.known_device(name)) is not None:
         return "devices", device
     raise ScenarioError(
-        f"catalog: unknown name {name!r}; {nearest(name, [each for known in names().values() for each in known])}"
+        f"catalog: unknown name {name!r}; {nearest(name, [text for known in names().values() for text in known])}"
     )
 
 
@@ -101,8 +101,8 @@ def compare_command(names: tuple[str, ...], as_json: bool) -> None:
     kind, items = _items(names)
     if as_json:
         entries = [profile_facts(item) | _named(item) for item in items]
-        told = {"schema": SCHEMA, "kind": SINGULAR[kind], "entries": entries, "ratios": _ratios(items)}
-        click.echo(json.dumps(told, indent=2, ensure_ascii=False))
+        content = {"schema": SCHEMA, "kind": SINGULAR[kind], "entries": entries, "ratios": _ratios(items)}
+        click.echo(json.dumps(content, indent=2, ensure_ascii=False))
         return
     for item in items:
         click.echo(f"{item.name} ({SINGULAR[kind]}): {item.title}")
@@ -135,18 +135,18 @@ def _rows(items: Sequence[Any]) -> list[list[str]]:
     figures = [hardware.figures_of(item) for item in items]
     rows = []
     for key, ratios in _ratios(items).items():
-        cells = [_cell(key, each.get(key)) for each in figures]
+        cells = [_cell(key, figure.get(key)) for figure in figures]
         row = [key, cells[0]]
         for cell, ratio in zip(cells[1:], ratios[1:], strict=True):
             row += [cell, "" if ratio is None else f"{ratio:.3g}x"]
         rows.append(row)
     facts = [facts_of(item) for item in items]
-    for name in dict.fromkeys(name for each in facts for name in each):
-        rows.append(_spread(name, [YES[each[name].value] if name in each else "not known" for each in facts]))
+    for name in dict.fromkeys(name for fact in facts for name in fact):
+        rows.append(_spread(name, [YES[fact[name].value] if name in fact else "not known" for fact in facts]))
     named = [_named(item) for item in items]
-    for name in dict.fromkeys(name for each in named for name in each):
-        if any(each[name] for each in named):
-            rows.append(_spread(name, [each[name] or NONE for each in named]))
+    for name in dict.fromkeys(name for entry in named for name in entry):
+        if any(entry[name] for entry in named):
+            rows.append(_spread(name, [entry[name] or NONE for entry in named]))
     return rows
 
 
@@ -159,9 +159,9 @@ def _ratios(items: Sequence[Any]) -> dict[str, list[float | None]]:
     """By figure that one of the entries has, those of all over that of the first; None where one has none."""
     figures = [hardware.figures_of(item) for item in items]
     found: dict[str, list[float | None]] = {}
-    for key in dict.fromkeys(key for each in figures for key in each):
+    for key in dict.fromkeys(key for figure in figures for key in figure):
         base = figures[0][key].value if key in figures[0] and key != GENERATION else 0.0
-        found[key] = [each[key].value / base if key in each and base else None for each in figures]
+        found[key] = [figure[key].value / base if key in figure and base else None for figure in figures]
     return found
 
 
@@ -317,7 +317,7 @@ def _show_dataset(name: str) -> tuple[dict[str, Any], list[list[str]]]:
 def _show_method(name: str) -> tuple[dict[str, Any], list[list[str]]]:
     kind = method_type(name)
     have, standing = kind.knobs(), kind()
-    fixed = {knob: getattr(standing, knob) for knob in STANDING if not kind.has(knob)}
+    fixed = {knob: getattr(standing, knob) for knob in SHARED_KNOBS if not kind.has(knob)}
     fixed |= {"cache": 0.0} if "cache" in fixed else {}
     data = {
         "name": name,

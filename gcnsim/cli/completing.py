@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 import click
 from click.shell_completion import CompletionItem
 
-from gcnsim.fields import Word
+from gcnsim.fields import Choice
 from gcnsim.hardware import devices, hosts, links
 from gcnsim.methods import methods
 from gcnsim.questions import LIST, Option
@@ -20,7 +20,7 @@ from gcnsim.workload import datasets
 def names_of(option: Option) -> Callable[[], Iterable[str]] | None:
     """The names that an option allows; None of one that takes anything."""
     rule = option.rule
-    names = rule.names if isinstance(rule, Word) else None
+    names = rule.names if isinstance(rule, Choice) else None
     return None if names is None else lambda: (*option.names, *names())
 
 
@@ -31,7 +31,7 @@ def complete(option: Option) -> Callable[[click.Context, click.Parameter, str], 
         before, comma, last = incomplete.rpartition(",") if option.many == LIST else ("", "", incomplete)
         names = [name for name in (names_of(option) or tuple)() if name.startswith(last)]
         found: list[CompletionItem[str]] = [CompletionItem(f"{before}{comma}{name}") for name in names]
-        if isinstance(option.rule, Word) and option.rule.own is not None and not found and not comma:
+        if isinstance(option.rule, Choice) and option.rule.own is not None and not found and not comma:
             found.append(CompletionItem(incomplete, type="file"))
         return found
 

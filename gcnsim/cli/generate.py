@@ -30,7 +30,7 @@ _NUMBERS = {"int": "a whole number", "float": "a number"}
 BLOCK = "block"
 
 
-class Size(click.ParamType[float]):
+class SizeOption(click.ParamType[float]):
     """A number of bytes, written with its unit."""
 
     name = "size"
@@ -49,7 +49,7 @@ class Size(click.ParamType[float]):
 @click.option("--edges", type=click.IntRange(min=1), help="Exact number of undirected edges (block).")
 @click.option("--set", "settings", metavar="NAME=VALUE", multiple=True, help="A parameter (block; repeatable).")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Random seed.  [default: the surrogate's own, else 0]")
-@click.option("--max-memory", type=Size(), metavar="SIZE", help="Refuse what would take more memory, e.g. 6GiB.")
+@click.option("--max-memory", type=SizeOption(), metavar="SIZE", help="Refuse what would take more memory, e.g. 6GiB.")
 @click.option("--out", type=click.Path(), required=True, help="Graph file to write (.npz).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema gcnsim.graph-generate/1).")
 def command(
@@ -73,38 +73,38 @@ def command(
     check_outputs(out=out)
     if Path(out).suffix.lower() != ".npz":
         raise FileError(f"{out}: cannot write {Path(out).suffix!r}; allowed: .npz (gcnsim graph convert writes others)")
-    asked = {"--nodes": nodes, "--edges": edges, "--set": settings or None}
-    _refuse_unused(model, [name for name, value in asked.items() if value is not None])
+    sizes = {"--nodes": nodes, "--edges": edges, "--set": settings or None}
+    _refuse_unused(model, [name for name, value in sizes.items() if value is not None])
     with progress() as say:
         if model == BLOCK:
             assert nodes is not None
             assert edges is not None
             blocks = _with(BlockModel(nodes, edges), settings)
-            drawn = block_model(blocks, seed or 0, max_memory=max_memory, processes=cores(), say=say)
+            graph = block_model(blocks, seed or 0, max_memory=max_memory, processes=cores(), say=say)
         else:
             seed = surrogate_facts(model).seed if seed is None else seed
-            drawn = surrogate(model, seed, max_memory=max_memory, processes=cores(), say=say)
+            graph = surrogate(model, seed, max_memory=max_memory, processes=cores(), say=say)
         say(f"writing {out}")
-        write_npz(out, drawn)
-    _print(drawn, model, seed or 0, out, as_json)
+        write_npz(out, graph)
+    _print(graph, model, seed or 0, out, as_json)
 
 
-def _refuse_unused(model: str, given: Sequence[str]) -> None:
+def _refuse_unused(model: str, options: Sequence[str]) -> None:
     """Raises GraphError for an unknown model, ScenarioError for an option that `model` lacks or does not know."""
     if model not in (BLOCK, *surrogates()):
         raise GraphError(f"unknown model {model!r}; {nearest(model, [BLOCK, *surrogates()])}")
     allowed = ["--nodes", "--edges", "--set"] if model == BLOCK else []
     for option in allowed[:2]:
-        if option not in given:
+        if option not in options:
             raise ScenarioError(f"{option}: {model} needs it")
-    for option in given:
+    for option in options:
         if option not in allowed:
             raise ScenarioError(f"{option}: {model} does not take it; allowed: {', '.join(allowed) or 'none'}")
 
 
 def _with(model: BlockModel, settings: Sequence[str]) -> BlockModel:
     """`model` with NAME=VALUE settings. Raises ScenarioError naming the setting."""
-    known = {each.name: each.type for each in fields(model) if each.name not in ("nodes", "edges")}
+    known = {field.name: field.type for field in fields(model) if field.name not in ("nodes", "edges")}
     changes: dict[str, Any] = {}
     for setting in settings:
         name, equals, value = setting.partition("=")
@@ -119,30 +119,30 @@ def _with(model: BlockModel, settings: Sequence[str]) -> BlockModel:
     return replace(model, **changes)
 
 
-def _print(drawn: Graph, model: str, seed: int, out: str, as_json: bool) -> None:
+def _print(graph: Graph, model: str, seed: int, out: str, as_json: bool) -> None:
     facts = {
         "model": model,
         "seed": seed,
-        "nodes": drawn.nodes,
-        "edges": drawn.entries // 2,
-        "entries": drawn.entries,
-        "mean_degree": drawn.entries / drawn.nodes,
-        "max_degree": int(drawn.degrees.max()),
-        "cleaning": asdict(drawn.cleaning),
-        "content_hash": drawn.content_hash(),
+        "nodes": graph.nodes,
+        "edges": graph.entries // 2,
+        "entries": graph.entries,
+        "mean_degree": graph.entries / graph.nodes,
+        "max_degree": int(graph.degrees.max()),
+        "cleaning": asdict(graph.cleaning),
+        "content_hash": graph.content_hash(),
         "out": out,
     }
     if as_json:
         click.echo(json.dumps({"schema": "gcnsim.graph-generate/1", **facts}, indent=2))
         return
-    needed = format_bytes(memory_needed(drawn.nodes, drawn.entries // 2))
+    needed = format_bytes(memory_needed(graph.nodes, graph.entries // 2))
     print_columns(
         [
             ("model", f"{model}, seed {seed}"),
-            ("nodes", f"{drawn.nodes:,}"),
-            ("edges", f"{drawn.entries // 2:,}"),
+            ("nodes", f"{graph.nodes:,}"),
+            ("edges", f"{graph.entries // 2:,}"),
             ("degree", f"mean {facts['mean_degree']:.1f}, most {facts['max_degree']:,}"),
-            ("content hash", drawn.content_hash()),
+            ("content hash", graph.content_hash()),
             ("memory", f"about {needed} at most while drawing"),
             ("written", out),
         ]

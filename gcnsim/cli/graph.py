@@ -14,7 +14,7 @@ from typing import Any
 import click
 import numpy as np
 
-from gcnsim.cli.generate import Size
+from gcnsim.cli.generate import SizeOption
 from gcnsim.cli.generate import command as generate
 from gcnsim.cli.ids import ids_options, map_path, warn, write_map
 from gcnsim.cli.outputs import check_outputs, print_columns, print_table
@@ -36,7 +36,7 @@ _SEPARATORS = {".txt": " ", ".edges": " ", ".tsv": "\t", ".csv": ","}
 @click.argument("source", type=click.Path())
 @click.argument("out", type=click.Path())
 @click.option("--structure", is_flag=True, help="Omit features, labels and split.")
-@click.option("--max-memory", type=Size(), metavar="SIZE", help="Refuse what would take more memory, e.g. 6GiB.")
+@click.option("--max-memory", type=SizeOption(), metavar="SIZE", help="Refuse what would take more memory, e.g. 6GiB.")
 @ids_options("OUT.ids.csv")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema gcnsim.graph-convert/1).")
 def convert(
@@ -127,7 +127,7 @@ def group() -> None:
 
 @group.command()
 @click.argument("file", type=click.Path())
-@click.option("--max-memory", type=Size(), metavar="SIZE", help="Refuse what would take more memory, e.g. 6GiB.")
+@click.option("--max-memory", type=SizeOption(), metavar="SIZE", help="Refuse what would take more memory, e.g. 6GiB.")
 @ids_options()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema gcnsim.graph-info/1).")
 def info(
@@ -165,8 +165,8 @@ def info(
     write_map(named, loaded)
 
 
-for each in (partition, convert, generate):
-    group.add_command(each)
+for item in (partition, convert, generate):
+    group.add_command(item)
 
 
 def _graph_facts(loaded: Graph, held: NodeArrays) -> dict[str, Any]:
@@ -187,7 +187,7 @@ def _graph_facts(loaded: Graph, held: NodeArrays) -> dict[str, Any]:
             "isolated": int(np.count_nonzero(degrees == 0)),
         },
         "degree_percentiles": degree_percentiles(loaded),
-        "degree_distribution": [asdict(each) for each in degree_bins(loaded)],
+        "degree_distribution": [asdict(degree_bin) for degree_bin in degree_bins(loaded)],
         "components": asdict(components(loaded)),
         "features": loaded.features,
         "classes": loaded.classes,
@@ -211,8 +211,8 @@ def _print_graph(loaded: Graph, facts: dict[str, Any]) -> None:
             ("degree", f"mean {degree['mean']:.1f}, median {degree['median']:g}, {degree['min']}..{degree['max']:,}"),
             ("isolated nodes", f"{degree['isolated']:,}"),
             ("components", f"{pieces['count']:,}, the largest of {pieces['largest']:,} nodes"),
-            ("features", _or_unsaid(loaded.features)),
-            ("classes", _or_unsaid(loaded.classes)),
+            ("features", _or_unknown(loaded.features)),
+            ("classes", _or_unknown(loaded.classes)),
             ("homophily", _homophily(facts)),
             ("split", ", ".join(f"{name[:-5]} {n:,}" for name, n in masks.items()) if masks else "not in the file"),
             *([("read as", "; ".join(facts["notes"]))] if facts["notes"] else []),
@@ -223,12 +223,12 @@ def _print_graph(loaded: Graph, facts: dict[str, Any]) -> None:
     click.echo()
     rows = [
         (
-            f"{each['least']:,}" if each["least"] == each["most"] else f"{each['least']:,}..{each['most']:,}",
-            f"{each['nodes']:,}",
-            f"{each['nodes'] / loaded.nodes:.1%}",
-            f"{each['entries'] / loaded.entries:.1%}",
+            f"{entry['least']:,}" if entry["least"] == entry["most"] else f"{entry['least']:,}..{entry['most']:,}",
+            f"{entry['nodes']:,}",
+            f"{entry['nodes'] / loaded.nodes:.1%}",
+            f"{entry['entries'] / loaded.entries:.1%}",
         )
-        for each in facts["degree_distribution"]
+        for entry in facts["degree_distribution"]
     ]
     print_table(("degree", "nodes", "of nodes", "of entries"), rows)
 
@@ -264,5 +264,5 @@ def _owned(counts: tuple[int, ...] | None, key: str) -> str:
     return f"in the file that {key} names" if counts is None else ", ".join(f"{count:,}" for count in counts)
 
 
-def _or_unsaid(value: int | None) -> str:
+def _or_unknown(value: int | None) -> str:
     return "not in the file" if value is None else f"{value:,}"

@@ -21,7 +21,7 @@ ENDS = "Columns of an edge list that hold the two ends, by name or number from 1
 HELP = "Node ids in an edge list: numbers, compact (integers with gaps, to be renumbered), or names."
 
 
-class Ends(click.ParamType[tuple[str, str]]):
+class EndColumns(click.ParamType[tuple[str, str]]):
     """Two columns of an edge list, as in `source,target` or `1,3`."""
 
     name = "columns"
@@ -33,7 +33,7 @@ class Ends(click.ParamType[tuple[str, str]]):
 
 def ids_option(function: Function) -> Function:
     """--ids and --ends."""
-    with_ends = click.option("--ends", type=Ends(), metavar="COLUMN,COLUMN", help=ENDS)(function)
+    with_ends = click.option("--ends", type=EndColumns(), metavar="COLUMN,COLUMN", help=ENDS)(function)
     return click.option("--ids", type=click.Choice(IDS), default=IDS[0], show_default=True, help=HELP)(with_ends)
 
 
@@ -79,6 +79,6 @@ partition_option: Final = click.option(
 
 def read_owners(path: str, graph: Graph) -> Partitioning:
     """The partition of `graph` at `path`; what its reader assumed goes to stderr. Raises FileError."""
-    found = open_partition(path, graph)
-    warn([found.note] * bool(found.note))
-    return found
+    partitioning = open_partition(path, graph)
+    warn([partitioning.note] * bool(partitioning.note))
+    return partitioning

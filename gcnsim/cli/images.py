@@ -35,12 +35,12 @@ def command(page: str, out: str, kind: str, names: tuple[str, ...]) -> None:
     for name in names:
         if name not in figures:
             raise FileError(f"--figure: unknown figure {name!r} of {page}; {nearest(name, figures)}")
-    chosen = {name: drawn for name, drawn in figures.items() if not names or name in names}
+    chosen = {name: figure for name, figure in figures.items() if not names or name in names}
     refuse_without_kaleido(out)
     Path(out).mkdir(parents=True, exist_ok=True)
     with progress() as say:
-        for name, drawn in chosen.items():
+        for name, figure in chosen.items():
             say(f"figure {name}")
-            write_image(Path(out) / f"{name}.{kind}", drawn)
+            write_image(Path(out) / f"{name}.{kind}", figure)
     for name in chosen:
         click.echo(str(Path(out) / f"{name}.{kind}"))

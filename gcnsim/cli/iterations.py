@@ -78,23 +78,26 @@ def timeline(
       gcnsim timeline RUN --out measured.json --predicted predicted.json
     """
     from gcnsim import api
-    from gcnsim.report.page.sections import Drawn, write_timelines
+    from gcnsim.report.page.sections import DrawnTimeline, write_timelines
 
     if timeline_detail and not (out or predicted):
         raise ScenarioError("--timeline-detail: is of files; allowed: with --out FILE or --predicted FILE")
     check_outputs(run, calibration, out=out, predicted=predicted, html=html)
     with progress() as say:
-        found = api.run_timeline(run, calibration, say)
-        measured, other = found.data()
-    named = (("measured", measured, found.run.iteration_s), ("predicted", other, found.predicted.metrics.iteration_s))
+        run_timeline = api.run_timeline(run, calibration, say)
+        measured, other = run_timeline.data()
+    named = (
+        ("measured", measured, run_timeline.run.iteration_s),
+        ("predicted", other, run_timeline.predicted.metrics.iteration_s),
+    )
     lines = [
         f"{name:<10} {format_seconds(mean)} an iteration; steady: iteration {data.iteration}"
         for name, data, mean in named
     ]
-    drawn = [Drawn(name, data) for name, data, _ in named]
+    drawns = [DrawnTimeline(name, data) for name, data, _ in named]
     writes = [
-        (out, lambda path: found.write_measured(path, detail=timeline_detail)),
-        (predicted, lambda path: api.write_timeline(found.predicted, path, detail=timeline_detail)),
-        (html, lambda path: write_timelines(path, found.title, drawn)),
+        (out, lambda path: run_timeline.write_measured(path, detail=timeline_detail)),
+        (predicted, lambda path: api.write_timeline(run_timeline.predicted, path, detail=timeline_detail)),
+        (html, lambda path: write_timelines(path, run_timeline.title, drawns)),
     ]
     show_and_write("\n".join(lines), *(lambda path=path, write=write: write(path) for path, write in writes if path))

@@ -145,14 +145,14 @@ def refuse_read(path: str | Path, read: Iterable[str | None]) -> None:
     """Raises FileError when writing `path` would replace one of the files `read`, or a file in one of those folders."""
     if not os.path.exists(path):
         return
-    for each in read:
-        if not each or not os.path.exists(each):
+    for text in read:
+        if not text or not os.path.exists(text):
             continue
-        if os.path.samefile(path, each):
+        if os.path.samefile(path, text):
             raise FileError(f"{path}: is read by this command and would be replaced; allowed: another file")
-        if os.path.isdir(each) and Path(os.path.realpath(each)) in Path(os.path.realpath(path)).parents:
+        if os.path.isdir(text) and Path(os.path.realpath(text)) in Path(os.path.realpath(path)).parents:
             raise FileError(
-                f"{path}: lies in {each}, which this command reads, and would be replaced; allowed: a new file"
+                f"{path}: lies in {text}, which this command reads, and would be replaced; allowed: a new file"
             )
 
 

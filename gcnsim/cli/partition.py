@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 import click
 from click.core import ParameterSource
 
-from gcnsim.cli.generate import Size
+from gcnsim.cli.generate import SizeOption
 from gcnsim.cli.ids import ids_options, map_path, partition_option, read_owners, warn, write_map
 from gcnsim.cli.outputs import check_outputs, print_columns, print_table
 from gcnsim.cli.progress import progress
@@ -105,7 +105,7 @@ class _Cut:
     show_default=True,
     help="Seed of METIS or of the random permutation.",
 )
-@click.option("--max-memory", type=Size(), metavar="SIZE", help="Refuse what would take more memory, e.g. 6GiB.")
+@click.option("--max-memory", type=SizeOption(), metavar="SIZE", help="Refuse what would take more memory, e.g. 6GiB.")
 @ids_options("beside --out, OUT.ids.csv")
 @click.option("--out", type=click.Path(), help="Write the partition to this file.")
 @click.option(
@@ -178,16 +178,16 @@ def _ways(parts: str, options: Mapping[str, str]) -> list[_Way]:
     Raises GraphError or ScenarioError before any work is done.
     """
     counts = [word.strip() for word in parts.split(",")]
-    given = {name: [word.strip() for word in text.split(",")] for name, text in options.items()}
+    choices = {name: [word.strip() for word in text.split(",")] for name, text in options.items()}
     for word in counts:
         if not (re.fullmatch("[0-9]{1,10}", word) and 0 < int(word) < 2**31):
             raise ScenarioError(f"--parts: {word!r} is not a number of parts; at least 1 is needed")
     for name, known in KNOWN.items():
-        for word in given[name]:
+        for word in choices[name]:
             if word not in known:
                 raise GraphError(f"partition {name} {word!r} is unknown: {nearest(word, known)}")
-    plain: dict[str, Any] = {name: words[0] for name, words in given.items() if name != "method"}
-    every = [_Way(int(count), *words) for count in counts for words in product(*given.values())]
+    plain: dict[str, Any] = {name: words[0] for name, words in choices.items() if name != "method"}
+    every = [_Way(int(count), *words) for count in counts for words in product(*choices.values())]
     ways = [way if way.method == "metis" else replace(way, **plain) for way in every]
     refused = [way for way in ways if way.method == "metis" and (way.algorithm, way.objective) == (RECURSIVE, "vol")]
     if refused and len(refused) == len(ways):

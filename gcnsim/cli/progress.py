@@ -15,7 +15,7 @@ PATIENCE_S = 2.0
 """Work shorter than this says nothing."""
 
 
-class Progress:
+class ProgressLine:
     """A function that shows one line, replaced by the next, with a bar where a share in [0, 1] is done."""
 
     def __init__(self) -> None:
@@ -49,13 +49,13 @@ class Progress:
 
 
 @contextmanager
-def progress() -> Iterator[Progress]:
+def progress() -> Iterator[ProgressLine]:
     """What says how far work is; silent unless the work is long and stderr a terminal."""
-    said = Progress()
+    display = ProgressLine()
     try:
-        yield said
+        yield display
     finally:
-        said.end()
+        display.end()
 
 
 def notice(text: str) -> None:

@@ -79,51 +79,51 @@ def options_of(fields: Mapping[str, Option]) -> Decorator:
 def options_as(default: str, *names: str) -> Decorator:
     """The options of fields of a what-if, in another command. default: what applies without the option, in words."""
     every = {name: options(WhatIf)[name] for name in names}
-    return options_of({name: replace(each, default=default if each.usual else "") for name, each in every.items()})
+    return options_of({name: replace(value, default=default if value.usual else "") for name, value in every.items()})
 
 
 def _flat(fields: Mapping[str, Option]) -> dict[str, Option]:
     """The fields, those that are put together as their parts."""
-    return {key: value for name, each in fields.items() for key, value in (each.parts or {name: each}).items()}
+    return {key: value for name, field in fields.items() for key, value in (field.parts or {name: field}).items()}
 
 
-def _option(name: str, each: Option) -> Decorator:
+def _option(name: str, option: Option) -> Decorator:
     return click.option(
-        each.flag or flag(name),
+        option.flag or flag(name),
         name,
-        type=_type(name, each),
-        multiple=bool(each.many) and each.many != LIST,
-        metavar=each.metavar,
-        help=each.line,
-        shell_complete=None if names_of(each) is None else complete(each),
+        type=_type(name, option),
+        multiple=bool(option.many) and option.many != LIST,
+        metavar=option.metavar,
+        help=option.line,
+        shell_complete=None if names_of(option) is None else complete(option),
     )
 
 
-def _type(name: str, each: Option) -> Any:
+def _type(name: str, option: Option) -> Any:
     """How its text is read; what it means is for the rule of the field."""
-    if each.many == LIST:
-        return Values(flag(name).removeprefix("--"), each.values)
-    if each.many == PAIRS:
+    if option.many == LIST:
+        return Values(flag(name).removeprefix("--"), option.values)
+    if option.many == PAIRS:
         return Pair()
-    if each.choice:
-        return click.Choice([*(names_of(each) or tuple)()])
-    if each.least is not None:
-        return click.IntRange(min=each.least)
-    return {"whole": click.INT, "real": click.FLOAT, "file": click.Path()}.get(each.written)
+    if option.choice:
+        return click.Choice([*(names_of(option) or tuple)()])
+    if option.least is not None:
+        return click.IntRange(min=option.least)
+    return {"whole": click.INT, "real": click.FLOAT, "file": click.Path()}.get(option.written)
 
 
-def asked(kind: type[Question], values: Mapping[str, Any]) -> dict[str, Any]:
+def given_options(kind: type[Question], values: Mapping[str, Any]) -> dict[str, Any]:
     """The keywords of a question that its options say. Raises GcnsimError for prices that cannot be used."""
-    found = {name: _put_together(name, each, values) for name, each in options(kind).items()}
+    found = {name: _put_together(name, option, values) for name, option in options(kind).items()}
     return {name: value for name, value in found.items() if value not in (None, (), {})}
 
 
-def _put_together(name: str, each: Option, values: Mapping[str, Any]) -> Any:
+def _put_together(name: str, option: Option, values: Mapping[str, Any]) -> Any:
     if name == "prices":
         return price_book(values)
-    if each.parts:
-        return {part: values[part] for part in each.parts if values[part] is not None}
-    return dict(values[name]) if each.many == PAIRS else values[name]
+    if option.parts:
+        return {part: values[part] for part in option.parts if values[part] is not None}
+    return dict(values[name]) if option.many == PAIRS else values[name]
 
 
 def price_book(values: Mapping[str, Any]) -> PriceBook:
@@ -133,15 +133,15 @@ def price_book(values: Mapping[str, Any]) -> PriceBook:
 
 def files_read(kind: type[Question], values: Mapping[str, Any]) -> Iterator[str | None]:
     """The files that options of a question name."""
-    for name, each in _flat(options(kind)).items():
-        if each.written == "file":
-            yield from values[name] if each.many else [values[name]]
+    for name, value in _flat(options(kind)).items():
+        if value.written == "file":
+            yield from values[name] if value.many else [values[name]]
     yield from machine_files(values["device"], values["host"])
     yield from overridden(values["overrides"])
 
 
-def with_fields(overrides: tuple[str, ...], **given: str | None) -> tuple[str, ...]:
+def with_fields(overrides: tuple[str, ...], **fields: str | None) -> tuple[str, ...]:
     """The overrides, and what options that are fields of a scenario say."""
     every = options(WhatIf)
-    said = (f"{every[name].path}={json.dumps(value)}" for name, value in given.items() if value is not None)
-    return (*overrides, *said)
+    assignments = (f"{every[name].path}={json.dumps(value)}" for name, value in fields.items() if value is not None)
+    return (*overrides, *assignments)

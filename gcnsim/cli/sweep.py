@@ -126,11 +126,11 @@ def run(
 
     book = price_book(filters)
     overrides = with_fields(overrides, transport=transport, measured_compute=measured_compute)
-    asked = api.ask(_filtered(question, **filters), _each_once(axis), overrides, interval, book)
-    warn(api.sweep_warnings(asked))
+    sweep_question = api.ask(_filtered(question, **filters), _each_once(axis), overrides, interval, book)
+    warn(api.sweep_warnings(sweep_question))
     most = None if yes else limit
     if dry_run:
-        _say_plan(api.plan_sweep(asked), as_json)
+        _say_plan(api.plan_sweep(sweep_question), as_json)
         return
     if out is None:
         raise ScenarioError("--out: is not given; allowed: a folder, new or that of this question, or --dry-run")
@@ -138,7 +138,7 @@ def run(
     with progress() as say:
         left = TimeLeft(None)
         found = api.sweep(
-            asked.payload(),
+            sweep_question.payload(),
             out=out,
             executor=executor,
             address=scheduler or address,
@@ -162,21 +162,21 @@ def _each_once(axis: tuple[tuple[str, str], ...]) -> dict[str, str]:
     return found
 
 
-def _filtered(question: str | None, **given: Any) -> dict[str, Any]:
+def _filtered(question: str | None, **filters: Any) -> dict[str, Any]:
     """The question with the filters and the sample that options add."""
     from gcnsim.sweeps import load_question
 
     found = {} if question is None else load_question(question)
     for option, key in (("where", "where"), ("constraint", "constraints")):
-        if given[option]:
+        if filters[option]:
             before = found.get(key, [])
-            found[key] = [*before, *given[option]] if isinstance(before, list) else before
-    if given["sample"] is not None:
-        kind, _, count = given["sample"].partition(":")
+            found[key] = [*before, *filters[option]] if isinstance(before, list) else before
+    if filters["sample"] is not None:
+        kind, _, count = filters["sample"].partition(":")
         if not re.fullmatch("[0-9]{1,9}", count):
-            raise ScenarioError(f"--sample: {given['sample']!r} is not KIND:N, e.g. {SAMPLES[1]}:500")
-        found["sample"] = {"kind": kind, "points": int(count), "seed": given["seed"] or 0}
-    elif given["seed"] is not None:
+            raise ScenarioError(f"--sample: {filters['sample']!r} is not KIND:N, e.g. {SAMPLES[1]}:500")
+        found["sample"] = {"kind": kind, "points": int(count), "seed": filters["seed"] or 0}
+    elif filters["seed"] is not None:
         raise ScenarioError("--seed: only valid with --sample; a scenario's own is --set run.seed=N")
     return found
 
@@ -197,15 +197,15 @@ def _say_plan(found: Any, as_json: bool) -> None:
 
 
 def _say_status(found: Any, as_json: bool) -> None:
-    told = found.status()
+    counts = found.status()
     if as_json:
-        click.echo(json.dumps(told, indent=2))
+        click.echo(json.dumps(counts, indent=2))
         return
-    lines = [("points", f"{told['points']:,}"), *((state, f"{told[state]:,}") for state in STATES if told[state])]
-    if told["left"]:
-        lines.append(("left", f"{told['left']:,}"))
+    lines = [("points", f"{counts['points']:,}"), *((state, f"{counts[state]:,}") for state in STATES if counts[state])]
+    if counts["left"]:
+        lines.append(("left", f"{counts['left']:,}"))
     print_columns(lines)
-    for reason, count in list(told["reasons"].items())[:5]:
+    for reason, count in list(counts["reasons"].items())[:5]:
         click.echo(f"  {plural(count, 'point')}: {reason}")
 
 
@@ -241,16 +241,16 @@ def show(folder: str, point: int | None, first: int, top: int, columns: list[str
     """
     from gcnsim import api
 
-    found = api.open_sweep(folder)
+    sweep = api.open_sweep(folder)
     if point is not None:
-        one = found.point(point)
+        one = sweep.point(point)
         if as_json:
             click.echo(json.dumps(one, indent=2))
         else:
             print_columns([(name, "-" if value is None else str(value)) for name, value in one.items()])
         return
-    records = [each for each in found.to_arrow().to_pylist() if each["point"] >= first]
-    _print_records(found, records[:top], len(records), columns, as_json)
+    records = [entry for entry in sweep.to_arrow().to_pylist() if entry["point"] >= first]
+    _print_records(sweep, records[:top], len(records), columns, as_json)
 
 
 @group.command()
@@ -281,12 +281,12 @@ def best(
     from gcnsim import api
 
     check_outputs(folder, html=html)
-    found = api.open_sweep(folder)
-    every = found.best(None, by, descending=descending, where=where)
-    count = len(every) if where else found.status()["done"]
-    _print_records(found, every[:top], count, columns, as_json)
+    sweep = api.open_sweep(folder)
+    every = sweep.best(None, by, descending=descending, where=where)
+    count = len(every) if where else sweep.status()["done"]
+    _print_records(sweep, every[:top], count, columns, as_json)
     if html:
-        found.to_html(html, by, descending=descending, where=where)
+        sweep.to_html(html, by, descending=descending, where=where)
 
 
 def _print_records(
@@ -300,11 +300,11 @@ def _print_records(
     if as_json:
         click.echo(json.dumps(records, indent=2))
         return
-    done = [each for each in records if each["state"] == DONE]
+    done = [record for record in records if record["state"] == DONE]
     click.echo(render_points(done, [axis.path for axis in found.question.axes], keys))
-    for each in records:
-        if each["state"] != DONE:
-            click.echo(f"point {each['point']}: {each['state']}: {each['reason']}")
+    for record in records:
+        if record["state"] != DONE:
+            click.echo(f"point {record['point']}: {record['state']}: {record['reason']}")
     if count > len(records):
         click.echo(f"({plural(count - len(records), 'more point')})")
 

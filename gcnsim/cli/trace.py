@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from gcnsim.cli.generate import Size
+from gcnsim.cli.generate import SizeOption
 from gcnsim.cli.ids import ids_option, partition_option, read_owners, warn
 from gcnsim.cli.outputs import check_outputs, print_columns, print_table, show_and_write
 from gcnsim.cli.progress import bar, progress
@@ -151,8 +151,8 @@ def group() -> None:
     """Record access traces of partitioned graphs and look into them."""
 
 
-for each in (cache_curve_command, profile, info):
-    group.add_command(each)
+for item in (cache_curve_command, profile, info):
+    group.add_command(item)
 
 
 @group.command()
@@ -172,7 +172,7 @@ for each in (cache_curve_command, profile, info):
 @click.option("--norms", type=click.Path(), help="Node norms of a training run, for vr.  [default: all 1]")
 @click.option("--processes", type=click.IntRange(min=1), help="Parts drawn at the same time.  [default: one per core]")
 @ids_option
-@click.option("--max-memory", type=Size(), metavar="SIZE", help="Refuse a GRAPH that would take more, e.g. 6GiB.")
+@click.option("--max-memory", type=SizeOption(), metavar="SIZE", help="Refuse a GRAPH that would take more, e.g. 6GiB.")
 @click.option("--out", type=click.Path(), required=True, help="Trace file to write.")
 def record(
     graph: str,
@@ -210,7 +210,7 @@ def record(
         shares = split(loaded, owners)
         entries = loaded.entries
         del loaded
-        drawn = record_trace(
+        trace = record_trace(
             shares,
             owners,
             sampler=sampler,
@@ -221,8 +221,8 @@ def record(
             on_entries=bar(f"drawing {iterations:,} graphs", iterations * entries, say),
             processes=processes or cores(),
         )
-    write_trace(out, drawn)
-    _print(drawn, ("written", out))
+    write_trace(out, trace)
+    _print(trace, ("written", out))
     warn(notes)
 
 

@@ -20,7 +20,7 @@ from gcnsim.boundary import (
     stored_profile,
     write_profile,
 )
-from gcnsim.cli.generate import Size
+from gcnsim.cli.generate import SizeOption
 from gcnsim.cli.ids import ids_option, partition_option, read_owners, warn
 from gcnsim.cli.outputs import check_outputs, print_columns, print_table
 from gcnsim.cli.progress import progress
@@ -47,7 +47,7 @@ from gcnsim.processes import cores
     help="Draw the surrogate with this share of its nodes and scale the counts back.",
 )
 @ids_option
-@click.option("--max-memory", type=Size(), metavar="SIZE", help="Refuse what would take more memory, e.g. 6GiB.")
+@click.option("--max-memory", type=SizeOption(), metavar="SIZE", help="Refuse what would take more memory, e.g. 6GiB.")
 @click.option(
     "--processes", type=click.IntRange(min=1), default=1, show_default=True, help="Parts described at the same time."
 )

@@ -10,7 +10,7 @@ import click
 
 from gcnsim.cli.outputs import check_outputs, scenario_files, show_and_write
 from gcnsim.cli.progress import notice, progress
-from gcnsim.cli.questions import WithFaults, asked, columns_option, files_read, question_options
+from gcnsim.cli.questions import WithFaults, columns_option, files_read, given_options, question_options
 from gcnsim.errors import ScenarioError
 from gcnsim.questions import Recommend, WhatIf
 
@@ -112,11 +112,11 @@ def what_if(
     shown = Shown(wide, columns, provenance, assumptions, sort, top)
     from gcnsim import api
 
-    given = asked(WhatIf, question)
+    given = given_options(WhatIf, question)
     with progress() as say:
         answer = api.what_if(scenario, **given, progress=say, notice=notice)
     text = json.dumps(answer.payload, indent=2, allow_nan=False) if as_json else shown.text(answer.told)
-    notes = [_left_out(each) for each in answer.told.left_out or ()]
+    notes = [_left_out(item) for item in answer.told.left_out or ()]
     with progress() as say:
         show_and_write(text, *_writes(answer, csv, html, timeline, timeline_detail, say), notes=notes)
 
@@ -138,9 +138,9 @@ def _writes(
         yield lambda: answer.to_timeline(timeline, detail=detail)
 
 
-def _left_out(each: LeftOutRow) -> str:
-    setting = f" ({each.setting})" if each.setting else ""
-    return f"{each.method}{setting} left out: {each.reason}"
+def _left_out(row: LeftOutRow) -> str:
+    setting = f" ({row.setting})" if row.setting else ""
+    return f"{row.method}{setting} left out: {row.reason}"
 
 
 @click.command("recommend")
@@ -163,7 +163,7 @@ def recommend(as_json: bool, out: str | None, csv: str | None, html: str | None,
     check_outputs(*files_read(Recommend, question), out=out, csv=csv, html=html)
     from gcnsim import api
 
-    given = asked(Recommend, question)
+    given = given_options(Recommend, question)
     with progress() as say:
         found = api.recommend(**given, progress=say, notice=notice)
     text = json.dumps(found.payload, indent=2, allow_nan=False) if as_json else str(found)

@@ -228,7 +228,7 @@ def build_cluster(
     own = [pcie] * gpus if isinstance(pcie, LinkSpec) else list(pcie)
     if len(own) != gpus:
         raise ScenarioError(f"cluster: {len(own)} PCIe links for {gpus} GPUs")
-    for kind, spec in [*(("pcie", each) for each in own), ("nic", nic), ("memory", memory), ("cpu", cores)]:
+    for kind, spec in [*(("pcie", item) for item in own), ("nic", nic), ("memory", memory), ("cpu", cores)]:
         if not spec.capacity > 0:
             raise ScenarioError(f"cluster: {kind} capacity must be > 0, got {spec.capacity}")
     has = paths or Paths()
@@ -244,7 +244,9 @@ def build_cluster(
     last = len(links)
     joined_all = has.nvlink is not None and not has.nvlink_gpus
     if has.host_memory is not None:
-        links += [Link(f"dram{each}", "memory", f"reads{each}", f"writes{each}", has.host_memory) for each in servers]
+        links += [
+            Link(f"dram{server}", "memory", f"reads{server}", f"writes{server}", has.host_memory) for server in servers
+        ]
     return Cluster(
         server_of,
         tuple(links),

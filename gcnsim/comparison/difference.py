@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gcnsim.breakdown import EXPOSED, OTHER, Parts, iteration_s
-from gcnsim.comparison.iteration_report import WHOLE, IterationReport, report_of_result, report_of_row, told
+from gcnsim.comparison.iteration_report import WHOLE, IterationReport, report_of_result, report_of_row, worker_dicts
 from gcnsim.errors import FileError
 from gcnsim.evidence.facts import differing, facts_of_row
 from gcnsim.io.json_files import mistake, parse_json, read_text
@@ -97,8 +97,8 @@ def _row(number: str, rows: int, file: Path) -> int:
     if not number and rows == 1:
         return 0
     if not re.fullmatch("[0-9]{1,9}", number) or not 1 <= int(number) <= rows:
-        asked = f"there is no row {number!r}" if number else f"has {rows} rows"
-        raise FileError(f"{file}: {asked}; name one: {file}{ROW}1 to {file}{ROW}{rows}")
+        name = f"there is no row {number!r}" if number else f"has {rows} rows"
+        raise FileError(f"{file}: {name}; name one: {file}{ROW}1 to {file}{ROW}{rows}")
     return int(number) - 1
 
 
@@ -127,7 +127,7 @@ TRACE: Final = "trace"
 MEASURED: Final = (RUN, TRACE)
 """The kinds of measured sides."""
 
-TOLD: Final = 0.8
+NAMED_SHARE: Final = 0.8
 """The parts named in words make up this share of all that changed, three at most."""
 
 MOST: Final = 3
@@ -158,8 +158,8 @@ def compare(a: IterationReport, b: IterationReport) -> dict[str, Any]:
         "parts": parts,
         "beneath": [{"name": name} | _pair(a.beneath[name], b.beneath[name]) for name in BENEATH],
         "links": [_link(name, a, b) for name in sorted({*a.links, *b.links}, key=_natural)],
-        "workers": {"a": told(a.workers), "b": told(b.workers)},
-        "says": [*_said(a, b, [each for each in parts if each["part"] not in _summed(detailed)], epochs)],
+        "workers": {"a": worker_dicts(a.workers), "b": worker_dicts(b.workers)},
+        "says": [*_sentences(a, b, [part for part in parts if part["part"] not in _summed(detailed)], epochs)],
         "notes": [*_unlike(a, b, differs), *_notes(a, b)],
     }
 
@@ -216,7 +216,9 @@ def _natural(name: str) -> list[tuple[int, str]]:
     return [(int(piece) if piece.isdecimal() and len(piece) < 19 else -1, piece) for piece in re.split(r"(\d+)", name)]
 
 
-def _said(a: IterationReport, b: IterationReport, leaves: Sequence[Mapping[str, Any]], epochs: bool) -> Iterator[str]:
+def _sentences(
+    a: IterationReport, b: IterationReport, leaves: Sequence[Mapping[str, Any]], epochs: bool
+) -> Iterator[str]:
     """A few sentences: whether it is noise, how much, of what, and the link that changed most."""
     yield from _within_spread(a, b)
     times = f"{format_seconds(b.iteration_s)} instead of {format_seconds(a.iteration_s)}"
@@ -225,7 +227,7 @@ def _said(a: IterationReport, b: IterationReport, leaves: Sequence[Mapping[str, 
         yield f"A and B take equally long: {times}."
     else:
         more = "more" if difference > 0 else "less"
-        named = [_named(each) for each in _largest(leaves)]
+        named = [_named(entry) for entry in _largest(leaves)]
         per = "epoch" if epochs else "iteration"
         yield (
             f"B takes {format_seconds(abs(difference))} {more} per {per} than A ({times}, "
@@ -246,12 +248,12 @@ def _within_spread(a: IterationReport, b: IterationReport) -> Iterator[str]:
 
 
 def _largest(leaves: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    order = sorted(leaves, key=lambda each: -abs(each["difference"]))
-    changed = sum(abs(each["difference"]) for each in order)
+    order = sorted(leaves, key=lambda leaf: -abs(leaf["difference"]))
+    changed = sum(abs(entry["difference"]) for entry in order)
     chosen: list[Mapping[str, Any]] = []
-    for each in order[:MOST]:
-        if sum(abs(one["difference"]) for one in chosen) < TOLD * changed:
-            chosen.append(each)
+    for entry in order[:MOST]:
+        if sum(abs(one["difference"]) for one in chosen) < NAMED_SHARE * changed:
+            chosen.append(entry)
     return chosen
 
 
@@ -270,7 +272,7 @@ def _busiest(a: IterationReport, b: IterationReport) -> Iterator[str]:
 
     both = [name for name in a.links if name in b.links and a.links[name].seconds and b.links[name].seconds]
     if both:
-        name = max(both, key=lambda each: max(busy(a, each), busy(b, each)))
+        name = max(both, key=lambda item: max(busy(a, item), busy(b, item)))
         yield (
             f"The busiest link, {name}, carries {format_bytes(b.links[name].nbytes)} instead of "
             f"{format_bytes(a.links[name].nbytes)}, and is busy {format_fraction(busy(b, name))} of the time "
@@ -285,7 +287,7 @@ def _unlike(a: IterationReport, b: IterationReport, differs: Sequence[Mapping[st
             f"an epoch has {a.per_epoch} iteration(s) in A and {b.per_epoch} in B: seconds and bytes of both are those "
             "of an epoch"
         )
-    names = [each["field"] for each in differs]
+    names = [difference["field"] for difference in differs]
     for noun, of in (("workloads", ("workload.", "graph")), ("devices", ("cluster.device",))):
         if any(name.startswith(of) for name in names):
             yield f"the {noun} are not the same: they also contribute to the difference, not only the method"

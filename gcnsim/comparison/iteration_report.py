@@ -48,7 +48,7 @@ WHOLE: Final = ("compute_s", "exposed_comm_s", "exposed_other_s")
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class LinkLoad:
     """What a link carries in an iteration. seconds: what that takes at its capacity; None where none is known."""
 
     nbytes: float
@@ -71,7 +71,7 @@ class IterationReport:
     iteration_s: Seconds
     whole: Mapping[str, Seconds]
     beneath: Mapping[str, Seconds]
-    links: Mapping[str, Link]
+    links: Mapping[str, LinkLoad]
     workers: tuple[Parts, ...] = ()
     slowest: Rank | None = None
     low_s: Seconds | None = None
@@ -96,11 +96,11 @@ class IterationReport:
             whole={name: times * value for name, value in self.whole.items()},
             beneath={name: times * value for name, value in self.beneath.items()},
             links={
-                name: Link(times * link.nbytes, None if link.seconds is None else times * link.seconds)
+                name: LinkLoad(times * link.nbytes, None if link.seconds is None else times * link.seconds)
                 for name, link in self.links.items()
             },
             workers=tuple(
-                replace(each, **{name: times * getattr(each, name) for name in seconds}) for each in self.workers
+                replace(worker, **{name: times * getattr(worker, name) for name in seconds}) for worker in self.workers
             ),
             low_s=None if self.low_s is None else times * self.low_s,
             high_s=None if self.high_s is None else times * self.high_s,
@@ -111,7 +111,7 @@ class IterationReport:
 def report_of_result(report: SimulationReport, label: str, kind: str = "result") -> IterationReport:
     """The side of one simulated scenario."""
     seconds = report.result.iteration_s
-    links = {name: Link(each.bytes, each.utilization * seconds) for name, each in report.links.items()}
+    links = {name: LinkLoad(value.bytes, value.utilization * seconds) for name, value in report.links.items()}
     side = replace(report_of_row(report.result, label, kind, links), facts=facts_of(report.scenario))
     if not report.workers or report.slowest is None:
         return side
@@ -122,7 +122,7 @@ def report_of_row(
     row: Row,
     label: str,
     kind: str = "what-if",
-    links: Mapping[str, Link] | None = None,
+    links: Mapping[str, LinkLoad] | None = None,
 ) -> IterationReport:
     """The side of one row of a what-if."""
     # Rounding of a file's numbers stays in the part that is the rest by definition.
@@ -144,28 +144,28 @@ def report_of_row(
 
 def knobs_of(row: Row) -> str:
     """Method and those of its knobs that say what it does, in words."""
-    said = [row.method]
+    words = [row.method]
     if row.tau:
-        said.append(f"tau {row.tau}")
+        words.append(f"tau {row.tau}")
     if row.epsilon < 1:
-        said.append(f"epsilon {row.epsilon:g}")
+        words.append(f"epsilon {row.epsilon:g}")
     if row.rate < 1:
-        said.append(f"rate {row.rate:g}")
+        words.append(f"rate {row.rate:g}")
     if row.cache_fraction:
-        said.append(f"cache {100 * row.cache_fraction:g}%")
-    return ", ".join(said)
+        words.append(f"cache {100 * row.cache_fraction:g}%")
+    return ", ".join(words)
 
 
-def told(workers: Sequence[Parts]) -> list[dict[str, Any]]:
+def worker_dicts(workers: Sequence[Parts]) -> list[dict[str, Any]]:
     """Workers as plain data."""
-    return [asdict(each) for each in workers]
+    return [asdict(worker) for worker in workers]
 
 
 def report_of_run(path: str | Path, label: str) -> IterationReport:
     """The side of the run in the folder `path`. Raises FileError, naming the file and what is wrong."""
     run = read_recorded_run(path)
-    told = _Told(run)
-    workers = tuple(told.worker(rank) for rank in range(run.workers))
+    counts = _RunCounts(run)
+    workers = tuple(counts.worker(rank) for rank in range(run.workers))
     own = workers[run.slowest]
     return IterationReport(
         label=label,
@@ -178,8 +178,8 @@ def report_of_run(path: str | Path, label: str) -> IterationReport:
             "exposed_comm_s": exposed_s(own),
             "exposed_other_s": other_s(own),
         },
-        beneath={"hidden_comm_s": own.hidden_comm_s, "sampling_s": told.sampling_s(run.slowest)},
-        links=told.links(),
+        beneath={"hidden_comm_s": own.hidden_comm_s, "sampling_s": counts.sampling_s(run.slowest)},
+        links=counts.links(),
         workers=workers,
         slowest=run.slowest,
         facts=facts_of_run(run),
@@ -204,7 +204,7 @@ def _adding_up(parts: Parts, whole: Seconds) -> Parts:
     return replace(parts, **{name: max(0.0, getattr(parts, name) + left)})
 
 
-class _Told:
+class _RunCounts:
     """The spans of a run's measured iterations."""
 
     def __init__(self, run: RecordedRun) -> None:
@@ -247,7 +247,7 @@ class _Told:
         found = breakdown(self.spans, rank, self.window(rank), reading).parts(rank, self._seconds)
         return _adding_up(found, self.run.iteration_s)
 
-    def links(self) -> dict[str, Link]:
+    def links(self) -> dict[str, LinkLoad]:
         """Bytes of rows and gradients through each server's card, or between the workers of a server."""
         place, spans = self.run.place, self.timeline
         each = self.run.workers if place is None else int(place["workers_per_host"])
@@ -265,7 +265,7 @@ class _Told:
         payload = link(GENERIC_LINK).efficiency.value
         bandwidth = None if place is None else float(place["bandwidth"]) * payload
         return {
-            name: Link(nbytes, nbytes / bandwidth if bandwidth and name.startswith("nic") else None)
+            name: LinkLoad(nbytes, nbytes / bandwidth if bandwidth and name.startswith("nic") else None)
             for name, nbytes in sorted(carried.items())
             if nbytes
         }

@@ -125,7 +125,7 @@ def reduction_seconds(device: DeviceProfile, entries: Size, heads: int, longest:
 
 def entries_seconds(device: DeviceProfile, entries: Size, heads: int, operands: tuple[int, ...]) -> FloatArray:
     """Seconds of a kernel for each of `operands`, so many values of each entry and head read or written."""
-    traffic = entries * float(sum(ENTRY_ENDS + VALUE * heads * each for each in operands))
+    traffic = entries * float(sum(ENTRY_ENDS + VALUE * heads * operand for operand in operands))
     seconds = traffic / (device.memory_bandwidth.value * ENTRY_EFFICIENCY) + len(operands) * device.launch_s.value
     return np.where(np.asarray(entries) > 0, seconds, 0.0)
 

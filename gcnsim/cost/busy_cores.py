@@ -32,9 +32,9 @@ def with_busy_sums(device: DeviceProfile, ratio: float) -> DeviceProfile:
     attention = device.attention
     if attention is not None and device.kernels.aggregator == NUMBA:
         # Its sums are among its terms.
-        attention = AttentionFigures(*(_values(each, root) for each in (attention.forward, attention.backward)))
+        attention = AttentionFigures(*(_values(item, root) for item in (attention.forward, attention.backward)))
     if pooling is not None:
-        pooling = PoolingFigures(*(_values(each, root) for each in (pooling.forward, pooling.backward)))
+        pooling = PoolingFigures(*(_values(item, root) for item in (pooling.forward, pooling.backward)))
     return replace(
         device,
         gemm_efficiency=_times(device.gemm_efficiency, root),
@@ -57,7 +57,7 @@ def lost_beside(touched: FloatArray, half: float) -> FloatArray:
 
 def _values(seconds: Mapping[str, float], factor: float) -> dict[str, float]:
     """The terms that bring values of rows, so many times as long."""
-    return {name: each * (factor if name.endswith("_value") else 1.0) for name, each in seconds.items()}
+    return {name: value * (factor if name.endswith("_value") else 1.0) for name, value in seconds.items()}
 
 
 def _arithmetic(maps: MapFigures, factor: float) -> MapFigures:

@@ -53,19 +53,19 @@ def core_attention_cost(
         sums = [zero] * 4
     else:
         # Heads are summed one after the other, each as wide as it is.
-        sums = [heads * each for each in neighbour_sums(device, kept, width // heads, first=False)]
+        sums = [heads * array for array in neighbour_sums(device, kept, width // heads, first=False)]
     forward = device_in_training(device, kept.between)
     joined = elementwise_seconds(forward, every * shape.d_in, JOINED_PASSES)
     scores = [
-        elementwise_seconds(each, (every + nodes) * width, passes)
-        for each, passes in ((forward, SCORE_PASSES), (device, SCORE_BACKWARD_PASSES))
+        elementwise_seconds(item, (every + nodes) * width, passes)
+        for item, passes in ((forward, SCORE_PASSES), (device, SCORE_BACKWARD_PASSES))
     ]
     hidden, extra = (0.0 if last else 1.0), (NORM_PASSES if norm else 0)
     activation = hidden * elementwise_seconds(forward, nodes * shape.d_out, RELU_PASSES + extra)
     undone = hidden * elementwise_seconds(device, nodes * shape.d_out, RELU_BACKWARD_PASSES + extra)
     back = zero if first else map_seconds(device, every, width, shape.d_in)
     ahead, behind = device.attention.forward, device.attention.backward
-    rest, undo = (_seconds(each, entries, every, heads, width) for each in (ahead, behind))
+    rest, undo = (_seconds(item, entries, every, heads, width) for item in (ahead, behind))
     return CoreCost(
         inner=zero,
         boundary=sums[0] + sums[2] + rest,
@@ -89,8 +89,8 @@ def attention_terms(entries: Size, rows: Size, heads: int, width: int) -> list[F
     return [np.ones(kept.shape), kept, kept * heads, kept * width, every * width]
 
 
-def _seconds(each: Mapping[str, float], entries: FloatArray, rows: FloatArray, heads: int, width: int) -> FloatArray:
+def _seconds(entry: Mapping[str, float], entries: FloatArray, rows: FloatArray, heads: int, width: int) -> FloatArray:
     found = np.zeros(entries.shape)
     for name, term in zip(ATTENTION_TERMS, attention_terms(entries, rows, heads, width), strict=True):
-        found = found + each[name] * term
+        found = found + entry[name] * term
     return found

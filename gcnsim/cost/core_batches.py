@@ -48,11 +48,11 @@ class BatchCoreCost:
 
     def times(self, factor: FloatArray) -> BatchCoreCost:
         """All of it so many times as long."""
-        return BatchCoreCost(*(factor * getattr(self, each.name) for each in fields(self)))
+        return BatchCoreCost(*(factor * getattr(self, field.name) for field in fields(self)))
 
     def plus(self, other: BatchCoreCost) -> BatchCoreCost:
         """Both."""
-        return BatchCoreCost(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(self)))
+        return BatchCoreCost(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ def batch_core_cost(
     reads any of its rows again as soon as any other; by records that know of no memory further than the last cache, it
     costs what its sizes say.
     """
-    read, made, kept = (each.astype(np.float64) for each in (rows_in, rows_out, entries))
+    read, made, kept = (array.astype(np.float64) for array in (rows_in, rows_out, entries))
     zero = np.zeros(made.shape)
     values = made * shape.d_out
     hidden, extra = (0.0 if last else 1.0), (NORM_PASSES if norm else 0)

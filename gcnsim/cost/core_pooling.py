@@ -57,7 +57,7 @@ def pooling_cost(
     figures = _known(device)
     width, rows = shape.d_in, np.asarray(read, np.float64)
     values, zero = rows * width, np.zeros(np.broadcast_shapes(np.shape(entries), np.shape(read), np.shape(made)))
-    ahead, behind = (_seconds(each, entries, rows, made, width) for each in (figures.forward, figures.backward))
+    ahead, behind = (_seconds(item, entries, rows, made, width) for item in (figures.forward, figures.backward))
     trains = device_in_training(device, between)
     relu = elementwise_seconds(trains, values, RELU_PASSES)
     undone = elementwise_seconds(device, values, RELU_BACKWARD_PASSES)
@@ -116,7 +116,7 @@ def learning_width(shape: LayerShape, *, first: bool) -> int:
 
 def pooling_terms(entries: Size, read: Size, made: Size, width: int) -> list[FloatArray]:
     """How much of each of POOLING_TERMS a pass has. read: rows that entries read. made: rows of the result."""
-    kept, rows, results = (np.asarray(each, np.float64) for each in (entries, read, made))
+    kept, rows, results = (np.asarray(size, np.float64) for size in (entries, read, made))
     zero = np.zeros(np.broadcast_shapes(kept.shape, rows.shape, results.shape))
     return [zero + 1.0, zero + kept, zero + kept * width, zero + rows * width, zero + results * width]
 
@@ -130,8 +130,8 @@ def _known(device: DeviceProfile) -> PoolingFigures:
     return device.pooling
 
 
-def _seconds(each: Mapping[str, float], entries: Size, read: Size, made: Size, width: int) -> FloatArray:
+def _seconds(entry: Mapping[str, float], entries: Size, read: Size, made: Size, width: int) -> FloatArray:
     found = np.zeros(())
     for name, term in zip(POOLING_TERMS, pooling_terms(entries, read, made, width), strict=True):
-        found = found + each[name] * term
+        found = found + entry[name] * term
     return found

@@ -55,7 +55,7 @@ def device_in_training(device: DeviceProfile, between: float) -> DeviceProfile:
         return device
     share = trained_share(far.cache, between)
     added = dict.fromkeys(("read_byte", "written_byte"), share * far.byte)
-    seconds = {name: each + added.get(name, 0.0) for name, each in maps.seconds.items()}
+    seconds = {name: value + added.get(name, 0.0) for name, value in maps.seconds.items()}
     launch = device.launch_s
     if launch.source == FITTED:
         launch = replace(launch, value=launch.value * (1.0 + share * (far.launch - 1.0)))

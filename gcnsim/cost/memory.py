@@ -157,4 +157,4 @@ def _averages(shapes: Sequence[LayerShape], held: MemoryCounts, directions: Sequ
     """One value for each that a worker receives: the rows it needs, the gradients of the rows that it gives."""
     forward, backward = _widths(shapes)
     values = {Direction.FORWARD: held.rows * forward, Direction.BACKWARD: held.asked * backward}
-    return VALUE * sum(values[each] for each in directions)
+    return VALUE * sum(values[direction] for direction in directions)

@@ -65,7 +65,7 @@ def terms(caches: tuple[float, ...], product: Product) -> list[FloatArray]:
     gone = outside(product.written_since, last)
     size = rows * row_bytes
     made = [np.ones(entries.shape), rows, size, size * gone, filled, entries, entries * row_bytes]
-    return [*made, *(each for missed in lacking for each in (missed, missed * row_bytes))]
+    return [*made, *(item for missed in lacking for item in (missed, missed * row_bytes))]
 
 
 def outside(since: float, cache: float) -> float:

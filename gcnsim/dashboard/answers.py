@@ -136,7 +136,7 @@ class SupersededError(Exception):
 
 
 @dataclass(eq=False, slots=True)
-class Turn:
+class RequestTicket:
     """One question of a page. over: the page has asked another one since. lines: what it waits for."""
 
     over: bool = False
@@ -150,19 +150,19 @@ class Answers:
         self._workers = [Worker() for _ in range(processes)]
         self._free: SimpleQueue[Worker] = SimpleQueue()
         Origin(self._workers)
-        for each in self._workers:
-            self._free.put(each)
+        for worker in self._workers:
+            self._free.put(worker)
         self._threads = ThreadPoolExecutor(processes, "answers")
         self._kept: OrderedDict[str, Future[dict[str, Any]]] = OrderedDict()
-        self._wanted: dict[str, set[Turn]] = {}
+        self._wanted: dict[str, set[RequestTicket]] = {}
         self._running: dict[str, Worker] = {}
         self._given_up: set[str] = set()
-        self._turns: OrderedDict[str, Turn] = OrderedDict()
+        self._turns: OrderedDict[str, RequestTicket] = OrderedDict()
         self._lock = Lock()
 
-    def turn(self, page: str) -> Turn:
+    def turn(self, page: str) -> RequestTicket:
         """A page asks anew: rows that it alone still waits for are not begun, and soon given up where others wait."""
-        made = Turn()
+        made = RequestTicket()
         with self._lock:
             before = self._turns.pop(page, None)
             self._turns[page] = made
@@ -172,7 +172,7 @@ class Answers:
                 self._leave(before)
         return made
 
-    def _leave(self, turn: Turn) -> None:
+    def _leave(self, turn: RequestTicket) -> None:
         """This question is no longer needed."""
         turn.over = True
         for line in turn.lines:
@@ -196,17 +196,17 @@ class Answers:
                 self._given_up.add(line)
                 self._running[line].kill()
 
-    def rows(self, asked: Sequence[Mapping[str, Any]], turn: Turn | None = None) -> list[Row]:
+    def rows(self, requests: Sequence[Mapping[str, Any]], turn: RequestTicket | None = None) -> list[Row]:
         """The row of each of the options. Raises ScenarioError (one line), and SupersededError once `turn` is over."""
         from gcnsim.results import Row
 
-        turn = turn or Turn()
-        lines = [json.dumps(each, sort_keys=True) for each in asked]
-        order = sorted(zip(asked, lines, strict=True), key=lambda each: _effort(each[0]), reverse=True)
+        turn = turn or RequestTicket()
+        lines = [json.dumps(request, sort_keys=True) for request in requests]
+        order = sorted(zip(requests, lines, strict=True), key=lambda item: _effort(item[0]), reverse=True)
         with self._lock:
             if turn.over:
                 raise SupersededError
-            found = {line: self._asked(line, turn) for _, line in order}
+            found = {line: self._submit(line, turn) for _, line in order}
         rows = []
         for line in lines:
             try:
@@ -217,10 +217,10 @@ class Answers:
                 raise SupersededError
             if "error" in answer:
                 raise ScenarioError(answer["error"])
-            rows += [Row(**told) for told in answer["rows"]]
+            rows += [Row(**values) for values in answer["rows"]]
         return rows
 
-    def _asked(self, line: str, turn: Turn) -> Future[dict[str, Any]]:
+    def _submit(self, line: str, turn: RequestTicket) -> Future[dict[str, Any]]:
         turn.lines.append(line)
         if line in self._kept:
             self._kept.move_to_end(line)
@@ -228,14 +228,14 @@ class Answers:
                 self._wanted[line].add(turn)
             return self._kept[line]
         self._wanted[line] = {turn}
-        self._kept[line] = made = self._threads.submit(self._answered, line)
+        self._kept[line] = made = self._threads.submit(self._run, line)
         if len(self._kept) > MOST_KEPT:
-            oldest = next((each for each in self._kept if each not in self._wanted), line)
+            oldest = next((item for item in self._kept if item not in self._wanted), line)
             if oldest != line:
                 del self._kept[oldest]
         return made
 
-    def _answered(self, line: str) -> dict[str, Any]:
+    def _run(self, line: str) -> dict[str, Any]:
         worker = self._free.get()
         with self._lock:
             self._running[line] = worker
@@ -256,11 +256,11 @@ class Answers:
     def end(self) -> None:
         """End all processes."""
         self._threads.shutdown(wait=False, cancel_futures=True)
-        for each in self._workers:
-            each.end()
+        for worker in self._workers:
+            worker.end()
 
 
-def _effort(asked: Mapping[str, Any]) -> tuple[int, int]:
+def _effort(options: Mapping[str, Any]) -> tuple[int, int]:
     """What says which of several rows take long, which come first so that processes end together: GPUs, then how much
     the method has to be told."""
-    return asked.get("gpus", 0), len(asked)
+    return options.get("gpus", 0), len(options)

@@ -22,7 +22,7 @@ from gcnsim.dashboard.files import Files
 from gcnsim.dashboard.guard import Guard
 from gcnsim.dashboard.jobs import Job, Jobs
 from gcnsim.dashboard.pages import forms, what_if
-from gcnsim.dashboard.state import Question, read_address
+from gcnsim.dashboard.state import PageQuestion, read_address
 from gcnsim.dashboard.work import FIGURES, TEXTS
 from gcnsim.errors import GcnsimError
 from gcnsim.report.palette import THEMES
@@ -63,7 +63,7 @@ def attach_jobs(app: Dash, jobs: Jobs, files: Files) -> None:
         if job is None:
             return True, "", None, True, no_update
         if job.under_way:
-            return False, f"{job.said} ...", None if job.share is None else str(job.share), False, no_update
+            return False, f"{job.status} ...", None if job.share is None else str(job.share), False, no_update
         if job.error is not None:
             return True, "", None, True, parts.alert(files.shown(job.error))
         return True, "", None, True, found(job, "dark" if theme == "dark" else "light", files.shown)
@@ -90,25 +90,25 @@ def _asked(path: str, query: str | None, files: Files) -> tuple[str, dict[str, A
     return "what-if", question.options(files.path(question.graph), files.path(question.measured))
 
 
-def found(job: Job, theme: str, said: Callable[[str], str] = str) -> html.Div:
-    """What a job wrote: its sentence, figures, text, and its files to take home; said: how its text is told."""
+def found(job: Job, theme: str, text: Callable[[str], str] = str) -> html.Div:
+    """What a job wrote: its sentence, figures, text, and its files to take home; text: how its text is told."""
     texts = json.loads((job.folder / TEXTS).read_text(encoding="utf-8"))
     shown: list[Any] = [html.H2(texts["heading"])] if texts["heading"] else []
-    names = sorted(each.name for each in job.folder.iterdir() if each.name not in (TEXTS, FIGURES))
+    names = sorted(item.name for item in job.folder.iterdir() if item.name not in (TEXTS, FIGURES))
     links = [html.A(name, href=f"/made/{job.key}/{name}", download=name) for name in names]
     shown.append(html.P(["Download: ", *links], className="files"))
     for title, lines in texts.get("lists", []):
         if lines:
             shown += [html.H3(title), html.Ul([html.Li(line) for line in lines])]
     path = job.folder / FIGURES
-    for place, each in enumerate(json.loads(path.read_text(encoding="utf-8")) if path.exists() else []):
-        marks = [(name, THEMES[theme].color(color), hatched) for name, color, hatched in each["legend"]]
-        shown += [html.H3(each["title"]), *([parts.legend(marks)] if marks else [])]
-        shown.append(parts.graph(f"figure-{place}", each[theme]))
-        shown.append(html.P(each["caption"], className="note"))
+    for index, entry in enumerate(json.loads(path.read_text(encoding="utf-8")) if path.exists() else []):
+        marks = [(name, THEMES[theme].color(color), hatched) for name, color, hatched in entry["legend"]]
+        shown += [html.H3(entry["title"]), *([parts.legend(marks)] if marks else [])]
+        shown.append(parts.graph(f"figure-{index}", entry[theme]))
+        shown.append(html.P(entry["caption"], className="note"))
     if texts.get("text"):
         shown.append(
-            html.Pre(said(texts["text"]), tabIndex="0", role="region", **parts.aria(label="the answer as text"))
+            html.Pre(text(texts["text"]), tabIndex="0", role="region", **parts.aria(label="the answer as text"))
         )
     return html.Div(shown)
 
@@ -127,7 +127,7 @@ MOST_TAB: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Behind:
+class AppState:
     """What the pages ask."""
 
     answers: Answers
@@ -137,7 +137,7 @@ class Behind:
     devices: tuple[str, ...]
 
 
-def application(behind: Behind, host: str, token: str | None) -> flask.Flask:
+def application(behind: AppState, host: str, token: str | None) -> flask.Flask:
     """The pages as a WSGI application. Raises ScenarioError for a host that needs a token."""
     app = Dash(
         "gcnsim.dashboard",
@@ -152,7 +152,7 @@ def application(behind: Behind, host: str, token: str | None) -> flask.Flask:
     )
     app.layout = _frame()
     _pages(app, behind)
-    _moves(app, behind)
+    _slider_callbacks(app, behind)
     forms.attach(app, behind.files)
     attach_jobs(app, behind.jobs, behind.files)
     server = app.server
@@ -165,7 +165,7 @@ def application(behind: Behind, host: str, token: str | None) -> flask.Flask:
 
 def _frame() -> html.Div:
     """What every page has."""
-    links = [html.A("What-if", href="/"), *(html.A(each.title, href=each.path) for each in forms.FORMS)]
+    links = [html.A("What-if", href="/"), *(html.A(form.title, href=form.path) for form in forms.FORMS)]
     return html.Div(
         [
             dcc.Location(id="url", refresh=False),
@@ -184,7 +184,7 @@ def _frame() -> html.Div:
     )
 
 
-def _pages(app: Dash, behind: Behind) -> None:
+def _pages(app: Dash, behind: AppState) -> None:
     """The page of an address, once it is known whether it is light or dark."""
     app.clientside_callback(  # type: ignore[no-untyped-call]
         ClientsideFunction("gcnsim", "theme"), Output("theme", "data"), Input("theme-button", "n_clicks")
@@ -208,34 +208,34 @@ def _pages(app: Dash, behind: Behind) -> None:
         try:
             question, wrong = read_address(search), []
         except GcnsimError as error:
-            question, wrong = Question(), [parts.alert(f"{error}. Shown instead: the first question.")]
+            question, wrong = PageQuestion(), [parts.alert(f"{error}. Shown instead: the first question.")]
         own = bool(question.graph or question.measured) or "graph=" in (search or "")
         return [*wrong, what_if.layout(question, behind.datasets, behind.devices, own)]
 
 
-def _moves(app: Dash, behind: Behind) -> None:
+def _slider_callbacks(app: Dash, behind: AppState) -> None:
     """What changes on the What-if page when a control moves."""
     fields = (*what_if.SLIDERS, "dataset", "device", "methods", "beside", "graph", "measured", "figure")
-    told = [Output("picture", "figure"), Output("rows", "children"), Output("headline", "children")]
-    told += [Output("machine", "children")]
-    told += [Output("command", "children"), Output("query", "data"), Output("alert", "children")]
-    told += [Output("caption", "children"), Output("legend", "children"), Output("picture", "style")]
-    told += [*(Output(f"{name}-shown", "children") for name in what_if.SLIDERS)]
+    outputs = [Output("picture", "figure"), Output("rows", "children"), Output("headline", "children")]
+    outputs += [Output("machine", "children")]
+    outputs += [Output("command", "children"), Output("query", "data"), Output("alert", "children")]
+    outputs += [Output("caption", "children"), Output("legend", "children"), Output("picture", "style")]
+    outputs += [*(Output(f"{name}-shown", "children") for name in what_if.SLIDERS)]
 
-    @app.callback(told, [Input(name, "value") for name in fields], [State(name, "data") for name in KEPT])
+    @app.callback(outputs, [Input(name, "value") for name in fields], [State(name, "data") for name in KEPT])
     def moves(*given: Any) -> Any:
         values: Mapping[str, Any] = dict(zip(fields, given, strict=False))
-        kept, theme, tab = given[len(fields) :]
+        stops, theme, tab = given[len(fields) :]
         try:
-            question, measured = what_if.of_measured(what_if.asked(values, kept, Question()), behind.files)
-            asked = (question, behind.answers, behind.files, behind.answers.turn(str(tab)[:MOST_TAB]))
-            rows = what_if.rows_of(*asked)
-            along = [] if question.figure == "breakdown" else what_if.curve_rows(*asked)
+            question, measured = what_if.of_measured(what_if.question_of(values, stops, PageQuestion()), behind.files)
+            context = (question, behind.answers, behind.files, behind.answers.turn(str(tab)[:MOST_TAB]))
+            rows = what_if.rows_of(*context)
+            along = [] if question.figure == "breakdown" else what_if.curve_rows(*context)
         except SupersededError:
             raise PreventUpdate from None
         except GcnsimError as error:
             wrong = parts.alert(behind.files.shown(str(error)))
-            return [no_update] * 6 + [wrong] + [no_update] * (len(told) - 7)
+            return [no_update] * 6 + [wrong] + [no_update] * (len(outputs) - 7)
         rows = sorted(rows, key=lambda row: row.epoch_s)
         figure, legend = what_if.picture(question, rows, along, "dark" if theme == "dark" else "light")
         return [
@@ -253,7 +253,7 @@ def _moves(app: Dash, behind: Behind) -> None:
         ]
 
 
-def _routes(server: flask.Flask, behind: Behind) -> None:
+def _routes(server: flask.Flask, behind: AppState) -> None:
     """Uploads and what jobs wrote."""
 
     @server.post("/upload")
@@ -267,6 +267,6 @@ def _routes(server: flask.Flask, behind: Behind) -> None:
     @server.get("/made/<key>/<name>")
     def made(key: str, name: str) -> Any:
         job = behind.jobs.get(key)
-        if job is None or not job.done or name not in {each.name for each in job.folder.iterdir()}:
+        if job is None or not job.done or name not in {path.name for path in job.folder.iterdir()}:
             flask.abort(404)
         return flask.send_file(job.folder / name, as_attachment=True, download_name=f"gcnsim-{job.kind}-{name}")

@@ -29,7 +29,7 @@ class Files:
 
     def take(self, name: str, content: bytes) -> str:
         """Keep an upload; what `path` takes. Raises FileError for a name that no reader reads."""
-        suffix = next((each for each in SUFFIXES if name.lower().endswith(each)), None)
+        suffix = next((item for item in SUFFIXES if name.lower().endswith(item)), None)
         if suffix is None:
             raise FileError(f"upload: its name says no format; allowed: {', '.join(SUFFIXES)}")
         if not content:
@@ -43,24 +43,24 @@ class Files:
                 self._kept.popitem(last=False)[1].unlink(missing_ok=True)
         return key
 
-    def path(self, told: str) -> str | None:
+    def path(self, text: str) -> str | None:
         """The path that a page's text stands for; None for no text. Raises FileError."""
-        if not told:
+        if not text:
             return None
-        if told.startswith(UPLOAD):
-            found = self._kept.get(told)
+        if text.startswith(UPLOAD):
+            found = self._kept.get(text)
             if found is None:
-                raise FileError(f"{told}: this upload is no longer here; upload the file again")
+                raise FileError(f"{text}: this upload is no longer here; upload the file again")
             return str(found)
-        path = (self._root / told).resolve()
+        path = (self._root / text).resolve()
         if not path.is_relative_to(self._root):
-            raise FileError(f"{told}: is outside the folder of the dashboard (--files); allowed: files below it")
+            raise FileError(f"{text}: is outside the folder of the dashboard (--files); allowed: files below it")
         if not path.exists():
-            raise FileError(f"{told}: does not exist below the folder of the dashboard (--files)")
+            raise FileError(f"{text}: does not exist below the folder of the dashboard (--files)")
         return str(path)
 
-    def shown(self, said: str) -> str:
+    def shown(self, text: str) -> str:
         """A message without the paths of this machine."""
         for key, path in list(self._kept.items()):
-            said = said.replace(str(path), key)
-        return said.replace(f"{self._root}{os.sep}", "").replace(str(self._root), ".")
+            text = text.replace(str(path), key)
+        return text.replace(f"{self._root}{os.sep}", "").replace(str(self._root), ".")

@@ -89,10 +89,10 @@ class Guard:
             return _plain("asked by a page of another site", 403)
         if self._token is None or request.path == "/token" or self._entered():
             return None
-        given = request.args.get("token")
-        if given is None:
-            return _asked("This address needs its token.", 401)
-        return self._with(given)
+        token = request.args.get("token")
+        if token is None:
+            return _token_form("This address needs its token.", 401)
+        return self._with(token)
 
     def _entered(self) -> bool:
         return hmac.compare_digest(flask.request.cookies.get(COOKIE, "").encode(), self._seal.encode())
@@ -100,10 +100,10 @@ class Guard:
     def _enter(self) -> Any:
         return self._with(flask.request.form.get("token", ""))
 
-    def _with(self, given: str) -> Any:
+    def _with(self, token: str) -> Any:
         """A cookie for whoever has the token, and the address without it."""
-        if self._token is None or not hmac.compare_digest(given.encode(), self._token.encode()):
-            return _asked("This is not the token.", 401)
+        if self._token is None or not hmac.compare_digest(token.encode(), self._token.encode()):
+            return _token_form("This is not the token.", 401)
         answer = flask.redirect("/" if flask.request.path == "/token" else flask.request.path, 303)
         answer.set_cookie(COOKIE, self._seal, httponly=True, samesite="Strict", secure=flask.request.is_secure)
         return answer
@@ -122,12 +122,12 @@ def _name(host: str) -> str:
     return host.rpartition("]")[0] + "]" if host.startswith("[") else host.partition(":")[0]
 
 
-def _plain(said: str, code: int) -> flask.Response:
-    return flask.Response(f"gcnsim: {said}\n", code, mimetype="text/plain")
+def _plain(message: str, code: int) -> flask.Response:
+    return flask.Response(f"gcnsim: {message}\n", code, mimetype="text/plain")
 
 
-def _asked(said: str, code: int) -> flask.Response:
-    return flask.Response(ASK.format(said=said), code, mimetype="text/html")
+def _token_form(message: str, code: int) -> flask.Response:
+    return flask.Response(ASK.format(said=message), code, mimetype="text/html")
 
 
 def _failed(error: Exception) -> Any:

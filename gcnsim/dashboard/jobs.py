@@ -22,11 +22,11 @@ MOST_KEPT: Final = 64
 
 
 class Job:
-    """One piece of work. said: what it does; share: the finished share, None if unknown."""
+    """One piece of work. status: what it does; share: the finished share, None if unknown."""
 
     def __init__(self, key: str, kind: str, options: Mapping[str, Any], folder: Path) -> None:
         self.key, self.kind, self.folder = key, kind, folder
-        self.said: str = "starting"
+        self.status: str = "starting"
         self.share: float | None = None
         self.error: str | None = None
         self.done = False
@@ -38,8 +38,8 @@ class Job:
             encoding="utf-8",
             start_new_session=True,
         )
-        asked = json.dumps({"kind": kind, "options": options, "folder": str(folder)})
-        self._thread = Thread(target=self._listen, args=(asked,), daemon=True)
+        request = json.dumps({"kind": kind, "options": options, "folder": str(folder)})
+        self._thread = Thread(target=self._listen, args=(request,), daemon=True)
         self._thread.start()
 
     @property
@@ -47,19 +47,19 @@ class Job:
         """Whether it is neither done nor ended."""
         return not self.done and self.error is None
 
-    def _listen(self, asked: str) -> None:
+    def _listen(self, request: str) -> None:
         process = self._process
         assert process.stdin is not None
         assert process.stdout is not None
         try:
-            process.stdin.write(asked + "\n")
+            process.stdin.write(request + "\n")
             process.stdin.close()
             for line in process.stdout:
-                told = json.loads(line)
-                if "progress" in told:
-                    self.said, self.share = str(told["progress"]), told.get("share")
+                message = json.loads(line)
+                if "progress" in message:
+                    self.status, self.share = str(message["progress"]), message.get("share")
                 else:
-                    self.error, self.done = told.get("error"), "done" in told
+                    self.error, self.done = message.get("error"), "done" in message
         except (OSError, ValueError):
             self.error = self.error or "its process has ended"
         process.stdout.close()
@@ -85,7 +85,7 @@ class Jobs:
     def start(self, kind: str, options: Mapping[str, Any]) -> Job:
         """Begin a job. Raises ScenarioError where too many are under way."""
         with self._lock:
-            if sum(each.under_way for each in self._jobs.values()) >= MOST:
+            if sum(item.under_way for item in self._jobs.values()) >= MOST:
                 raise ScenarioError(f"{MOST} jobs are under way; allowed: wait for one, or cancel it")
             key = os.urandom(16).hex()
             folder = self._folder / key
@@ -103,5 +103,5 @@ class Jobs:
 
     def end(self) -> None:
         """End all jobs."""
-        for each in list(self._jobs.values()):
-            each.cancel()
+        for job in list(self._jobs.values()):
+            job.cancel()

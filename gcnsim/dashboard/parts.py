@@ -15,9 +15,9 @@ from gcnsim.results import Row
 CONFIG: Any = {"displayModeBar": False, "responsive": True}
 
 
-def aria(**said: str) -> dict[str, Any]:
+def aria(**attributes: str) -> dict[str, Any]:
     """Attributes for those who hear a page: `label`, `live`."""
-    return {f"aria-{name}": text for name, text in said.items()}
+    return {f"aria-{name}": text for name, text in attributes.items()}
 
 
 def slider(name: str, label: str, stops: Sequence[float], value: float) -> html.Div:
@@ -50,7 +50,7 @@ def text_field(name: Any, label: str, value: str, options: Sequence[str] = (), m
     return html.Div(
         [
             html.Label([html.Span(label), field], className="field"),
-            *([html.Datalist([html.Option(value=each) for each in options], id=listed)] if options else []),
+            *([html.Datalist([html.Option(value=option) for option in options], id=listed)] if options else []),
         ]
     )
 
@@ -63,8 +63,8 @@ def _headed(head: str) -> dict[str, Any]:
 def table(rows: Sequence[Row], caption: str) -> html.Div:
     """Rows of an answer as a table."""
     columns = columns_of(rows)
-    heads = [one_line(each.head) for each in columns]
-    return sheet(caption, heads, list(zip(*(each.cells for each in columns), strict=True)))
+    heads = [one_line(column.head) for column in columns]
+    return sheet(caption, heads, list(zip(*(column.cells for column in columns), strict=True)))
 
 
 def sheet(caption: str, heads: Sequence[str], lines: Sequence[Sequence[str]]) -> html.Div:

@@ -33,17 +33,17 @@ def application_of(
     answers = Answers(processes or cores())
     try:
         # Imported while the processes that answer import what they need.
-        from gcnsim.dashboard.app import Behind, application
+        from gcnsim.dashboard.app import AppState, application
         from gcnsim.hardware import devices
         from gcnsim.workload import datasets
 
-        with tempfile.TemporaryDirectory(prefix="gcnsim-dashboard-") as kept:
-            places = {name: Path(kept, name) for name in ("uploads", "jobs")}
+        with tempfile.TemporaryDirectory(prefix="gcnsim-dashboard-") as folder:
+            places = {name: Path(folder, name) for name in ("uploads", "jobs")}
             for place in places.values():
                 place.mkdir()
             jobs = Jobs(places["jobs"])
             try:
-                behind = Behind(answers, jobs, Files(places["uploads"], Path(files)), datasets(), devices())
+                behind = AppState(answers, jobs, Files(places["uploads"], Path(files)), datasets(), devices())
                 yield application(behind, host, token)
             finally:
                 jobs.end()

@@ -62,7 +62,7 @@ _WHOLE: Final = ("gpus", "tau")
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class PageQuestion:
     """bandwidth, beside: Gbit/s of a server's card; cache: per cent. graph: a file in place of the data set, or an
     upload. measured: a file of compute times, whose data and device stand. methods: empty for those compared by
     default. figure: of `FIGURES`."""
@@ -92,60 +92,64 @@ class Question:
 
     def address(self) -> str:
         """The query of the page's address, without what is as in the first question; empty for that one."""
-        usual = Question()
-        changed = {each.name: getattr(self, each.name) for each in fields(self)}
-        told = {name: plain(value) for name, value in changed.items() if value != getattr(usual, name)}
-        return f"?{urlencode(told)}" if told else ""
+        usual = PageQuestion()
+        changed = {field.name: getattr(self, field.name) for field in fields(self)}
+        query = {name: plain(value) for name, value in changed.items() if value != getattr(usual, name)}
+        return f"?{urlencode(query)}" if query else ""
 
     def options(self, graph: str | None, measured: str | None = None) -> dict[str, Any]:
         """The options of `gcnsim.what_if`; graph, measured: the paths that these fields stand for."""
-        told: dict[str, Any] = {
+        options: dict[str, Any] = {
             "gpus": int(self.gpus),
-            "bandwidth": [f"{each:g}Gbps" for each in self.bandwidths],
+            "bandwidth": [f"{bandwidth:g}Gbps" for bandwidth in self.bandwidths],
         }
         if measured is None:
-            told |= {"device": self.device} | ({"dataset": self.dataset} if graph is None else {"graph": graph})
+            options |= {"device": self.device} | ({"dataset": self.dataset} if graph is None else {"graph": graph})
         else:
-            told |= {"measured_compute": measured} | ({} if graph is None else {"graph": graph})
+            options |= {"measured_compute": measured} | ({} if graph is None else {"graph": graph})
         if self.methods:
-            told["method"] = list(self.methods)
+            options["method"] = list(self.methods)
         knobs = {"tau": int(self.tau), "epsilon": self.epsilon, "cache": f"{self.cache:g}%"}
-        return told | {name: value for name, value in knobs.items() if any(has_knob(each, name) for each in self.named)}
+        return options | {
+            name: value for name, value in knobs.items() if any(has_knob(item, name) for item in self.named)
+        }
 
     def row_options(
         self, graph: str | None, method: str, *, measured: str | None = None, **other: Any
     ) -> dict[str, Any]:
         """The options for the row of one method; other: values in place of the question's, Gbit/s and per cent."""
-        told = replace(self, beside=None, methods=(method,), **other).options(graph, measured)
-        device = {"device": told["device"]} if "device" in told else {}
-        first = {"gpus": told["gpus"], "bandwidth": told["bandwidth"][0], **device, "method": method}
-        return first | {name: value for name, value in told.items() if name not in first}
+        options = replace(self, beside=None, methods=(method,), **other).options(graph, measured)
+        device = {"device": options["device"]} if "device" in options else {}
+        first = {"gpus": options["gpus"], "bandwidth": options["bandwidth"][0], **device, "method": method}
+        return first | {name: value for name, value in options.items() if name not in first}
 
     def command(self) -> str:
         """The command line that asks the same."""
-        told = self.options(self.graph or None, self.measured or None)
-        usual = Question()
-        kept = {name: each for name, each in told.items() if name not in UNSAID or each != getattr(usual, name)}
-        return shlex.join(["gcnsim", "what-if", *words(told if self.graph else kept)])
+        options = self.options(self.graph or None, self.measured or None)
+        usual = PageQuestion()
+        shown = {
+            name: option for name, option in options.items() if name not in UNSAID or option != getattr(usual, name)
+        }
+        return shlex.join(["gcnsim", "what-if", *words(options if self.graph else shown)])
 
 
-def read_address(query: str | None) -> Question:
+def read_address(query: str | None) -> PageQuestion:
     """The question that an address asks. Raises ScenarioError (one line) for what no slider could have set."""
-    names = [each.name for each in fields(Question)]
-    given: dict[str, Any] = {}
+    names = [field.name for field in fields(PageQuestion)]
+    values: dict[str, Any] = {}
     for name, text in parse_qsl((query or "").lstrip("?"), keep_blank_values=True):
         if name not in names:
             raise ScenarioError(f"address: unknown {name!r}; {nearest(name, names)}")
-        if name in given:
+        if name in values:
             raise ScenarioError(f"address: {name} is given twice")
-        given[name] = _value(name, text)
-    return Question(**given)
+        values[name] = _value(name, text)
+    return PageQuestion(**values)
 
 
-def moved(question: Question, **values: Any) -> Question:
+def moved(question: PageQuestion, **values: Any) -> PageQuestion:
     """The question with other values, checked as those of an address are. Raises ScenarioError."""
-    told = {each.name: getattr(question, each.name) for each in fields(Question)} | values
-    return Question(**{name: _value(name, "" if value is None else plain(value)) for name, value in told.items()})
+    merged = {field.name: getattr(question, field.name) for field in fields(PageQuestion)} | values
+    return PageQuestion(**{name: _value(name, "" if value is None else plain(value)) for name, value in merged.items()})
 
 
 def stops(name: str, value: float) -> list[float]:
@@ -161,10 +165,10 @@ def _value(name: str, text: str) -> Any:
     if name in _RANGES:
         return _number(name, text)
     if name == "methods":
-        found = tuple(dict.fromkeys(each for each in text.split(",") if each))
-        for each in found:
-            if each not in methods():
-                raise ScenarioError(f"methods: unknown {each!r}; {nearest(each, methods())}")
+        found = tuple(dict.fromkeys(word for word in text.split(",") if word))
+        for item in found:
+            if item not in methods():
+                raise ScenarioError(f"methods: unknown {item!r}; {nearest(item, methods())}")
         if len(found) > MOST_METHODS:
             raise ScenarioError(f"methods: {len(found)} are asked for; allowed: at most {MOST_METHODS} at once")
         return found

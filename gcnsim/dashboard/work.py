@@ -16,8 +16,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final, TextIO
 
-from gcnsim.ending import end_with
 from gcnsim.errors import GcnsimError
+from gcnsim.signals import die_with_parent
 
 Say = Callable[[str], None]
 RESULT: Final = "answer.json"
@@ -30,25 +30,25 @@ def rows(numbers: Sequence[int]) -> None:
     each, forked once all that the first page needs is read and written.
     """
     from gcnsim import api
-    from gcnsim.dashboard.state import Question
+    from gcnsim.dashboard.state import PageQuestion
 
-    warm, first = api.WarmRows(), Question()
+    warm, first = api.RowCache(), PageQuestion()
     _guarded(lambda: {"rows": [warm.rows(**first.row_options(None, method)) for method in first.named]})
     gc.collect()
     gc.freeze()  # what is shared stays so: no collection writes into it
     origin = os.getpid()
     for number in numbers:
         if os.fork() == 0:
-            for each in numbers:
-                if each != number:
-                    os.close(each)
+            for index in numbers:
+                if index != number:
+                    os.close(index)
             try:
-                end_with(origin)
+                die_with_parent(origin)
                 _answer(warm, number)
             finally:
                 os._exit(0)
-    for each in numbers:
-        os.close(each)
+    for index in numbers:
+        os.close(index)
     sys.stdin.read()
 
 
@@ -78,13 +78,13 @@ def _guarded(ask: Callable[[], dict[str, Any]]) -> dict[str, Any]:
 
 def job(lines: TextIO, out: TextIO) -> None:
     """Do the one job that is asked for."""
-    asked = json.loads(lines.readline())
+    request = json.loads(lines.readline())
 
     def say(text: str, share: float | None = None) -> None:
         out.write(json.dumps({"progress": text, "share": share}) + "\n")
         out.flush()
 
-    found = _guarded(lambda: JOBS[asked["kind"]](asked["options"], Path(asked["folder"]), say) or {"done": True})
+    found = _guarded(lambda: JOBS[request["kind"]](request["options"], Path(request["folder"]), say) or {"done": True})
     out.write(json.dumps(found) + "\n")
     out.flush()
 
@@ -106,17 +106,17 @@ def _what_if(options: Mapping[str, Any], folder: Path, say: Say) -> None:
     say("drawing the page")
     answer.to_html(folder / "answer.html", progress=say)
     answer.to_timeline(folder / "timeline.json")
-    told = answer.told
-    steps = [f"{step.move}: {step.iteration}, {step.change}" for step in sentences.steps_of(told)]
-    sources = [(source.name, "; ".join(source.clauses)) for source in sentences.sources_of(told)]
+    what_if = answer.told
+    steps = [f"{step.move}: {step.iteration}, {step.change}" for step in sentences.steps_of(what_if)]
+    sources = [(source.name, "; ".join(source.clauses)) for source in sentences.sources_of(what_if)]
     lists = {
-        "Why": _pairs(sentences.reasons_of(told)),
+        "Why": _pairs(sentences.reasons_of(what_if)),
         "Next steps": steps,
-        "No effect": _pairs(sentences.no_effect_of(told)),
-        "Warnings": list(told.provenance.warnings),
+        "No effect": _pairs(sentences.no_effect_of(what_if)),
+        "Warnings": list(what_if.provenance.warnings),
         "Provenance": _pairs(sources),
     }
-    _put(folder, TEXTS, {"heading": sentences.verdict_of(told), "lists": list(lists.items())})
+    _put(folder, TEXTS, {"heading": sentences.verdict_of(what_if), "lists": list(lists.items())})
 
 
 def _pairs(pairs: Sequence[tuple[str, str]]) -> list[str]:
@@ -128,11 +128,11 @@ def _of_page(kind: str) -> Callable[[Mapping[str, Any], Path, Say], None]:
     """The job of a page that shows figures and text."""
 
     def do(options: Mapping[str, Any], folder: Path, say: Say) -> None:
-        from gcnsim.dashboard.taken import JOBS
+        from gcnsim.dashboard.job_results import JOBS
 
-        found = JOBS[kind](options, folder, say)
-        _put(folder, FIGURES, found.figures)
-        _put(folder, TEXTS, found.texts)
+        result = JOBS[kind](options, folder, say)
+        _put(folder, FIGURES, result.figures)
+        _put(folder, TEXTS, result.texts)
 
     return do
 
@@ -146,9 +146,9 @@ JOBS: Final[Mapping[str, Callable[[Mapping[str, Any], Path, Say], None]]] = {
 
 def main() -> None:
     """Do what the first argument says."""
-    end_with(int(sys.argv[2]) if len(sys.argv) > 2 else os.getppid())
+    die_with_parent(int(sys.argv[2]) if len(sys.argv) > 2 else os.getppid())
     if sys.argv[1] == "rows":
-        rows([int(each) for each in sys.argv[3:]])
+        rows([int(argument) for argument in sys.argv[3:]])
     else:
         job(sys.stdin, sys.stdout)
 

@@ -1,19 +1,19 @@
 """Engines: schedule in, times out. The only room that knows SimPy and Numba."""
 
-from gcnsim.engine.choice import by_reference, compile_later, compile_now, engine, simulate
+from gcnsim.engine.choice import compile_in_background, compile_now, engine, simulate, use_reference
 from gcnsim.engine.run import Run, begun, link_rates, timeline, timeline_near
-from gcnsim.engine.stopping import spare
+from gcnsim.engine.stopping import lookahead
 
 __all__ = [
     "Run",
     "begun",
-    "by_reference",
-    "compile_later",
+    "compile_in_background",
     "compile_now",
     "engine",
     "link_rates",
+    "lookahead",
     "simulate",
-    "spare",
     "timeline",
     "timeline_near",
+    "use_reference",
 ]

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from gcnsim.engine.kernel.driver import Kernel, simulate_by
 from gcnsim.engine.run import Run
-from gcnsim.engine.stopping import Enough
+from gcnsim.engine.stopping import StopCondition
 from gcnsim.errors import ScenarioError, nearest
 from gcnsim.schedule import Schedule
 
@@ -43,7 +43,7 @@ class Engine(NamedTuple):
         return REFERENCE if self.kernel is None else COMPILED
 
 
-def simulate(schedule: Schedule, iterations: int, enough: Enough | None = None, *, endless: bool = False) -> Run:
+def simulate(schedule: Schedule, iterations: int, enough: StopCondition | None = None, *, endless: bool = False) -> Run:
     """Run `schedule` for at most `iterations` iterations, or until `enough` says so; every op becomes a span.
 
     endless: the run goes on beyond its last iteration, so that none ends early for want of successors, and what it is
@@ -62,36 +62,36 @@ def simulate(schedule: Schedule, iterations: int, enough: Enough | None = None, 
     return simulate_by(kernel, schedule, iterations, enough, endless=endless)
 
 
-_within: list[str] = []
+_engine_stack: list[str] = []
 """The engine that a part of the program asked for, the innermost last."""
 
 
 @contextmanager
-def by_reference() -> Iterator[None]:
+def use_reference() -> Iterator[None]:
     """What is simulated within is simulated by the reference engine, also in processes that are forked there."""
-    _within.append(REFERENCE)
+    _engine_stack.append(REFERENCE)
     try:
         yield
     finally:
-        _within.pop()
+        _engine_stack.pop()
 
 
 def engine() -> Engine:
     """The engine in use, found once. Raises ScenarioError for one that is asked for and not there."""
-    asked = _within[-1] if _within else os.environ.get(VARIABLE) or AUTO
-    if asked not in (AUTO, REFERENCE, COMPILED):
-        raise ScenarioError(f"{VARIABLE}: {asked!r} is not an engine; {nearest(asked, (AUTO, REFERENCE, COMPILED))}")
-    return _found(asked)
+    name = _engine_stack[-1] if _engine_stack else os.environ.get(VARIABLE) or AUTO
+    if name not in (AUTO, REFERENCE, COMPILED):
+        raise ScenarioError(f"{VARIABLE}: {name!r} is not an engine; {nearest(name, (AUTO, REFERENCE, COMPILED))}")
+    return _found(name)
 
 
 @cache
-def _found(asked: str) -> Engine:
+def _found(name: str) -> Engine:
     from gcnsim.engine.kernel import store
 
-    if asked == REFERENCE:
+    if name == REFERENCE:
         return Engine(None, f"{VARIABLE} is {REFERENCE}")
     try:
-        if asked == COMPILED and (problem := store.make(wait=True)):
+        if name == COMPILED and (problem := store.make(wait=True)):
             raise ScenarioError(f"{VARIABLE}: {COMPILED}: {problem}")
         from gcnsim.engine.kernel.store import LoadedKernel
 
@@ -104,7 +104,7 @@ def _found(asked: str) -> Engine:
         return Engine(None, " ".join(str(error).split()))
 
 
-def compile_later() -> None:
+def compile_in_background() -> None:
     """Where something was simulated and the compiled engine is wanted and not there, let a process of its own make it,
     and do not wait for it."""
     from gcnsim.engine.kernel import store

@@ -124,7 +124,7 @@ class Cores:
         now = int(self._env.now)
         running = [thread for thread in self._running if thread.tasks]
         if self._ready:
-            for thread in [each for each in running if now - each.since >= self._slice]:
+            for thread in [item for item in running if now - item.since >= self._slice]:
                 if thread.had >= self._ready[0][0]:
                     running.remove(thread)
                     self._wait(thread)
@@ -144,7 +144,9 @@ class Cores:
             due = min(due, min(thread.since for thread in running) + self._slice - now)
             had, _serial, top = self._ready[0]
             if top.woken:
-                taken = (max(each.since + self._wake - now, ceil((had - each.had) / rate)) for each in running)
+                taken = (
+                    max(machines.since + self._wake - now, ceil((had - machines.had) / rate)) for machines in running
+                )
                 due = min(due, *taken)
         self._timer = Call(self._env, self._turn, max(0, due))
 
@@ -159,10 +161,10 @@ class Cores:
         """Give woken threads the cores of running ones that have had more and have kept them for a while."""
         while self._ready and self._ready[0][2].woken:
             had = self._ready[0][0]
-            able = [each for each in running if now - each.since >= self._wake and each.had >= had]
+            able = [thread for thread in running if now - thread.since >= self._wake and thread.had >= had]
             if not able:
                 return
-            most = max(able, key=lambda each: each.had)
+            most = max(able, key=lambda thread: thread.had)
             running.remove(most)
             running.append(self._next(now))
             self._wait(most)

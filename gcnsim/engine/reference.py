@@ -18,7 +18,7 @@ from simpy.events import Event
 from gcnsim.engine.cores import Cores
 from gcnsim.engine.fluid import Call, Fluid, FluidGroup
 from gcnsim.engine.run import Run
-from gcnsim.engine.stopping import Enough, Stop
+from gcnsim.engine.stopping import Stop, StopCondition
 from gcnsim.ids import Iteration
 from gcnsim.schedule import Schedule
 from gcnsim.timeline import PS_PER_S
@@ -35,7 +35,7 @@ class _Engine:
         self.latency = [round(op.latency_s * PS_PER_S) for op in schedule.ops]
         self.startup = [round(op.startup_s * PS_PER_S) for op in schedule.ops]
         self.connection = [op.connection for op in schedule.ops]
-        self.messages: dict[int, deque[tuple[Iteration, int]]] = {each: deque() for each in set(self.connection)}
+        self.messages: dict[int, deque[tuple[Iteration, int]]] = {item: deque() for item in set(self.connection)}
         self.following = dict.fromkeys(self.messages, 0.0)
         """Units of the messages that wait for their connection."""
         self.queue = [op.queue for op in schedule.ops]
@@ -225,7 +225,7 @@ def _all_waits(schedule: Schedule) -> list[list[tuple[int, int]]]:
     return waits
 
 
-def simulate(schedule: Schedule, iterations: int, enough: Enough | None = None, *, endless: bool = False) -> Run:
+def simulate(schedule: Schedule, iterations: int, enough: StopCondition | None = None, *, endless: bool = False) -> Run:
     """Run `schedule` for at most `iterations` iterations, or until `enough` says so; every op becomes a span.
 
     endless: `gcnsim.engine.stopping`.

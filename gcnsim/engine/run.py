@@ -78,8 +78,8 @@ class Run:
         if self.period is None:
             return times
         beyond = np.arange(self.by_period, dtype=np.int64)
-        rounds, place = np.divmod(beyond, self.period.iterations)
-        later = times[self.simulated - self.period.iterations + place]
+        rounds, index = np.divmod(beyond, self.period.iterations)
+        later = times[self.simulated - self.period.iterations + index]
         later += ((rounds + 1) * self.period.lasts_ps)[:, None]
         return np.concatenate([times, later])
 
@@ -219,7 +219,7 @@ def _group_rates(run: Run, links: list[int], ops: list[int]) -> dict[str, tuple[
     carried = _under_way(instants.size, len(kinds), of, begins, ends, weight) * rates
     found = {}
     for link in links:
-        crossing = [place for place, (route, _) in enumerate(kinds) if link in route]
+        crossing = [index for index, (route, _) in enumerate(kinds) if link in route]
         rate = carried[:, crossing].sum(axis=1)
         changed = np.flatnonzero(np.abs(np.diff(rate, prepend=0.0)) > 1e-6 * schedule.capacity[link])
         if changed.size:
@@ -254,10 +254,10 @@ def _under_way(
 
 def _rates(run: Run, links: list[int], kinds: list[tuple[tuple[int, ...], float]], counts: FloatArray) -> FloatArray:
     """The rate of one flow of each bundle from each instant on, float64[instants, bundles]."""
-    place = {link: position for position, link in enumerate(links)}
+    index = {link: position for position, link in enumerate(links)}
     sharing = Sharing(
         [run.schedule.capacity[link] for link in links],
-        [tuple(place[link] for link in route) for route, _ in kinds],
+        [tuple(index[link] for link in route) for route, _ in kinds],
         [None if cap == np.inf else cap for _, cap in kinds],
     )
     distinct, which = np.unique(np.rint(counts).astype(np.int64), axis=0, return_inverse=True)

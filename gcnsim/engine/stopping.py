@@ -42,11 +42,11 @@ from gcnsim.engine.run import Period, Run
 from gcnsim.ids import BoolArray, IntArray, Iteration
 from gcnsim.schedule import Schedule
 
-Enough: TypeAlias = Callable[[IntArray], bool]
+StopCondition: TypeAlias = Callable[[IntArray], bool]
 """Asked after each iteration with the ends so far, int64[T, ops]; True stops the run there."""
 
 
-def spare(schedule: Schedule) -> Iteration:
+def lookahead(schedule: Schedule) -> Iteration:
     """Iterations that follow the last of an endless run: twice as many as ops reach back, so that none of its ops ends
     early for want of those that would have followed it."""
     return 2 * schedule.depth
@@ -55,20 +55,22 @@ def spare(schedule: Schedule) -> Iteration:
 class Stop:
     """Says when a run of at most `iterations` iterations is over.
 
-    endless: what the run shows goes on beyond its last iteration. Then `spare` more are opened; and once the run is
+    endless: what the run shows goes on beyond its last iteration. Then `lookahead` more are opened; and once the run is
     known to repeat itself the rest is not simulated. A run that `enough` would stop later is
     simulated until then.
     """
 
-    def __init__(self, schedule: Schedule, iterations: Iteration, enough: Enough | None, *, endless: bool) -> None:
-        self.opened = iterations + (spare(schedule) if endless else 0)
+    def __init__(
+        self, schedule: Schedule, iterations: Iteration, enough: StopCondition | None, *, endless: bool
+    ) -> None:
+        self.opened = iterations + (lookahead(schedule) if endless else 0)
         """The most iterations that may open."""
         self._schedule, self._iterations, self._enough = schedule, iterations, enough
-        self._watch = watched(schedule, iterations) if endless else None
+        self._watch = period_detector(schedule, iterations) if endless else None
         self._period: Period | None = None
         self._simulated = 0
 
-    def asked_next(self, complete: Iteration) -> Iteration:
+    def next_check(self, complete: Iteration) -> Iteration:
         """How many complete iterations to ask about next, when `complete` were not enough."""
         if self._enough is not None:
             return complete + 1
@@ -112,7 +114,7 @@ PATIENCE: Final = 16
 simulating."""
 
 
-class Watch:
+class PeriodDetector:
     """Looks for the period of a run, as iterations become complete.
 
     round_: iterations after which amounts of work repeat. queued: bool[ops], the flows, where these wait for queues;
@@ -189,7 +191,7 @@ class Watch:
         )
 
 
-def watched(schedule: Schedule, iterations: Iteration) -> Watch | None:
+def period_detector(schedule: Schedule, iterations: Iteration) -> PeriodDetector | None:
     """A watch over a run of `schedule`; None where it could find nothing in so many iterations."""
     columns = schedule.columns
     flows = columns.is_flow
@@ -198,4 +200,4 @@ def watched(schedule: Schedule, iterations: Iteration) -> Watch | None:
     forgotten = schedule.grain_s > 0.0 or bool((columns.thread[flows] >= 0).any())
     if forgotten or round_ + 1 >= iterations:
         return None
-    return Watch(round_, flows if bool((columns.queue > 0).any()) else None)
+    return PeriodDetector(round_, flows if bool((columns.queue > 0).any()) else None)

@@ -105,6 +105,6 @@ def _text(value: Any) -> str:
         return f"{value:.12g}"
     if isinstance(value, Mapping):
         # A fault, as --inject has it; a file may have left its kind out.
-        given = ",".join(f"{key}={_text(each)}" for key, each in value.items() if key != "kind")
-        return f"{_text(value.get('kind'))}:{given}"
+        pairs = ",".join(f"{key}={_text(item)}" for key, item in value.items() if key != "kind")
+        return f"{_text(value.get('kind'))}:{pairs}"
     return "; ".join(map(_text, value)) if isinstance(value, list | tuple) else str(value)

@@ -55,7 +55,7 @@ ARCHITECTURES: Final[Mapping[str, Sequence[str]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class SettingFacts:
     """What may be alike. generation: of the GPUs, in a word or two; transport: between them, of several."""
 
     generation: str
@@ -72,17 +72,17 @@ class MeasuredRow:
     """A measured time beside its prediction. error: signed, relative, without any figure that was fitted; inside:
     whether the time lies in the range."""
 
-    setting: Setting
+    setting: SettingFacts
     error: float
     inside: bool
 
 
-CRITERIA: Final[tuple[Callable[[Setting], str], ...]] = (
-    lambda each: "one server" if each.servers == 1 else "several servers",
-    lambda each: "" if each.gpus == 1 else each.transport,
-    lambda each: f"at most {MANY} GPUs" if each.gpus <= MANY else f"more than {MANY} GPUs",
-    lambda each: each.method,
-    lambda each: each.generation,
+CRITERIA: Final[tuple[Callable[[SettingFacts], str], ...]] = (
+    lambda item: "one server" if item.servers == 1 else "several servers",
+    lambda item: "" if item.gpus == 1 else item.transport,
+    lambda item: f"at most {MANY} GPUs" if item.gpus <= MANY else f"more than {MANY} GPUs",
+    lambda item: item.method,
+    lambda item: item.generation,
 )
 """In words, the most important first; no word where a criterion does not apply."""
 
@@ -96,7 +96,7 @@ def like_questions(scenario: Scenario) -> LikeQuestions | None:
         return None
     cluster = scenario.cluster
     generations = {generation_of(name) for name in cluster.devices or (cluster.device,)}
-    asked = Setting(
+    setting = SettingFacts(
         generation=generations.pop() if len(generations) == 1 else "unequal GPUs",
         transport=machine.between.transport,
         servers=cluster.servers,
@@ -105,28 +105,31 @@ def like_questions(scenario: Scenario) -> LikeQuestions | None:
         minibatch=scenario.method.mini_batches,
         attention=scenario.workload.model == "gat",
     )
-    return told(asked, measured_rows())
+    return answer_for(setting, measured_rows())
 
 
-def told(asked: Setting, rows: Sequence[MeasuredRow]) -> LikeQuestions:
-    """What `rows` say of `asked`."""
-    found = [each for each in rows if _musts(each.setting) == _musts(asked)]
-    alike = [word for word in _musts(asked) if word]
+def answer_for(setting: SettingFacts, rows: Sequence[MeasuredRow]) -> LikeQuestions:
+    """What `rows` say of `setting`."""
+    found = [row for row in rows if _musts(row.setting) == _musts(setting)]
+    alike = [word for word in _musts(setting) if word]
     if len(found) < FEWEST:
         return LikeQuestions(len(found), None, None, tuple(alike), (), NONE)
     passed_over = []
     for words in CRITERIA:
-        if not (word := words(asked)):
+        if not (word := words(setting)):
             continue
-        agreeing = [each for each in found if words(each.setting) == word]
+        agreeing = [measured_row for measured_row in found if words(measured_row.setting) == word]
         if len(agreeing) >= min(ENOUGH, len(found)):
             found = agreeing
             alike.append(word)
         else:
             passed_over.append(words)
-    unlike = [Unlike(words(asked), sum(words(each.setting) == words(asked) for each in found)) for words in passed_over]
-    error = float(np.median([abs(each.error) for each in found]))
-    inside = float(np.mean([each.inside for each in found]))
+    unlike = [
+        Unlike(words(setting), sum(words(measured_row.setting) == words(setting) for measured_row in found))
+        for words in passed_over
+    ]
+    error = float(np.median([abs(measured_row.error) for measured_row in found]))
+    inside = float(np.mean([measured_row.inside for measured_row in found]))
     text = _text(len(found), error, inside, alike, unlike)
     return LikeQuestions(len(found), error, inside, tuple(alike), tuple(unlike), text)
 
@@ -134,28 +137,28 @@ def told(asked: Setting, rows: Sequence[MeasuredRow]) -> LikeQuestions:
 @cache
 def measured_rows() -> tuple[MeasuredRow, ...]:
     """The rows of the package, in the order of their tables."""
-    return tuple(_row(each) for each in read_yaml(ROWS))
+    return tuple(_row(item) for item in read_yaml(ROWS))
 
 
 def generation_of(name: str) -> str:
     """The architecture of a device of the catalogue; the title of one in a file."""
-    found = device(name)
-    return next((each for each, names in ARCHITECTURES.items() if found.name in names), found.title)
+    profile = device(name)
+    return next((key for key, names in ARCHITECTURES.items() if profile.name in names), profile.title)
 
 
 def _row(raw: Mapping[str, Any]) -> MeasuredRow:
     names = ("transport", "servers", "gpus", "method", "minibatch", "attention")
-    setting = Setting(generation=generation_of(raw["device"]), **{name: raw[name] for name in names})
+    setting = SettingFacts(generation=generation_of(raw["device"]), **{name: raw[name] for name in names})
     return MeasuredRow(setting, raw["error"], raw["inside"])
 
 
-def _musts(each: Setting) -> tuple[str, str]:
-    return ("mini-batches" if each.minibatch else "", "attention" if each.attention else "")
+def _musts(setting: SettingFacts) -> tuple[str, str]:
+    return ("mini-batches" if setting.minibatch else "", "attention" if setting.attention else "")
 
 
 def _text(rows: int, error: float, inside: float, alike: Sequence[str], unlike: Sequence[Unlike]) -> str:
     """What is unlike stands in the first clause, which short answers show."""
-    counts = ", ".join(f"{each.what}: {each.rows or 'none'}" for each in unlike)
+    counts = ", ".join(f"{item.what}: {item.rows or 'none'}" for item in unlike)
     besides = f" (of them {counts})" if counts else ""
     off = f"median error {100 * error:.0f} %, {100 * inside:.0f} % inside their range"
     found = f"{plural(rows, 'measured row')}, {off}{besides}"

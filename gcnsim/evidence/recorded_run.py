@@ -30,8 +30,8 @@ def refuse_other_trace(run: RecordedRun, scenario: Scenario) -> None:
     scenario: what the simulator is asked about it. Raises FileError for a trace that cannot be read.
     """
     if not run.trace.exists():
-        asked = f"allowed: a run that has it (older ones need --save-trace {run.path / TRACE} in training)"
-        raise FileError(f"{run.trace}: no access trace of the run; {asked}")
+        name = f"allowed: a run that has it (older ones need --save-trace {run.path / TRACE} in training)"
+        raise FileError(f"{run.trace}: no access trace of the run; {name}")
     if scenario.method.mini_batches:
         found = [*_other_batches(run, read_batch_trace(run.trace))]
     else:
@@ -150,9 +150,9 @@ def _measured_for(run: RecordedRun, files: Sequence[MeasuredCompute]) -> Measure
     Raises ScenarioError where there is none; what else is not as it was measured is refused when it is simulated.
     """
     alike = [
-        each
-        for each in files
-        if each.graph["hash"] == run.graph["hash"] and each.partition["hash"] == run.partition["hash"]
+        file
+        for file in files
+        if file.graph["hash"] == run.graph["hash"] and file.partition["hash"] == run.partition["hash"]
     ]
     if not alike:
         raise ScenarioError(
@@ -160,11 +160,16 @@ def _measured_for(run: RecordedRun, files: Sequence[MeasuredCompute]) -> Measure
             + measure_command(files[0], None, parts=run.workers, method=run.options["method"])
         )
 
-    def unlike(told: Mapping[str, Any]) -> int:
-        return sum(value != run.options[name] for name, value in told.items() if name in run.options)
+    def unlike(options: Mapping[str, Any]) -> int:
+        return sum(value != run.options[name] for name, value in options.items() if name in run.options)
 
     return min(
-        alike, key=lambda each: (unlike(each.model), run.options["method"] not in each.methods, unlike(each.training))
+        alike,
+        key=lambda measured: (
+            unlike(measured.model),
+            run.options["method"] not in measured.methods,
+            unlike(measured.training),
+        ),
     )
 
 
@@ -214,16 +219,16 @@ def _dropout(run: RecordedRun) -> dict[str, Any]:
 
 def _method(run: RecordedRun) -> dict[str, Any]:
     name = run.options["method"]
-    given = run.options["knobs"]
+    stored = run.options["knobs"]
     knobs = method_type(name).knobs() if is_method(name) else ()
-    own = {knob.name: _written(knob, given[knob.name]) for knob in knobs if knob.name in given}
-    if WARM_ITERATIONS.name in given and any(knob.name == WARMUP for knob in knobs):
-        own[WARMUP] = FRACTION.exact(_warm(run, int(given[WARM_ITERATIONS.name])))
-    asked = create_method(name, **{knob: own[knob] for knob in ("tau",) if knob in own})
+    own = {knob.name: _written(knob, stored[knob.name]) for knob in knobs if knob.name in stored}
+    if WARM_ITERATIONS.name in stored and any(knob.name == WARMUP for knob in knobs):
+        own[WARMUP] = FRACTION.exact(_warm(run, int(stored[WARM_ITERATIONS.name])))
+    method = create_method(name, **{knob: own[knob] for knob in ("tau",) if knob in own})
     # A softmax needs all entries of a row, and so does a maximum: neither sums anything beneath transfers.
     joins = run.options["model"] == ATTENDS or run.options.get("sage_aggregator", MEAN) != MEAN
     overlap = NO_OVERLAP if joins else run.options["overlap"]
-    return {"name": name, "overlap": asked.overlapping(overlap).overlap, **own}
+    return {"name": name, "overlap": method.overlapping(overlap).overlap, **own}
 
 
 def _written(knob: Knob, value: Any) -> Any:
@@ -243,7 +248,7 @@ def _refuse(run: RecordedRun) -> None:
     if len(hidden) > 1:
         raise ScenarioError(f"{run.path}: has hidden layers of {len(hidden)} widths; allowed: one width for all")
     name = options["method"]
-    if device_of(run) == CORE and is_method(name) and not method_type(name).on_cores:
+    if device_of(run) == CORE and is_method(name) and not method_type(name).supports_cpu:
         raise ScenarioError(f"{run.path}: trained with method {name} on CPU cores, which is modelled for GPUs only")
     if device_of(run) == CORE and run.accelerator is None:
         _refuse_crowds(run)

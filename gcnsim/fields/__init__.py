@@ -1,15 +1,15 @@
 """What a field may hold: the rules of scenarios' fields, methods' knobs, options and columns of files."""
 
-from gcnsim.fields.per_layer import Amounts, PerLayer
+from gcnsim.fields.per_layer import PerLayer, PerLayerValues
 from gcnsim.fields.rules import (
+    Choice,
     Count,
-    Measure,
+    FieldRule,
+    Flag,
     Named,
     Number,
-    Rule,
+    QuantityRange,
     Share,
-    Truth,
-    Word,
     check_fields,
     denied,
     entry,
@@ -20,16 +20,16 @@ from gcnsim.fields.rules import (
 )
 
 __all__ = [
-    "Amounts",
+    "Choice",
     "Count",
-    "Measure",
+    "FieldRule",
+    "Flag",
     "Named",
     "Number",
     "PerLayer",
-    "Rule",
+    "PerLayerValues",
+    "QuantityRange",
     "Share",
-    "Truth",
-    "Word",
     "check_fields",
     "denied",
     "entry",

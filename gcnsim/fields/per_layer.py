@@ -16,7 +16,7 @@ MOST = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Amounts:
+class PerLayerValues:
     """Whole numbers, and with `shares` also shares (`10%`), separated by commas."""
 
     shares: bool = False
@@ -46,7 +46,7 @@ class Amounts:
 
     def check(self, value: Any, path: str) -> None:
         """Refuse numbers out of range. Raises ScenarioError, starting with `path`."""
-        good = isinstance(value, tuple) and value and all(self._good(each) for each in value)
+        good = isinstance(value, tuple) and value and all(self._good(item) for item in value)
         if not good:
             text = self.write(value) if isinstance(value, tuple) and value else shown(value)
             raise ScenarioError(f"{path}: {text} is not allowed; {self.allowed}")
@@ -60,4 +60,4 @@ class Amounts:
 
     def write(self, value: Any) -> object:
         """`25,10`."""
-        return ",".join(f"{100 * each:.12g}%" if isinstance(each, float) else str(each) for each in value)
+        return ",".join(f"{100 * item:.12g}%" if isinstance(item, float) else str(item) for item in value)

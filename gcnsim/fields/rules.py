@@ -31,7 +31,7 @@ LONG: Final = 10**300
 """A whole number beyond it may have no text as a float."""
 
 
-class Rule(Protocol):
+class FieldRule(Protocol):
     """Reads one YAML scalar into the value used inside, and back."""
 
     @property
@@ -154,7 +154,7 @@ class Share(Number):
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class QuantityRange:
     """A quantity with a unit, within a range. or_none: the word `none` is allowed too, 0 inside: there is none."""
 
     quantity: Quantity
@@ -197,7 +197,7 @@ class Measure:
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class Choice:
     """Text: a name out of `names()`, or any text (a file) when there is no list.
 
     own: reads a file that may stand in the place of a name, where its name is that of one; else it returns False.
@@ -247,7 +247,7 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True)
-class Truth:
+class Flag:
     """Yes or no."""
 
     unit: str = ""
@@ -294,14 +294,14 @@ def unknown_schema(found: Any) -> str:
     return "schema is missing" if schema is None else f"schema: {shown(schema)} is not known"
 
 
-def entry(rule: Rule, doc: str, default: Any = MISSING, *, optional: bool = False) -> Any:
+def entry(rule: FieldRule, doc: str, default: Any = MISSING, *, optional: bool = False) -> Any:
     """A dataclass field with its rule. optional: None (YAML null) is allowed and means what `doc` says."""
     return field(default=default, metadata={_KEY: (rule, doc, optional)})
 
 
-def rule_of(item: Field[Any]) -> tuple[Rule, str, bool] | None:
+def rule_of(item: Field[Any]) -> tuple[FieldRule, str, bool] | None:
     """The rule, the documentation and whether None is allowed of a field; None for a field no file can set."""
-    found: tuple[Rule, str, bool] | None = item.metadata.get(_KEY)
+    found: tuple[FieldRule, str, bool] | None = item.metadata.get(_KEY)
     return found
 
 
@@ -357,6 +357,6 @@ def check_values(values: AnyArray, rule: Number, path: str) -> None:
     found = np.asarray(values)
     wrong = np.argwhere(wrong_values(found, rule))
     if wrong.size:
-        place = tuple(int(each) for each in wrong[0])
-        where = "".join(f"[{each}]" for each in place)
+        place = tuple(int(item) for item in wrong[0])
+        where = "".join(f"[{item}]" for item in place)
         raise FileError(f"{path}{where} is {found[place]:.12g}; allowed: {rule.allowed}")

@@ -39,7 +39,7 @@ class Cleaning:
 
     def __str__(self) -> str:
         """One line for people, e.g. `dropped 3 self-loops, ignored: weights`; `already clean` if nothing."""
-        said = [
+        clauses = [
             f"dropped {plural(self.self_loops_dropped, 'self-loop')}" if self.self_loops_dropped else "",
             f"dropped {plural(self.duplicates_dropped, 'duplicate')}" if self.duplicates_dropped else "",
             f"added {plural(self.reverse_entries_added, 'reverse entry', 'reverse entries')}"
@@ -48,7 +48,7 @@ class Cleaning:
             f"ignored: {', '.join(self.ignored)}" if self.ignored else "",
         ]
         kinds = f"the second column's ids are nodes of another kind, from {self.second_kind_from:,} on"
-        changes = [", ".join(part for part in said if part), kinds if self.second_kind_from else ""]
+        changes = [", ".join(part for part in clauses if part), kinds if self.second_kind_from else ""]
         return "; ".join(part for part in changes if part) or "already clean"
 
 
@@ -94,17 +94,17 @@ class Graph:
         return digest.hexdigest()
 
 
-def induced(graph: Graph, kept: BoolArray, name: str) -> Graph:
+def induced(graph: Graph, mask: BoolArray, name: str) -> Graph:
     """The sub-graph called `name` of the nodes with kept[v], bool[N], numbered in their order.
 
     >>> path = Graph(np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1], np.int32), "path")
     >>> induced(path, np.array([True, True, False]), "edge").indices.tolist()
     [1, 0]
     """
-    inside = np.repeat(kept, graph.degrees) & kept[graph.indices]
+    inside = np.repeat(mask, graph.degrees) & mask[graph.indices]
     before = np.concatenate([[0], np.cumsum(inside)])[graph.indptr]
-    place = np.cumsum(kept, dtype=np.int64) - 1
-    indptr = np.concatenate([[0], np.cumsum(np.diff(before)[kept])]).astype(np.int64)
+    place = np.cumsum(mask, dtype=np.int64) - 1
+    indptr = np.concatenate([[0], np.cumsum(np.diff(before)[mask])]).astype(np.int64)
     indices = place[graph.indices[inside]].astype(np.int32)
     return replace(
         graph,
@@ -113,14 +113,14 @@ def induced(graph: Graph, kept: BoolArray, name: str) -> Graph:
         name=name,
         cleaning=replace(graph.cleaning, second_kind_from=0),
         unused_ids=0,
-        original_ids=_kept(graph.original_ids, kept),
+        original_ids=_kept(graph.original_ids, mask),
     )
 
 
-def _kept(ids: Sequence[str] | IntArray | None, kept: BoolArray) -> Sequence[str] | IntArray | None:
+def _kept(ids: Sequence[str] | IntArray | None, mask: BoolArray) -> Sequence[str] | IntArray | None:
     if isinstance(ids, np.ndarray):
-        return frozen(ids[kept])
-    return ids and tuple(compress(ids, kept))
+        return frozen(ids[mask])
+    return ids and tuple(compress(ids, mask))
 
 
 MOST_NODES = 2**31 - 1

@@ -129,20 +129,20 @@ def graph_notes(graph: Graph) -> tuple[str, ...]:
     """The warnings, and before them a line on what loading left out: loops, duplicates, columns and arrays."""
     left_out = replace(graph.cleaning, reverse_entries_added=0, second_kind_from=0)
     kinds = replace(Cleaning(), second_kind_from=graph.cleaning.second_kind_from)
-    said = [f"{graph.name}: {each}" for each in (left_out, kinds) if each != Cleaning()]
-    return (*said, *graph_warnings(graph))
+    notes = [f"{graph.name}: {cleaning}" for cleaning in (left_out, kinds) if cleaning != Cleaning()]
+    return (*notes, *graph_warnings(graph))
 
 
 def _isolated(graph: Graph) -> str | None:
     isolated = int(np.count_nonzero(graph.degrees == 0))
     if isolated <= MANY_ISOLATED * graph.nodes:
         return None
-    said = f"{graph.name}: {isolated:,} of {graph.nodes:,} nodes are isolated (no edges)"
+    note = f"{graph.name}: {isolated:,} of {graph.nodes:,} nodes are isolated (no edges)"
     if not graph.unused_ids:
-        return said
+        return note
     do = "does" if graph.unused_ids == 1 else "do"
     return (
-        f"{said}: the ids have gaps, {plural(graph.unused_ids, 'number')} {do} not occur; --ids compact leaves them out"
+        f"{note}: the ids have gaps, {plural(graph.unused_ids, 'number')} {do} not occur; --ids compact leaves them out"
     )
 
 

@@ -105,11 +105,11 @@ def _widths(features: Any, labels: Any) -> dict[str, Any]:
     width = None if features is None or len(features.shape) != 2 else int(features.shape[1])
     if labels is None:
         return {"features": width, "classes": None}
-    told = array_of(labels)
-    if told.ndim == 2 and told.shape[1] > 1:
-        return {"features": width, "classes": int(told.shape[1])}
-    whole = told.dtype.kind in "iu" and told.size > 0
-    return {"features": width, "classes": int(told.max()) + 1 if whole and told.max() >= 1 else None}
+    content = array_of(labels)
+    if content.ndim == 2 and content.shape[1] > 1:
+        return {"features": width, "classes": int(content.shape[1])}
+    whole = content.dtype.kind in "iu" and content.size > 0
+    return {"features": width, "classes": int(content.max()) + 1 if whole and content.max() >= 1 else None}
 
 
 def from_networkx(graph: nx.Graph[Any], name: str = "networkx") -> Graph:

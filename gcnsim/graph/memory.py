@@ -9,7 +9,7 @@ from gcnsim.graph.formats.arrays import opened
 from gcnsim.graph.formats.layouts import layout_of
 from gcnsim.graph.formats.npz import NPY, edge_table_size, stored_size
 from gcnsim.graph.formats.parquet import MAGIC, parquet_size
-from gcnsim.graph.formats.source import Size, file_start, text_size
+from gcnsim.graph.formats.source import GraphSize, file_start, text_size
 from gcnsim.units import format_bytes
 
 ENTRY_BYTES, NODE_BYTES, FIXED_BYTES = 50, 100, 150_000_000
@@ -59,7 +59,7 @@ def _refuse(name: str | Path, what: str, needed: int, max_memory: float) -> None
         )
 
 
-def _size(path: Path, features: bool) -> Size:
+def _size(path: Path, features: bool) -> GraphSize:
     if path.is_dir():
         return layout_of(path).size(features=features)
     start = file_start(path, len(NPY))
@@ -72,4 +72,4 @@ def _size(path: Path, features: bool) -> Size:
             return stored_size(archive, features=features)
     lines, loaded = text_size(path)
     # METIS has a line a node and both directions of an edge, at 2 bytes or more; the others a line an edge.
-    return Size(lines, loaded // 2 if ".graph" in path.suffixes else 2 * lines, loaded)
+    return GraphSize(lines, loaded // 2 if ".graph" in path.suffixes else 2 * lines, loaded)

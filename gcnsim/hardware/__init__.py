@@ -27,7 +27,7 @@ from gcnsim.hardware.naming import (
 )
 from gcnsim.hardware.own_files import DESCRIBED, DESCRIBED_HOST, file_stamp, is_file, kind_described
 from gcnsim.hardware.platforms import Platform, platform, platforms
-from gcnsim.hardware.pricing import PRICINGS, Exchange, PriceBook, Rent, amount_in, exchange_rates
+from gcnsim.hardware.pricing import PRICINGS, ExchangeRate, PriceBook, Rent, amount_in, exchange_rates
 from gcnsim.hardware.profiles import (
     AGGREGATORS,
     ATTENTION_TERMS,
@@ -70,7 +70,7 @@ __all__ = [
     "CoreKernels",
     "Curve",
     "DeviceProfile",
-    "Exchange",
+    "ExchangeRate",
     "Fact",
     "FarFigures",
     "Figure",

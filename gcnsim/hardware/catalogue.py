@@ -172,7 +172,7 @@ def _given(raw: Mapping[str, Any], table: Table) -> Table:
 
 def _facts(raw: Mapping[str, Any], names: Sequence[str], name: str) -> dict[str, Any]:
     """What of `names` is in `raw`, a `Fact` each."""
-    return {each: read_fact(raw[each], f"catalogue, {name}.{each}") for each in names if each in raw}
+    return {text: read_fact(raw[text], f"catalogue, {name}.{text}") for text in names if text in raw}
 
 
 @cache

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from gcnsim.errors import ScenarioError, UnitError, nearest
-from gcnsim.fields import Measure, shown
+from gcnsim.fields import QuantityRange, shown
 from gcnsim.hardware.catalogue import GENERIC_LINK, device, devices, link, links
 from gcnsim.hardware.own_files import is_file
 from gcnsim.hardware.tables import INSIDE
@@ -72,8 +72,8 @@ def gpu_of(names: Sequence[str], where: str) -> str:
     """
     kinds = sorted(set(names))
     if len(kinds) != 1:
-        said = f"has GPUs of several kinds ({', '.join(kinds)})" if kinds else "names no GPU"
-        raise ScenarioError(f"{where}: {said}; allowed: GPUs of one kind")
+        problem = f"has GPUs of several kinds ({', '.join(kinds)})" if kinds else "names no GPU"
+        raise ScenarioError(f"{where}: {problem}; allowed: GPUs of one kind")
     found = gpu_named(kinds[0])
     if found is None:
         raise ScenarioError(f"{where}: the catalogue has no GPU {kinds[0]!r}; known: {', '.join(_gpus())}")
@@ -119,12 +119,12 @@ def kind_of_network(text: object) -> str | None:
         return None
     own, usual = link(name), link(GENERIC_LINK)
     figures = ("efficiency", "latency_s", "queue")
-    same = all(getattr(own, each).value == getattr(usual, each).value for each in figures)
+    same = all(getattr(own, figure).value == getattr(usual, figure).value for figure in figures)
     return None if same else name
 
 
 @dataclass(frozen=True, slots=True)
-class NetworkBandwidth(Measure):
+class NetworkBandwidth(QuantityRange):
     """A bandwidth with its unit, or a network of the catalogue, which has one."""
 
     def read(self, raw: object, path: str) -> float:
@@ -133,7 +133,7 @@ class NetworkBandwidth(Measure):
             self.check(value, path)
             return value
         try:
-            return Measure.read(self, raw, path)
+            return QuantityRange.read(self, raw, path)
         except UnitError as error:
             if not isinstance(raw, str) or not raw.strip()[:1].isalpha():
                 raise UnitError(f"{error}, 10GbE, ethernet-25g") from None

@@ -91,8 +91,8 @@ def read_platform(path: str | Path) -> Platform:
         raise FileError(
             f"{path}: a platform has the keys {', '.join(sorted(wanted))}, and may have {', '.join(_OPTIONAL)}"
         )
-    given = _FIGURES | {key: quantity for key, quantity in _OPTIONAL.items() if key in raw}
-    figures = {key: read_figure(raw[key], quantity, f"{path}, {key}") for key, quantity in given.items()}
+    quantities = _FIGURES | {key: quantity for key, quantity in _OPTIONAL.items() if key in raw}
+    figures = {key: read_figure(raw[key], quantity, f"{path}, {key}") for key, quantity in quantities.items()}
     for key in _SHARES:
         if key in figures and not 0.0 < figures[key].value <= 1.0:
             raise FileError(f"{path}, {key}: {raw[key]['value']} is not allowed; above 0% and at most 100%")

@@ -37,7 +37,7 @@ _KEYS: Final = ("device", "instance", "gpus", "price", "region", "source", "date
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class ExchangeRate:
     """per_usd: units of `currency` for one US dollar; source: who says so, with the date."""
 
     currency: str = USD
@@ -65,7 +65,7 @@ class PriceBook:
 
     given: tuple[Price, ...] = ()
     pricing: str = ON_DEMAND
-    exchange: Exchange = Exchange()
+    exchange: ExchangeRate = ExchangeRate()
     asked: bool = False
 
     @classmethod
@@ -85,27 +85,29 @@ class PriceBook:
         if pricing is not None and pricing not in PRICINGS:
             raise ScenarioError(f"--pricing: unknown pricing {pricing!r}; {nearest(pricing, PRICINGS)}")
         rate = _exchange(currency, exchange)
-        rates = {name: each.per_usd for name, each in exchange_rates().items()} | {rate.currency: rate.per_usd}
+        rates = {name: exchange_rate.per_usd for name, exchange_rate in exchange_rates().items()} | {
+            rate.currency: rate.per_usd
+        }
         own = [_given(text, rates) for text in ([price] if isinstance(price, str) else price)]
         listed = () if file is None else _of_file(file, pricing or ON_DEMAND, rates)
-        asked = bool(own or file is not None or currency or pricing)
-        return cls((*own, *listed), pricing or ON_DEMAND, rate, asked)
+        wanted = bool(own or file is not None or currency or pricing)
+        return cls((*own, *listed), pricing or ON_DEMAND, rate, wanted)
 
     def rent(self, device: str, gpus: int, servers: int, gpus_per_server: int, host: str | None) -> Rent | None:
         """What so many GPUs in so many servers cost; None where no price is known.
 
         An instance of the catalogue has its own price or none: that of another one, or of another cloud, is not its.
         """
-        found = [each for each in prices() if each.pricing == self.pricing and each.device == device]
-        of_instance = [each for each in self.given if each.device == device and each.instance]
-        of_gpu = [each for each in self.given if each.device == device and not each.instance]
+        found = [price for price in prices() if price.pricing == self.pricing and price.device == device]
+        of_instance = [price for price in self.given if price.device == device and price.instance]
+        of_gpu = [price for price in self.given if price.device == device and not price.instance]
         usual = (of_instance, True), (of_gpu, False), (found, True)
         own = host is not None and _is_instance(host, device, gpus_per_server)
         for rows, whole in usual if own else (*usual, (of_instance, False), (found, False)):
-            fit = [each for each in rows if not whole or (each.instance == host and gpus_per_server <= each.gpus)]
+            fit = [row for row in rows if not whole or (row.instance == host and gpus_per_server <= row.gpus)]
             if fit:
                 usd = servers * fit[0].usd_per_hour if whole else gpus * fit[0].usd_per_gpu_hour
-                return self._told(fit[0], usd, whole=whole)
+                return self._rent(fit[0], usd, whole=whole)
         return None
 
     def refuse_idle(self, devices: Collection[str]) -> None:
@@ -116,7 +118,7 @@ class PriceBook:
                 have = ", ".join(sorted(devices))
                 raise ScenarioError(f"--price: {what} is in no machine of the question; they have {have}")
 
-    def _told(self, price: Price, usd: float, *, whole: bool) -> Rent:
+    def _rent(self, price: Price, usd: float, *, whole: bool) -> Rent:
         rate, code = self.exchange.per_usd, self.exchange.currency
         each = price.usd_per_hour if whole else price.usd_per_gpu_hour
         what = f"an instance of {price.gpus} GPUs" if whole and price.gpus > 1 else "an instance" if whole else "a GPU"
@@ -128,24 +130,24 @@ class PriceBook:
 
 def _is_instance(host: str, device: str, gpus_per_server: int) -> bool:
     """Whether the catalogue knows the host as an instance type with this device and so many of it."""
-    found = instance_of(host) if is_host(host) else None
-    return found is not None and found.device == device and gpus_per_server <= found.gpus
+    instance = instance_of(host) if is_host(host) else None
+    return instance is not None and instance.device == device and gpus_per_server <= instance.gpus
 
 
 @cache
-def exchange_rates() -> Mapping[str, Exchange]:
+def exchange_rates() -> Mapping[str, ExchangeRate]:
     """The catalogue's exchange rates by currency."""
     rows = read_yaml(DATA / "exchange.yaml")
-    told = [Exchange(row["currency"], row["per_usd"], f"{row['source']}, {row['date']}") for row in rows]
-    return {each.currency: each for each in (Exchange(), *told)}
+    rates = [ExchangeRate(row["currency"], row["per_usd"], f"{row['source']}, {row['date']}") for row in rows]
+    return {rate.currency: rate for rate in (ExchangeRate(), *rates)}
 
 
-def _exchange(currency: str | None, per_usd: float | None) -> Exchange:
+def _exchange(currency: str | None, per_usd: float | None) -> ExchangeRate:
     """The currency of costs with its rate."""
     if currency is None:
         if per_usd is not None:
             raise ScenarioError(f"--exchange: {per_usd:g} is of no currency; allowed: with --currency, e.g. EUR")
-        return Exchange()
+        return ExchangeRate()
     code = str(currency).strip().upper()
     if per_usd is None:
         known = exchange_rates()
@@ -159,7 +161,7 @@ def _exchange(currency: str | None, per_usd: float | None) -> Exchange:
         raise ScenarioError(f"--exchange: {per_usd!r} is not allowed; units of {code} for one US dollar, above 0")
     if code == USD and per_usd != 1:
         raise ScenarioError(f"--exchange: {per_usd:g} US dollars for one US dollar; allowed: 1, or another --currency")
-    return Exchange(code, float(per_usd), GIVEN)
+    return ExchangeRate(code, float(per_usd), GIVEN)
 
 
 def _usd(text: object, path: str, rates: Mapping[str, float]) -> float:
@@ -176,12 +178,12 @@ def _usd(text: object, path: str, rates: Mapping[str, float]) -> float:
         raise ScenarioError(f"{path}: {error}") from None
 
 
-def amount_in(text: object, path: str, exchange: Exchange, *, per_hour: bool) -> float:
+def amount_in(text: object, path: str, exchange: ExchangeRate, *, per_hour: bool) -> float:
     """What `text` says (`10USD/h`; `100USD` where it is not per hour), in the currency of `exchange`.
 
     Raises ScenarioError that starts with `path`.
     """
-    rates = {name: each.per_usd for name, each in exchange_rates().items()} | {exchange.currency: exchange.per_usd}
+    rates = {name: rate.per_usd for name, rate in exchange_rates().items()} | {exchange.currency: exchange.per_usd}
     if per_hour:
         return _usd(text, path, rates) * exchange.per_usd
     if not isinstance(text, str) or not _SUM.fullmatch(text):
@@ -199,7 +201,7 @@ def _given(text: str, rates: Mapping[str, float]) -> Price:
     own = is_file(name) and is_host(name)
     if not own and (device := known_device(name)) is not None:
         return Price(device, usd, "", 1, "", GIVEN, "", ON_DEMAND)
-    known = {each.instance: each for each in prices()}
+    known = {item.instance: item for item in prices()}
     if (instance := known_name(name, known)) is not None:
         gpus = known[instance].gpus
         return Price(known[instance].device, usd / gpus, instance, gpus, "", GIVEN, "", ON_DEMAND)
@@ -218,10 +220,10 @@ def _of_file(path: str | Path, pricing: str, rates: Mapping[str, float]) -> tupl
     if not isinstance(rows, list):
         raise FileError(f"{path}: is not a list of prices; each is {{{', '.join(_KEYS)}}}")
     found = [_row(row, f"{path}: price {number}", rates) for number, row in enumerate(rows)]
-    kept = [each for each in found if each.pricing == pricing]
-    if not kept:
-        raise FileError(f"{path}: has no {pricing} price; {nearest(pricing, {each.pricing for each in found})}")
-    return tuple(sorted(kept, key=lambda each: each.order))
+    prices_ = [price for price in found if price.pricing == pricing]
+    if not prices_:
+        raise FileError(f"{path}: has no {pricing} price; {nearest(pricing, {price.pricing for price in found})}")
+    return tuple(sorted(prices_, key=lambda price: price.order))
 
 
 def _row(row: Any, path: str, rates: Mapping[str, float]) -> Price:

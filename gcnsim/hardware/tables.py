@@ -14,7 +14,7 @@ import numpy as np
 
 from gcnsim import units
 from gcnsim.errors import FileError, GcnsimError, nearest
-from gcnsim.fields import Measure, Number, shown
+from gcnsim.fields import Number, QuantityRange, shown
 from gcnsim.ids import FloatArray
 
 SOURCES: Final = ("assumed", "datasheet", "given", "fitted", "measured")
@@ -196,6 +196,10 @@ def read_fact(raw: object, path: str) -> Fact:
 
 def _number(raw: object, quantity: units.Quantity | None, path: str) -> float:
     try:
-        return Number(False, 0).read(raw, path) if quantity is None else Measure(quantity, 0, math.inf).read(raw, path)
+        return (
+            Number(False, 0).read(raw, path)
+            if quantity is None
+            else QuantityRange(quantity, 0, math.inf).read(raw, path)
+        )
     except GcnsimError as error:
         raise FileError(str(error)) from None

@@ -83,7 +83,7 @@ def _temporary(path: str | Path) -> tuple[int, str]:
 def _remove_left(folder: Path, prefix: str) -> None:
     """Remove unused temporary files with this prefix: the lock of a process ends with it."""
     with os.scandir(folder) as entries:
-        found = [each.path for each in entries if each.name.startswith(prefix) and each.name.endswith(_SUFFIX)]
+        found = [entry.path for entry in entries if entry.name.startswith(prefix) and entry.name.endswith(_SUFFIX)]
     for name in found:
         with suppress(OSError):
             handle = os.open(name, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)

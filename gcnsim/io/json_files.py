@@ -94,7 +94,7 @@ def mistake(document: object, name: str, part: str = "") -> str | None:
     """
     errors = _validator(name, part).iter_errors(document)
     # That it is another kind of document comes before what such a document lacks.
-    error = min(errors, key=lambda each: list(each.absolute_path) != ["schema"], default=None)
+    error = min(errors, key=lambda item: list(item.absolute_path) != ["schema"], default=None)
     return None if error is None else _line(error, part)
 
 
@@ -114,7 +114,7 @@ def _validator(name: str, part: str) -> Draft202012Validator:
 def _inlined(schema: Any, definitions: Mapping[str, Any]) -> Any:
     """`schema` with what it refers to in the place of references, which take ten times as long to look up."""
     if isinstance(schema, list):
-        return [_inlined(each, definitions) for each in schema]
+        return [_inlined(item, definitions) for item in schema]
     if not isinstance(schema, dict):
         return schema
     if "$ref" in schema:
@@ -137,7 +137,7 @@ def _line(error: ValidationError, part: str) -> str:
     if keyword == "type":
         words = wanted if isinstance(wanted, str) else " or ".join(wanted)
     elif keyword == "enum":
-        words = " or ".join(_brief(each) for each in wanted)
+        words = " or ".join(_brief(item) for item in wanted)
     else:
         words = _WANTED[keyword].format(wanted) if keyword in _WANTED else _brief(wanted)
     return f"{place or 'the document'} is {_brief(value)}, wanted {words}"

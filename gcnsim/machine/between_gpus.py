@@ -44,7 +44,7 @@ def between_gpus(spec: ClusterSpec, devices: Sequence[DeviceProfile], host: Host
     """How bytes pass between the GPUs of `spec`. devices: of its servers."""
     transport, why, assumed = _transport(spec, devices)
     direct = transport == DIRECT
-    peers = all(each.peer_to_peer is None or each.peer_to_peer.value for each in devices)
+    peers = all(device.peer_to_peer is None or device.peer_to_peer.value for device in devices)
     if host.peer_to_peer is not None:
         peers = peers and host.peer_to_peer.value
     rate, generation, certain = _nvlink(spec, devices, host) if direct or spec.nvlink else (None, None, True)
@@ -81,13 +81,13 @@ def _nvlink(
     """The rate between GPUs of a server, its generation, and whether that is certain."""
     if spec.nvlink is not None:
         return (Figure(spec.nvlink, "given", "cluster.nvlink of the question", "") if spec.nvlink else None), None, True
-    rates = [each.nvlink for each in devices if each.nvlink is not None]
+    rates = [device.nvlink for device in devices if device.nvlink is not None]
     alone = min(spec.gpus, spec.gpus_per_server) == 1
     if len(rates) < len(devices) or alone:
         return None, None, True
     instance = host.device is not None
     if instance and host.nvlink is None:
         return None, None, True
-    found = min([*rates, *([host.nvlink] if host.nvlink is not None else [])], key=lambda each: each.value)
-    generations = {round(each.nvlink_generation.value) for each in devices if each.nvlink_generation is not None}
+    found = min([*rates, *([host.nvlink] if host.nvlink is not None else [])], key=lambda rate: rate.value)
+    generations = {round(device.nvlink_generation.value) for device in devices if device.nvlink_generation is not None}
     return found, generations.pop() if len(generations) == 1 else None, instance

@@ -128,7 +128,7 @@ def offered(profile: LinkProfile) -> LinkSpec:
 def paths_of(figures: Profiles) -> Paths:
     """The paths of a machine. Raises ScenarioError for workers on CPU cores, which have none of them."""
     spec, between, on_cores = figures.spec, figures.between, figures.kind == "cpu"
-    found = Paths(
+    paths = Paths(
         nvlink=None if between.nvlink is None else offered(figures.nvlink),
         nvlink_gpus=spec.nvlink_gpus or 0,
         gpus_per_switch=(spec.gpus_per_switch or GPUS_PER_SWITCH) if spec.pcie_sharing == "switch" else 0,
@@ -144,24 +144,24 @@ def paths_of(figures: Profiles) -> Paths:
         raise ScenarioError(
             f"cluster.payload: {spec.payload} is modelled for GPUs only; cluster.device is {spec.device}"
         )
-    racks = Paths(servers_per_rack=found.servers_per_rack, oversubscription=found.oversubscription)
-    asked = {
+    racks = Paths(servers_per_rack=paths.servers_per_rack, oversubscription=paths.oversubscription)
+    given = {
         spec.transfers, spec.sockets, spec.rate_beside_copies, spec.sampler_device, spec.sampler_threads, spec.features,
     } - {"concurrent", "free", "cpu", None}  # fmt: skip
-    if on_cores and (found != racks or asked or spec.implementation != LEAN):
+    if on_cores and (paths != racks or given or spec.implementation != LEAN):
         raise ScenarioError(
             f"cluster.device: {spec.device} has no nvlink, gpudirect, host_memory, pcie_sharing, transport, transfers, "
             "allreduce, sockets, rate_beside_copies, features, sampler_device, sampler_threads or implementation of "
             "its own: these are modelled for GPUs only"
         )
-    if spec.sockets != "free" and (found.direct or found.gpudirect):
+    if spec.sockets != "free" and (paths.direct or paths.gpudirect):
         raise ScenarioError(
             "cluster.sockets: cores is not allowed with transport: direct or gpudirect, whose messages pass no socket; "
             "allowed: free"
         )
     if spec.sockets == "free":
-        return found
-    return replace(found, sockets=Sockets(figures.host.socket_bandwidth.value, figures.host.message_s.value))
+        return paths
+    return replace(paths, sockets=Sockets(figures.host.socket_bandwidth.value, figures.host.message_s.value))
 
 
 def build_topology(figures: Profiles, paths: Paths, staging: LinkSpec | None) -> Cluster:

@@ -29,12 +29,12 @@ def payload_shares(machine: Machine) -> dict[str, float]:
     cluster = machine.topology
     network = machine.network.efficiency.value
     shares = {"nic": network, "rack": network, "nvlink": link(NVLINK).efficiency.value}
-    found = {each.name: shares[each.kind] for each in cluster.links if each.kind in shares}
-    for each in cluster.links:
-        if each.kind == "pcie":
-            found[each.name] = machine.copies_of(_rank(cluster, each)).efficiency.value
-        elif machine.kind == "cpu" and each.kind == "memory":
-            found[each.name] = link(HOST_MEMORY).efficiency.value
+    found = {item.name: shares[item.kind] for item in cluster.links if item.kind in shares}
+    for item in cluster.links:
+        if item.kind == "pcie":
+            found[item.name] = machine.copies_of(_rank(cluster, item)).efficiency.value
+        elif machine.kind == "cpu" and item.kind == "memory":
+            found[item.name] = link(HOST_MEMORY).efficiency.value
     return found
 
 
@@ -48,7 +48,7 @@ def _rank(cluster: Cluster, copies: Link) -> Rank:
 
 def refuse_no_effect(clusters: Sequence[ClusterSpec]) -> None:
     """Raises ScenarioError for racks that hold all servers of every one of `clusters`: nothing passes their uplinks."""
-    largest = max(clusters, key=lambda each: each.servers)
+    largest = max(clusters, key=lambda cluster: cluster.servers)
     held = largest.servers_per_rack
     if held is not None and held >= largest.servers:
         allowed = "null" if largest.servers == 1 else f"less than {largest.servers}, or null"
@@ -60,7 +60,7 @@ def refuse_no_effect(clusters: Sequence[ClusterSpec]) -> None:
 
 def refuse_unused(spec: ClusterSpec, method: Method) -> None:
     """Raises ScenarioError for a path, a device or an order of transfers that the method's schedule does not have."""
-    asked = {
+    requested = {
         "devices": spec.devices is not None,
         "transfers": spec.transfers != "concurrent",
         "payload": spec.payload != "fp32",
@@ -75,7 +75,7 @@ def refuse_unused(spec: ClusterSpec, method: Method) -> None:
         "gpudirect": bool(spec.gpudirect),
         "allreduce": spec.allreduce != RING,
     }
-    for name, given in asked.items():
+    for name, given in requested.items():
         if given and name not in method.uses:
             having = ", ".join(_using(name))
             raise ScenarioError(f"cluster.{name}: not modelled with {method.name}; methods with it: {having}")
@@ -105,7 +105,7 @@ FAR_GPUS: Final = 24
 
 MEASURED_LEFT_OUT: Final = 0.25
 """Half the 90 % interval of iterations on CPU cores whose compute was measured and whose links were fitted to no run:
-the 90th percentile of the errors of 45 such runs was 23 % (docs/validation.md)."""
+the largest error of 18 such runs was 21 % (docs/validation.md)."""
 
 
 @dataclass(frozen=True)
@@ -198,5 +198,5 @@ def resolve_machine(spec: ClusterSpec) -> Machine:
 
 @lru_cache(maxsize=256)
 def _resolved(spec: ClusterSpec, stamps: tuple[Stamp, ...]) -> Machine:
-    found = find_profiles(spec)
-    return Machine(**{each.name: getattr(found, each.name) for each in fields(found)})
+    profiles = find_profiles(spec)
+    return Machine(**{field.name: getattr(profiles, field.name) for field in fields(profiles)})

@@ -29,9 +29,9 @@ COMMON: Final = (1.0, 10.0, 25.0, 40.0, 50.0, 100.0, 200.0, 400.0)
 """Rates of adapters, in Gbit/s: eight times one of them was written in bytes, likely."""
 
 
-def rate_warnings(asked: Sequence[Scenario]) -> Iterator[str]:
+def rate_warnings(scenarios: Sequence[Scenario]) -> Iterator[str]:
     """A line for each rate of the scenarios that is above what there is, and for a device in another one's instance."""
-    for cluster in dict.fromkeys(each.cluster for each in asked):
+    for cluster in dict.fromkeys(scenario.cluster for scenario in scenarios):
         machine = resolve_machine(cluster)
         if machine.kind == "gpu":
             yield from filter(
@@ -42,10 +42,10 @@ def rate_warnings(asked: Sequence[Scenario]) -> Iterator[str]:
 
 def _other_device(machine: Machine) -> str | None:
     """Of `cluster.host`; an instance whose devices are other ones than those asked for."""
-    host, asked = machine.host, {each.name for each in machine.devices or (machine.device,)}
-    if host.device is None or asked == {host.device}:
+    host, gpu_names = machine.host, {item.name for item in machine.devices or (machine.device,)}
+    if host.device is None or gpu_names == {host.device}:
         return None
-    names = ", ".join(sorted(asked))
+    names = ", ".join(sorted(gpu_names))
     return f"cluster.host: {host.name} is sold with {host.device}, not {names}: no such instance can be rented"
 
 
@@ -54,7 +54,7 @@ def _nvlink(machine: Machine) -> str | None:
     given = machine.spec.nvlink
     if not given:
         return None
-    rates = {each.name: each.nvlink for each in machine.devices or (machine.device,)}
+    rates = {item.name: item.nvlink for item in machine.devices or (machine.device,)}
     text, known = _gigabytes(given), {name: rate.value for name, rate in rates.items() if rate is not None}
     without = [name for name in rates if name not in known]
     if without:
@@ -62,7 +62,7 @@ def _nvlink(machine: Machine) -> str | None:
             return None
         names = ", ".join(without)
         return f"cluster.nvlink: {text}, but the catalogue knows no NVLink of {names} (bridges: cluster.nvlink_gpus=2)"
-    name = min(known, key=lambda each: known[each])
+    name = min(known, key=lambda item: known[item])
     has = known[name]
     if given <= SLACK * has:
         return None
@@ -71,11 +71,11 @@ def _nvlink(machine: Machine) -> str | None:
 
 def _network(machine: Machine) -> str | None:
     """Of `cluster.bandwidth`; the network of a server, all its adapters together."""
-    given = machine.spec.bandwidth
+    rate = machine.spec.bandwidth
     has, what = _instance_network(machine) if machine.host.nic is not None else _adapters(machine)
-    if given <= SLACK * has:
+    if rate <= SLACK * has:
         return None
-    return f"cluster.bandwidth: {format_gbps(given)} is more than {what}: {_network_why(machine, given, has)}"
+    return f"cluster.bandwidth: {format_gbps(rate)} is more than {what}: {_network_why(machine, rate, has)}"
 
 
 def _instance_network(machine: Machine) -> tuple[float, str]:
@@ -92,15 +92,15 @@ def _adapters(machine: Machine) -> tuple[float, str]:
     spec = machine.spec
     named = spec.link != GENERIC_LINK
     rate, kind = (link(spec.link).bandwidth.value, spec.link) if named else (ADAPTER, "InfiniBand NDR")
-    modules = all(each.nvlink is not None for each in machine.devices or (machine.device,))
+    modules = all(item.nvlink is not None for item in machine.devices or (machine.device,))
     count = spec.gpus_per_server if modules else 1
     one = "one adapter carries" if count == 1 else f"{count} adapters carry, one a GPU"
     return count * rate, f"{one} ({format_gbps(rate)}, {kind})"
 
 
-def _network_why(machine: Machine, given: float, has: float) -> str:
+def _network_why(machine: Machine, rate: float, has: float) -> str:
     """The mix-ups that a bandwidth comes from, likely."""
-    servers, ratio, bits = machine.spec.servers, given / has, given * 8 / 1e9 / BITS
+    servers, ratio, bits = machine.spec.servers, rate / has, rate * 8 / 1e9 / BITS
     if servers > 1 and machine.host.nic is not None and _is(ratio, servers):
         return f"the networks of all {servers} servers added?"
     if machine.host.nic is not None and _is(ratio, 2):
@@ -114,19 +114,19 @@ def _network_why(machine: Machine, given: float, has: float) -> str:
 
 def _host_memory(machine: Machine) -> str | None:
     """Of `cluster.host_memory`; what a server's memory moves."""
-    given, has = machine.spec.host_memory, machine.host.memory_bandwidth
+    rate, has = machine.spec.host_memory, machine.host.memory_bandwidth
     most = has.value if has.high is None else has.high
-    if given is None or given <= SLACK * most:
+    if rate is None or rate <= SLACK * most:
         return None
     return (
-        f"cluster.host_memory: {_gigabytes(given)} is more than the memory of a {machine.host.name} moves "
+        f"cluster.host_memory: {_gigabytes(rate)} is more than the memory of a {machine.host.name} moves "
         f"({_gigabytes(most)} at most)"
     )
 
 
 def _figures(cluster: ClusterSpec) -> Iterator[str]:
     """Of `cluster.figures`; rates of links and devices of the catalogue."""
-    for name, given in cluster.figures:
+    for name, value in cluster.figures:
         profile, _, field = name.rpartition(".")
         if field not in ("bandwidth", "memory_bandwidth", "flops_fp32", "flops_fp16"):
             continue
@@ -136,9 +136,9 @@ def _figures(cluster: ClusterSpec) -> Iterator[str]:
             figure = getattr(device(profile), field, None)
         else:
             continue
-        if figure is None or figure.source != "datasheet" or given <= SLACK * figure.value:
+        if figure is None or figure.source != "datasheet" or value <= SLACK * figure.value:
             continue
-        ratio = given / figure.value
+        ratio = value / figure.value
         why = "with sparsity?" if field.startswith("flops") and _is(ratio, 2) else _why(ratio)
         yield f"cluster.figures: {name} is {ratio:.3g} times the data sheet's ({figure.reference}): {why}"
 

@@ -54,7 +54,7 @@ Profile = TypeVar("Profile", DeviceProfile, HostProfile, LinkProfile)
 def with_fitted(profile: Profile, fitted: Mapping[str, Fitted]) -> Profile:
     """`profile` with the figures of a calibration in the place of its own."""
     figures: dict[str, Any] = {
-        name: Figure(each.value, "fitted", each.reference, CALIBRATED) for name, each in fitted.items()
+        name: Figure(value.value, "fitted", value.reference, CALIBRATED) for name, value in fitted.items()
     }
     return replace(profile, **figures)
 
@@ -203,7 +203,9 @@ def find_profiles(spec: ClusterSpec) -> Profiles:
         host=servers,
         network=with_given(network, spec),
         copies=with_given(copies if spec.pcie is None else link(spec.pcie), spec),
-        own_copies=tuple(with_given(_to_host(each, servers), spec) for each in devices) if spec.pcie is None else (),
+        own_copies=tuple(with_given(_to_host(profile, servers), spec) for profile in devices)
+        if spec.pcie is None
+        else (),
         host_memory=with_given(link(HOST_MEMORY), spec),
         between=between,
         nvlink=with_given(nvlink, spec),
@@ -228,9 +230,9 @@ def _with_measured_cores(
 
 def _measured_kernels(found: MeasuredCompute) -> CoreKernels:
     """What a worker on cores was measured with."""
-    told = found.training
-    threads = found.device.get("threads") or told.get("threads") or PLAIN_KERNELS.threads
-    return CoreKernels(str(told.get("aggregator") or PLAIN_KERNELS.aggregator), int(threads))
+    training = found.training
+    threads = found.device.get("threads") or training.get("threads") or PLAIN_KERNELS.threads
+    return CoreKernels(str(training.get("aggregator") or PLAIN_KERNELS.aggregator), int(threads))
 
 
 def _to_host(chosen: DeviceProfile, servers: HostProfile) -> LinkProfile:
@@ -238,7 +240,7 @@ def _to_host(chosen: DeviceProfile, servers: HostProfile) -> LinkProfile:
     own = link(chosen.link)
     if servers.pcie is None or chosen.kind != "gpu":
         return own
-    return min(own, link(servers.pcie), key=lambda each: each.bandwidth.value)
+    return min(own, link(servers.pcie), key=lambda item: item.bandwidth.value)
 
 
 def _calibrated(chosen: DeviceProfile, record: Calibration) -> DeviceProfile:
@@ -260,20 +262,20 @@ def _calibrated(chosen: DeviceProfile, record: Calibration) -> DeviceProfile:
 
 def _refuse_kernels(spec: ClusterSpec, chosen: DeviceProfile, own: CoreKernels, servers: HostProfile) -> None:
     """Raises ScenarioError for kernels, or numbers of threads, that no figure of the machine is of."""
-    for name, given, known in (
+    for name, selected, known in (
         ("aggregator", spec.aggregator, own.aggregator),
         ("threads", spec.threads, own.threads),
     ):
-        if given is None or (given == known and chosen.kind == "cpu"):
+        if selected is None or (selected == known and chosen.kind == "cpu"):
             continue
         if chosen.kind != "cpu":
             raise ScenarioError(
-                f"cluster.{name}: {given} is modelled for workers on CPU cores only; cluster.device is {spec.device}"
+                f"cluster.{name}: {selected} is modelled for workers on CPU cores only; cluster.device is {spec.device}"
             )
         held = spec.measured_compute or spec.calibration or "the catalogue"
         raise ScenarioError(
-            f"cluster.{name}: {given} needs a calibration of a profile taken with it (python -m runtime.profile "
-            f"--{name} {given}, then gcnsim calibrate); {held} has {known}"
+            f"cluster.{name}: {selected} needs a calibration of a profile taken with it (python -m runtime.profile "
+            f"--{name} {selected}, then gcnsim calibrate); {held} has {known}"
         )
     workers = spec.gpus if spec.shared_cores else min(spec.gpus, spec.gpus_per_server)
     if own.threads > 1 and workers * own.threads > servers.cores.value:
@@ -288,10 +290,10 @@ def _by_rank(spec: ClusterSpec) -> tuple[DeviceProfile, ...]:
     if spec.devices is None:
         return ()
     found = [with_given(device(name), spec) for name in spec.devices]
-    for each in found:
-        if each.kind != "gpu":
+    for item in found:
+        if item.kind != "gpu":
             raise ScenarioError(
-                f"cluster.devices: {each.name} is not allowed; unequal servers are modelled for GPUs only"
+                f"cluster.devices: {item.name} is not allowed; unequal servers are modelled for GPUs only"
             )
     return tuple(found[min(rank // spec.gpus_per_server, len(found) - 1)] for rank in range(spec.gpus))
 

@@ -24,18 +24,18 @@ OF_MODEL: Final = (
 """Options of the model, by the name of the option."""
 
 
-def measure_command(found: MeasuredCompute, graph: str | None, **asked: Any) -> str:
-    """`python -m runtime.measure ...` for what is `asked` and, of all else, as `found` was measured.
+def measure_command(found: MeasuredCompute, graph: str | None, **question: Any) -> str:
+    """`python -m runtime.measure ...` for what is `question` and, of all else, as `found` was measured.
 
-    graph: the graph's file. asked: options by name; knobs of the method under `knobs`.
+    graph: the graph's file. question: options by name; knobs of the method under `knobs`.
     """
-    knobs = asked.pop("knobs", {})
-    told = {name: found.training[name] for name in TRAINING if found.training.get(name) is not None}
-    told = {name: found.model[name] for name in OF_MODEL if found.model.get(name) is not None} | told
-    told |= {"device": found.device["kind"], "threads": found.device.get("threads") or told.get("threads")}
-    told |= {name: value for name, value in asked.items() if value is not None}
-    options = {"graph": graph or found.graph.get("file") or "GRAPH", "parts": told.pop("parts", found.parts)}
-    return shlex.join(["python", "-m", "runtime.measure", *_written(options | told | dict(knobs)), "--out", "FILE"])
+    knobs = question.pop("knobs", {})
+    content = {name: found.training[name] for name in TRAINING if found.training.get(name) is not None}
+    content = {name: found.model[name] for name in OF_MODEL if found.model.get(name) is not None} | content
+    content |= {"device": found.device["kind"], "threads": found.device.get("threads") or content.get("threads")}
+    content |= {name: value for name, value in question.items() if value is not None}
+    options = {"graph": graph or found.graph.get("file") or "GRAPH", "parts": content.pop("parts", found.parts)}
+    return shlex.join(["python", "-m", "runtime.measure", *_written(options | content | dict(knobs)), "--out", "FILE"])
 
 
 def _written(options: Mapping[str, Any]) -> Iterable[str]:

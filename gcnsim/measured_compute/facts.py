@@ -52,7 +52,7 @@ class MeasuredSetting:
     @property
     def relative_error(self) -> float:
         """Of the least exactly known part."""
-        return max((each.relative_error for each in self.parts.values()), default=0.0)
+        return max((part.relative_error for part in self.parts.values()), default=0.0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,4 +83,4 @@ class MeasuredCompute:
     @property
     def methods(self) -> tuple[str, ...]:
         """The methods that were measured, each once."""
-        return tuple(dict.fromkeys(each.method for each in self.settings))
+        return tuple(dict.fromkeys(setting.method for setting in self.settings))

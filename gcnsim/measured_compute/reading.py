@@ -52,7 +52,9 @@ def read_measured_compute(path: str) -> MeasuredCompute:
     _check_columns(path, table)
     columns = {name: _numbers(path, table, name) for name in NUMBERS}
     columns["kind"] = _words(path, table, "kind", KINDS)
-    columns["direction"] = _words(path, table, "direction", {word: int(each) for word, each in DIRECTIONS.items()})
+    columns["direction"] = _words(
+        path, table, "direction", {word: int(direction) for word, direction in DIRECTIONS.items()}
+    )
     _check_ranges(path, header, columns)
     return MeasuredCompute(
         path=path,
@@ -111,18 +113,18 @@ def _header(path: str, table: Any) -> Header:
 
 def _contradictions(header: Header) -> Iterator[str]:
     """What is wrong between the values of a header that keeps the schema."""
-    numbers = [each["setting"] for each in header["settings"]]
+    numbers = [setting["setting"] for setting in header["settings"]]
     parts = header["partition"]["parts"]
     if len(set(numbers)) < len(numbers):
         yield "settings: a number twice"
     seen = set()
     for name in ("parts", "skipped"):
-        for place, each in enumerate(header[name]):
-            where, key = f"{name}[{place}]", (each["setting"], each["part"])
-            if each["setting"] not in numbers:
-                yield f"{where}.setting is {each['setting']}, wanted one of settings"
-            if each["part"] >= parts:
-                yield f"{where}.part is {each['part']}, wanted less than partition.parts, {parts}"
+        for index, entry in enumerate(header[name]):
+            where, key = f"{name}[{index}]", (entry["setting"], entry["part"])
+            if entry["setting"] not in numbers:
+                yield f"{where}.setting is {entry['setting']}, wanted one of settings"
+            if entry["part"] >= parts:
+                yield f"{where}.part is {entry['part']}, wanted less than partition.parts, {parts}"
             if key in seen:
                 yield f"{where}: setting {key[0]}, part {key[1]} stands there twice"
             seen.add(key)
@@ -171,7 +173,9 @@ def _words(path: str, table: Any, name: str, known: Mapping[str, int]) -> AnyArr
         raise FileError(f"{path}: column {name!r} is {table[name].type}, wanted words: {_line(error)}") from None
     strange = next((word for word in words if word not in known), None)
     if strange is not None:
-        raise FileError(f"{path}: unknown {name} {strange!r}; {nearest(strange, [each for each in known if each])}")
+        raise FileError(
+            f"{path}: unknown {name} {strange!r}; {nearest(strange, [number for number in known if number])}"
+        )
     codes = np.array([known[word] for word in words], np.int64)
     found: AnyArray = codes[chunk.indices.to_numpy(zero_copy_only=False)] if words else np.zeros(0, np.int64)
     return found
@@ -202,21 +206,21 @@ def _settings(path: str, header: Header, columns: Mapping[str, AnyArray]) -> Ite
     order = np.argsort(place, kind="stable")
     found, first, counts = np.unique(place[order], return_index=True, return_counts=True)
     rows = {int(key): order[start : start + size] for key, start, size in zip(found, first, counts, strict=True)}
-    told = {each["setting"] * width + each["part"]: each for each in header["parts"]}
-    strange = next((key for key in rows if key not in told), None)
+    content = {part["setting"] * width + part["part"]: part for part in header["parts"]}
+    strange = next((key for key in rows if key not in content), None)
     if strange is not None:
         where = f"setting {strange // width}, part {strange % width}"
         raise FileError(f"{path}: row {rows[strange][0]}: {where} is not in the metadata's parts")
-    for each in header["settings"]:
+    for setting in header["settings"]:
         parts = {
             key % width: _part(path, about, {name: values[rows[key]] for name, values in columns.items()})
             if key in rows
             else _no_rows(path, about)
-            for key, about in told.items()
-            if key // width == each["setting"]
+            for key, about in content.items()
+            if key // width == setting["setting"]
         }
-        skipped = {one["part"]: one["reason"] for one in header["skipped"] if one["setting"] == each["setting"]}
-        yield MeasuredSetting(each["method"], each["knobs"], parts, skipped)
+        skipped = {one["part"]: one["reason"] for one in header["skipped"] if one["setting"] == setting["setting"]}
+        yield MeasuredSetting(setting["method"], setting["knobs"], parts, skipped)
 
 
 def _no_rows(path: str, about: PartHeader) -> MeasuredPart:

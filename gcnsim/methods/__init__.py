@@ -1,6 +1,6 @@
 """Published systems, one file each, and the registry that finds them."""
 
-from gcnsim.methods.families.mini_batch import MiniBatch, NeighbourBatches, Plan, SubgraphBatches
+from gcnsim.methods.families.mini_batch import BatchPlan, MiniBatch, NeighbourBatches, SubgraphBatches
 from gcnsim.methods.method import (
     CENTRAL,
     FEATURES,
@@ -9,7 +9,7 @@ from gcnsim.methods.method import (
     NO_OVERLAP,
     ON_GPU,
     OVERLAP,
-    STANDING,
+    SHARED_KNOBS,
     UVA,
     Facts,
     KnobStep,
@@ -43,15 +43,15 @@ __all__ = [
     "NO_OVERLAP",
     "ON_GPU",
     "OVERLAP",
-    "STANDING",
+    "SHARED_KNOBS",
     "UVA",
+    "BatchPlan",
     "Facts",
     "KnobStep",
     "Method",
     "MiniBatch",
     "NeighbourBatches",
     "Placement",
-    "Plan",
     "Sampling",
     "SubgraphBatches",
     "all_knobs",

@@ -50,7 +50,7 @@ class BnsGcn(BoundaryRows):
     about: ClassVar[str] = "a random share of the boundary nodes, every iteration, waited for"
     overlaps: ClassVar[bool] = True
     # The runtime sorts all entries into one pattern for each drawn graph, where it trains: nothing here counts that.
-    pools: ClassVar[bool] = False
+    supports_pooling: ClassVar[bool] = False
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({}, {"sample": "boundary-edges"}, {"sample": "edges"})
 
     rate: float = knob(RATE)
@@ -73,7 +73,7 @@ class BnsGcn(BoundaryRows):
 
     def schedule(self, facts: Facts) -> Schedule:
         """Every inner edge, what crosses drawn before anything else. Raises ScenarioError for edges on CPU cores."""
-        from gcnsim.methods.families.drawn_boundary import EdgesOnGpu, NodesOnCpu, NodesOnGpu
+        from gcnsim.methods.families.sampled_boundary import EdgesOnGpu, NodesOnCpu, NodesOnGpu
 
         nodes = self.sample == WHOLE_NODES
         if facts.device.kind != "cpu":

@@ -1,9 +1,9 @@
 """The base class of methods: a published system as one object, whose fields are its knobs.
 
 A method is a frozen dataclass in a file of its own. It defines what it samples (`sampling`), its iteration (`schedule`)
-and the memory of a worker (`memory`). It also defines the supported options of cluster and model (`uses`, `attends`),
-and what a question may try (`candidates`, `steps`). No other code tests a method's name. How to write one:
-docs/new_method.md.
+and the memory of a worker (`memory`). It also defines the supported options of cluster and model (`uses`,
+`supports_gat`), and what a question may try (`candidates`, `steps`). No other code tests a method's name. How to write
+one: docs/new_method.md.
 
 A `Sampling` says what a method draws of its graph in each iteration. `Facts` hold the inputs of a schedule: the
 machine, the model and the sampled accesses of one run. A `Placement` says where mini-batches of GPUs are drawn, and
@@ -23,7 +23,7 @@ from gcnsim.boundary import AccessCounts
 from gcnsim.caching import CacheSize
 from gcnsim.cluster import Cluster
 from gcnsim.errors import ScenarioError
-from gcnsim.fields import Word, check_fields, entry
+from gcnsim.fields import Choice, check_fields, entry
 from gcnsim.hardware import DeviceProfile, HostProfile
 from gcnsim.ids import IntArray, Iteration, Rank
 from gcnsim.knobs import Knob, knob_of
@@ -167,7 +167,7 @@ OVERLAP: Final = "overlap"
 NO_OVERLAP: Final = "none"
 CENTRAL: Final = "central"
 
-STANDING: Final = ("tau", "epsilon", "cache", "rate")
+SHARED_KNOBS: Final = ("tau", "epsilon", "cache", "rate")
 """Knobs for which every method has a value; it is fixed in methods without the knob."""
 
 RATE_STEPS: Final = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02, 0.01)
@@ -190,12 +190,12 @@ class Method(ABC):
 
     name: as users type it. about: one line for lists. baseline: whether others are compared with it. variants: settings
     that `--method all` shows. uses: cluster options that its schedule models in addition to the plain machine. attends:
-    whether it models attention (GAT). pools: whether it models GraphSAGE's pooling on CPU cores. overlaps: whether it
-    can sum local rows during transfers it waits for. needs_boundary: whether it exchanges boundary rows and so needs a
-    known boundary. cut_at_random: whether its publication assigns nodes to workers in order instead of by METIS.
-    sends_blocks: whether it sends whole blocks of rows. exchanges_rows: whether it sends boundary rows between workers.
-    on_cores: whether it has a schedule for workers on CPU cores. mini_batches: whether it updates the model once per
-    mini-batch. draws_on_host: whether separate CPU threads draw its graphs.
+    whether it models attention (GAT). supports_pooling: whether it models GraphSAGE's pooling on CPU cores. overlaps:
+    whether it can sum local rows during transfers it waits for. needs_boundary: whether it exchanges boundary rows and
+    so needs a known boundary. random_partition: whether its publication assigns nodes to workers in order instead of by
+    METIS. sends_blocks: whether it sends whole blocks of rows. exchanges_rows: whether it sends boundary rows between
+    workers. supports_cpu: whether it has a schedule for workers on CPU cores. mini_batches: whether it updates the
+    model once per mini-batch. draws_on_host: whether separate CPU threads draw its graphs.
 
     Raises ScenarioError for a knob out of range, or an unsupported overlap.
     """
@@ -205,19 +205,19 @@ class Method(ABC):
     baseline: ClassVar[bool] = False
     variants: ClassVar[tuple[Mapping[str, Any], ...]] = ({},)
     uses: ClassVar[frozenset[str]] = frozenset()
-    attends: ClassVar[bool] = False
-    pools: ClassVar[bool] = False
+    supports_gat: ClassVar[bool] = False
+    supports_pooling: ClassVar[bool] = False
     overlaps: ClassVar[bool] = False
     needs_boundary: ClassVar[bool] = True
-    cut_at_random: ClassVar[bool] = False
+    random_partition: ClassVar[bool] = False
     sends_blocks: ClassVar[bool] = False
     exchanges_rows: ClassVar[bool] = False
-    on_cores: ClassVar[bool] = False
+    supports_cpu: ClassVar[bool] = False
     mini_batches: ClassVar[bool] = False
     draws_on_host: ClassVar[bool] = False
 
     overlap: str = entry(
-        Word("an overlap", lambda: (NO_OVERLAP, CENTRAL)), "what runs during synchronous transfers", NO_OVERLAP
+        Choice("an overlap", lambda: (NO_OVERLAP, CENTRAL)), "what runs during synchronous transfers", NO_OVERLAP
     )
 
     def __post_init__(self) -> None:
@@ -294,7 +294,7 @@ class Method(ABC):
         return self
 
     @classmethod
-    def general(cls, method: Method) -> Self | None:
+    def as_this_method(cls, method: Method) -> Self | None:
         """`method` as a special case of this one; None if it is not."""
         return method if isinstance(method, cls) else None
 
@@ -321,20 +321,20 @@ class Method(ABC):
         """The method with another staleness if it has that knob, else unchanged."""
         return replace(self, tau=tau) if self.has("tau") and self.tau != tau else self  # type: ignore[call-arg]
 
-    def moved(self, **values: Any) -> Self:
+    def with_knobs(self, **values: Any) -> Self:
         """The method with these knob values; its overlap stays if it still waits for transfers."""
         return replace(self, overlap=NO_OVERLAP, **values).overlapping(self.overlap)
 
     @classmethod
     def knobs(cls) -> tuple[Knob, ...]:
         """Its knobs, in the order of declaration."""
-        return tuple(found for item in fields(cls) if (found := knob_of(item)) is not None)
+        return tuple(knob for item in fields(cls) if (knob := knob_of(item)) is not None)
 
     @classmethod
     def has(cls, knob: str) -> bool:
         """Whether it has this knob."""
-        return any(each.name == knob for each in cls.knobs())
+        return any(item.name == knob for item in cls.knobs())
 
     def values(self) -> dict[str, Any]:
         """The values of its knobs, by name."""
-        return {each.name: getattr(self, each.name) for each in self.knobs()}
+        return {knob.name: getattr(self, knob.name) for knob in self.knobs()}

@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Literal
 from gcnsim.caching import CacheSize
 from gcnsim.errors import ScenarioError
 from gcnsim.knobs import PREPROCESS, QUEUE, STATIC_CACHE, knob
-from gcnsim.methods.families.mini_batch import Loading, NeighbourBatches, Plan
+from gcnsim.methods.families.mini_batch import BatchPlan, Loading, NeighbourBatches
 from gcnsim.methods.method import HOST, UVA, Placement
 from gcnsim.workload import LayerShape
 
@@ -55,7 +55,7 @@ class PaGraph(NeighbourBatches):
         """Batch t + queue is loaded while batch t is trained."""
         return Loading(ahead=self.queue)
 
-    def plan(self, shapes: tuple[LayerShape, ...]) -> Plan:
+    def plan(self, shapes: tuple[LayerShape, ...]) -> BatchPlan:
         """With `preprocess`, the first layer draws nothing: a batch loads the rows that it makes.
 
         Raises ScenarioError for a first layer that pools.
@@ -70,4 +70,4 @@ class PaGraph(NeighbourBatches):
                 "every iteration; allowed: no"
             )
         trained = (LayerShape(first.d_in, first.d_out, first.weights, gathers=False), *shapes[1:])
-        return Plan(whole.fanout[1:], whole.sizes[1:], trained, trained[0].update_in)
+        return BatchPlan(whole.fanout[1:], whole.sizes[1:], trained, trained[0].update_in)

@@ -62,8 +62,8 @@ class PscGcn(BoundaryRows):
         if self.epsilon == 1.0:
             return replace(held, graphs=1, kept_crossing=held.crossing)
         inside, cross = counts.inner_edges[:, rank], counts.boundary_edges[:, rank]
-        kept = int((inside + cross).max()) + held.inner
-        return replace(held, graphs=2 * self.tau + 1, kept=kept, kept_crossing=int(cross.max()))
+        entries = int((inside + cross).max()) + held.inner
+        return replace(held, graphs=2 * self.tau + 1, kept=entries, kept_crossing=int(cross.max()))
 
     def canonical(self) -> Method:
         """At epsilon 1 without a cache: full-graph training at tau 0, PipeGCN at tau 1."""
@@ -72,7 +72,7 @@ class PscGcn(BoundaryRows):
         return PipeGcn() if self.tau else FullGraph(overlap=self.overlap)
 
     @classmethod
-    def general(cls, method: Method) -> Self | None:
+    def as_this_method(cls, method: Method) -> Self | None:
         """Its own, full-graph training and PipeGCN."""
         if isinstance(method, cls):
             return method
@@ -83,16 +83,16 @@ class PscGcn(BoundaryRows):
     def candidates(self, rates: Sequence[float]) -> Iterator[Method]:
         """Every rate with a few taus and caches."""
         for rate, tau, cache in product(rates, TAUS, CACHES):
-            yield self.moved(tau=tau, epsilon=rate, cache=CacheSize(fraction=cache))
+            yield self.with_knobs(tau=tau, epsilon=rate, cache=CacheSize(fraction=cache))
 
     def steps(self) -> Iterator[KnobStep]:
         """One iteration staler, the next lower rate, the next larger cache."""
         if self.tau < (TAU.high or inf):
-            yield KnobStep("tau", self.tau, self.tau + 1, self.moved(tau=self.tau + 1))
+            yield KnobStep("tau", self.tau, self.tau + 1, self.with_knobs(tau=self.tau + 1))
         lower = [step for step in RATE_STEPS if step < self.epsilon]
         if lower:
-            yield KnobStep("epsilon", self.epsilon, lower[0], self.moved(epsilon=lower[0]))
+            yield KnobStep("epsilon", self.epsilon, lower[0], self.with_knobs(epsilon=lower[0]))
         larger = [step for step in CACHE_STEPS if step > (self.cache.fraction or 0.0)]
         if larger and self.cache.nbytes is None:
             size = CacheSize(fraction=larger[0])
-            yield KnobStep("cache", self.cache.describe(), size.describe(), self.moved(cache=size))
+            yield KnobStep("cache", self.cache.describe(), size.describe(), self.with_knobs(cache=size))

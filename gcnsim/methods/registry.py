@@ -19,7 +19,7 @@ from gcnsim.caching import CacheSize
 from gcnsim.errors import ScenarioError, nearest
 from gcnsim.knobs import KNOBS, Knob, knob_of
 from gcnsim.known_names import known_name
-from gcnsim.methods.method import OVERLAP, STANDING, Method
+from gcnsim.methods.method import OVERLAP, SHARED_KNOBS, Method
 
 GROUP: Final = "gcnsim.methods"
 
@@ -84,11 +84,11 @@ def broken_methods() -> Mapping[str, str]:
 def _offered() -> Mapping[str, type[Method] | str]:
     """What other packages offer by name: a method, or why it is none."""
     found: dict[str, type[Method] | str] = {}
-    for each in sorted(entry_points(group=GROUP), key=lambda each: each.name):
-        if each.name not in _BUILT_IN:
-            loaded = _load(each)
-            where = f"method {each.name!r} of {each.value} (entry point group {GROUP})"
-            found[each.name] = f"{where}: {loaded}" if isinstance(loaded, str) else loaded
+    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
+        if point.name not in _BUILT_IN:
+            loaded = _load(point)
+            where = f"method {point.name!r} of {point.value} (entry point group {GROUP})"
+            found[point.name] = f"{where}: {loaded}" if isinstance(loaded, str) else loaded
     return found
 
 
@@ -101,7 +101,9 @@ def _load(entry: EntryPoint) -> type[Method] | str:
         if getattr(kind, "name", None) != entry.name:
             return f"its name is {getattr(kind, 'name', None)!r}; both must be the same"
         kind()
-        wrong = [each.name for each in fields(kind) if (knob := knob_of(each)) is not None and knob.name != each.name]
+        wrong = [
+            field.name for field in fields(kind) if (knob := knob_of(field)) is not None and knob.name != field.name
+        ]
     except Exception as error:
         return f"cannot be used: {type(error).__name__}: {error}"
     return f"its field {wrong[0]} is a knob of another name" if wrong else kind
@@ -124,22 +126,22 @@ def method_type(name: str, path: str = "method.name") -> type[Method]:
     return found
 
 
-def create_method(name: str, **given: Any) -> Method:
-    """The method `name` with the knobs in `given`, the others at their defaults.
+def create_method(name: str, **knobs: Any) -> Method:
+    """The method `name` with the knobs in `knobs`, the others at their defaults.
 
     A knob that it lacks may be given at the value where it stands (`create_method("pipegcn", tau=1)`). Raises
     ScenarioError for an unknown method, a knob it lacks, or a bad value.
     """
     kind = method_type(name)
-    lacking = {knob: value for knob, value in given.items() if knob != OVERLAP and not kind.has(knob)}
+    lacking = {knob: value for knob, value in knobs.items() if knob != OVERLAP and not kind.has(knob)}
     for knob, value in lacking.items():
-        if knob not in STANDING:
+        if knob not in SHARED_KNOBS:
             raise ScenarioError(f"method.{knob}: {name} has no {knob}; {_methods_with(knob, kind)}")
         stands = getattr(kind(), knob)
         if value != stands and not (isinstance(value, CacheSize) and value.empty):
             fact = f"{name} has no {knob} (it is {_shown(stands)})"
             raise ScenarioError(f"method.{knob}: {_shown(value)} is not allowed; {fact}; {_methods_with(knob, kind)}")
-    return kind(**{knob: value for knob, value in given.items() if knob not in lacking})
+    return kind(**{knob: value for knob, value in knobs.items() if knob not in lacking})
 
 
 def has_knob(name: str, knob: str) -> bool:
@@ -167,10 +169,12 @@ def all_knobs() -> Mapping[str, Knob]:
     return MappingProxyType(found)
 
 
-def _methods_with(knob: str, asked: type[Method]) -> str:
+def _methods_with(knob: str, requested: type[Method]) -> str:
     """Which methods have `knob`, and which knobs the method has that was asked for."""
-    own, having = ", ".join(each.name for each in asked.knobs()) or "none", named(lambda kind: kind.has(knob))
-    return f"{'methods with it: ' + ', '.join(having) if having else 'no method has it'}; knobs of {asked.name}: {own}"
+    own, having = ", ".join(item.name for item in requested.knobs()) or "none", named(lambda kind: kind.has(knob))
+    return (
+        f"{'methods with it: ' + ', '.join(having) if having else 'no method has it'}; knobs of {requested.name}: {own}"
+    )
 
 
 def _shown(value: Any) -> str:

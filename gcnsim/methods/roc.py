@@ -35,7 +35,7 @@ class Roc(Method):
 
     name: ClassVar[str] = "roc"
     about: ClassVar[str] = "graph and rows in host memory, swapped to the GPU layer by layer"
-    cut_at_random: ClassVar[bool] = True
+    random_partition: ClassVar[bool] = True
 
     def schedule(self, facts: Facts) -> Schedule:
         """Copy in, compute, copy out. Raises ScenarioError for workers on CPU cores."""

@@ -204,7 +204,7 @@ def balanced_owners(
     name = "METIS_PartGraphRecursive" if recursive else "METIS_PartGraphKway"
     try:
         cut = getattr(ctypes.CDLL(_internal.__file__), name)
-        chosen = [options._get(place) for place in range(type(options)._len())]
+        chosen = [options._get(index) for index in range(type(options)._len())]
     except (OSError, AttributeError) as error:
         raise GraphError(
             f"this pymetis does not balance two things at a time ({error}); partition balance: nodes or edges"
@@ -262,7 +262,7 @@ def training_parts(graph: Graph, train: IntArray, parts: int, hops: int) -> Trai
         sizes[best] += near.size - int(np.count_nonzero(holds[best, near]))
         holds[best, near] = True
     return TrainingParts(
-        tuple(frozen(train[part_of[train] == part]) for part in range(parts)), tuple(frozen(each) for each in holds)
+        tuple(frozen(train[part_of[train] == part]) for part in range(parts)), tuple(frozen(item) for item in holds)
     )
 
 
@@ -280,5 +280,5 @@ def _neighbourhoods(graph: Graph, train: IntArray, hops: int) -> Any:
         for _ in range(hops - 1):
             reach = csr_array(reach @ step)
             reach.data[:] = 1.0
-        for place, node in enumerate(nodes.tolist()):
-            yield node, reach.indices[reach.indptr[place] : reach.indptr[place + 1]]
+        for index, node in enumerate(nodes.tolist()):
+            yield node, reach.indices[reach.indptr[index] : reach.indptr[index + 1]]

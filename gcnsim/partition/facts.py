@@ -109,14 +109,14 @@ def partition_warnings(parts: Sequence[Part]) -> tuple[str, ...]:
     count = len(parts)
     if count < 2:
         return ()
-    said = []
+    warnings = []
     idle = sum(not part.entries for part in parts)
     if idle:
-        said.append(f"{idle} of {count} parts {'has' if idle == 1 else 'have'} nodes but no edges")
+        warnings.append(f"{idle} of {count} parts {'has' if idle == 1 else 'have'} nodes but no edges")
     share = max(part.entries for part in parts) / max(sum(part.entries for part in parts), 1)
     if share > (1 + 1 / count) / 2:
-        said.append(f"one of {count} parts has {100 * share:.0f} % of the edges")
-    return (f"degenerate partition: {', '.join(said)}",) if said else ()
+        warnings.append(f"one of {count} parts has {100 * share:.0f} % of the edges")
+    return (f"degenerate partition: {', '.join(warnings)}",) if warnings else ()
 
 
 FILE: Final = Path(__file__).resolve().parent.parent / "data" / "partition_spread.yaml"
@@ -134,7 +134,7 @@ QUANTILE: Final = NormalDist().inv_cdf(0.95)
 
 
 @dataclass(frozen=True, slots=True)
-class Scatter:
+class SeedVariation:
     """Standard deviations, over the seeds of METIS, of the logarithm of what a partition has.
 
     boundary_mean, boundary_largest: boundary nodes of the mean and of the largest worker. cross_entries: entries that
@@ -153,7 +153,7 @@ class Scatter:
         return exp(-wide), exp(wide)
 
 
-def partition_scatter(dataset: str, parts: int) -> Scatter:
+def partition_scatter(dataset: str, parts: int) -> SeedVariation:
     """The scatter of partitions of `dataset` into `parts`: of each figure the largest of its measures.
 
     Of a dataset that was not measured, the largest of those that were.
@@ -167,7 +167,7 @@ def partition_scatter(dataset: str, parts: int) -> Scatter:
     )
     values = dict(zip(FIGURES, map(max, zip(*each, strict=True)), strict=True))
     widest = "" if own in known else "; the widest of them"
-    return Scatter(**values, source=f"{seeds}, and what neighbouring numbers of parts miss{widest}")
+    return SeedVariation(**values, source=f"{seeds}, and what neighbouring numbers of parts miss{widest}")
 
 
 def partition_spread(dataset: str, parts: int) -> tuple[float, float]:

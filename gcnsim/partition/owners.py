@@ -133,44 +133,44 @@ def dgl_owners(path: Path, graph: Graph) -> tuple[AnyArray, str]:
     path: the folder, or its JSON. Raises FileError when it is no such folder, its JSON contradicts itself, or it does
     not say which node of `graph` is in which part.
     """
-    config, said = (path, _document(path)) if path.is_file() else _config_in(path)
-    parts = said.get("num_parts")
+    config, document = (path, _document(path)) if path.is_file() else _config_in(path)
+    parts = document.get("num_parts")
     if type(parts) is not int or parts < 1:
         raise FileError(f"{config}: num_parts is {parts!r}; a whole number of at least 1 is needed")
-    given = said.get("node_map")
-    if isinstance(given, str):
-        owner = read_npy(_beside(config, given))
+    node_map = document.get("node_map")
+    if isinstance(node_map, str):
+        owner = read_npy(_beside(config, node_map))
         return owner, ""
-    kind, ends = _ranges(config, given, parts)
+    kind, ends = _ranges(config, node_map, parts)
     if ends[-1] != graph.nodes:
         raise FileError(f"{config}: node_map has {plural(ends[-1], 'node')}; {graph.name} has {graph.nodes:,}")
     sizes = np.array(ends, np.int64) - np.array([0, *ends[:-1]], np.int64)
     renumbered = np.repeat(np.arange(parts), sizes)
-    original = _original(config, said, kind, sizes)
+    original = _original(config, document, kind, sizes)
     if original is not None:
         owner = np.empty(graph.nodes, np.int64)
         owner[original] = renumbered
         return owner, ""
-    return renumbered, _checked(config, said, graph, renumbered, parts)
+    return renumbered, _checked(config, document, graph, renumbered, parts)
 
 
 def _config_in(folder: Path) -> tuple[Path, dict[str, Any]]:
     """The JSON in `folder` that describes a partition."""
     for path in sorted(folder.glob("*.json")):
         if path.is_file() and path.stat().st_size <= _MOST_BYTES:
-            said = parse_json(read_text(path), path)
-            if isinstance(said, dict) and "num_parts" in said and "node_map" in said:
-                return path, said
+            document = parse_json(read_text(path), path)
+            if isinstance(document, dict) and "num_parts" in document and "node_map" in document:
+                return path, document
     raise FileError(f"{folder}: not a partition folder of DGL; it has no JSON with num_parts and node_map")
 
 
 def _document(path: Path) -> dict[str, Any]:
     if path.stat().st_size > _MOST_BYTES:
         raise FileError(f"{path}: {path.stat().st_size:,} bytes; the JSON of a partition has at most {_MOST_BYTES:,}")
-    said = parse_json(read_text(path), path)
-    if not isinstance(said, dict) or "num_parts" not in said or "node_map" not in said:
+    document = parse_json(read_text(path), path)
+    if not isinstance(document, dict) or "num_parts" not in document or "node_map" not in document:
         raise FileError(f"{path}: not the JSON of a DGL partition; num_parts and node_map are needed")
-    return said
+    return document
 
 
 def _beside(config: Path, name: str) -> Path:
@@ -186,20 +186,20 @@ def _beside(config: Path, name: str) -> Path:
     raise FileError(f"{config}: node_map is {name!r}, which is not there; it is looked for in {config.parent}")
 
 
-def _ranges(config: Path, given: object, parts: int) -> tuple[str | None, list[int]]:
+def _ranges(config: Path, value: object, parts: int) -> tuple[str | None, list[int]]:
     """The one node type, and the end of each part's range; the ranges must follow one another."""
-    if isinstance(given, Mapping):
-        several = [str(name) for name, ranges in given.items() if ranges]
+    if isinstance(value, Mapping):
+        several = [str(name) for name, ranges in value.items() if ranges]
         if len(several) != 1:
             raise FileError(f"{config}: node_map has node types {', '.join(several)}; graphs of one type are read")
-        kind, ranges = several[0], given[several[0]]
+        kind, ranges = several[0], value[several[0]]
     else:
-        kind, ranges = None, given
+        kind, ranges = None, value
     if not isinstance(ranges, list) or len(ranges) != parts:
         raise FileError(f"{config}: node_map does not give {plural(parts, 'part')} a range of nodes each")
     end, ends = 0, list[int]()
     for part, span in enumerate(ranges):
-        if not isinstance(span, list) or [type(each) for each in span] != [int, int] or span[0] > span[1]:
+        if not isinstance(span, list) or [type(item) for item in span] != [int, int] or span[0] > span[1]:
             raise FileError(f"{config}: node_map: part {part} is {span!r:.60}; a range [first, end] is needed")
         if span[0] != end:
             raise FileError(f"{config}: node_map: part {part} begins at {span[0]}; {end} is needed")
@@ -208,9 +208,9 @@ def _ranges(config: Path, given: object, parts: int) -> tuple[str | None, list[i
     return kind, ends
 
 
-def _original(config: Path, said: Mapping[str, Any], kind: str | None, sizes: IntArray) -> IntArray | None:
+def _original(config: Path, document: Mapping[str, Any], kind: str | None, sizes: IntArray) -> IntArray | None:
     """The number that each node had before DGL numbered it anew, int64[N]; None where no part says it."""
-    paths = [_part_folder(config, said, part) / ORIGINAL for part in range(sizes.size)]
+    paths = [_part_folder(config, document, part) / ORIGINAL for part in range(sizes.size)]
     there = [path for path in paths if os.path.isfile(path)]
     if not there:
         return None
@@ -233,18 +233,18 @@ def _original(config: Path, said: Mapping[str, Any], kind: str | None, sizes: In
     return original
 
 
-def _part_folder(config: Path, said: Mapping[str, Any], part: int) -> Path:
+def _part_folder(config: Path, document: Mapping[str, Any], part: int) -> Path:
     """Where the files of a part are: `partN/` beside the JSON, or the folder of the file that the JSON names."""
-    files = said.get(f"part-{part}")
+    files = document.get(f"part-{part}")
     name = files.get("part_graph") if isinstance(files, Mapping) else None
     if isinstance(name, str) and not Path(name).is_absolute() and ".." not in Path(name).parts:
         return config.parent / Path(name).parent
     return config.parent / f"part{part}"
 
 
-def _checked(config: Path, said: Mapping[str, Any], graph: Graph, owner: IntArray, parts: int) -> str:
+def _checked(config: Path, document: Mapping[str, Any], graph: Graph, owner: IntArray, parts: int) -> str:
     """What is assumed of owners by DGL's own numbers. Raises FileError where `graph` is surely numbered otherwise."""
-    counted = _edges_owned(said, graph, owner, parts)
+    counted = _edges_owned(document, graph, owner, parts)
     if counted is None:
         return (
             f"{config} gives parts by the numbers that DGL gave the nodes anew, which cannot be checked against "
@@ -253,7 +253,7 @@ def _checked(config: Path, said: Mapping[str, Any], graph: Graph, owner: IntArra
         )
     expected, found = counted
     if list(expected) != list(found):
-        part = next(place for place in range(parts) if expected[place] != found[place])
+        part = next(index for index in range(parts) if expected[index] != found[index])
         raise FileError(
             f"{config}: DGL numbered the nodes anew, and {graph.name} has other numbers (part {part} owns "
             f"{expected[part]:,} edges, here {found[part]:,}); write owners by the numbers from before: "
@@ -269,14 +269,14 @@ def _recipe(owner: IntArray, parts: int) -> str:
 
 
 def _edges_owned(
-    said: Mapping[str, Any], graph: Graph, owner: IntArray, parts: int
+    document: Mapping[str, Any], graph: Graph, owner: IntArray, parts: int
 ) -> tuple[Sequence[int], Sequence[int]] | None:
     """Edges owned by each part by the JSON, and as `graph` has them; None where the two cannot be compared.
 
     An edge is owned by the part of its destination, and DGL stores both directions, with or without self-loops.
     """
-    edges, given = said.get("num_edges"), said.get("edge_map")
-    every = list(given.values()) if isinstance(given, Mapping) else [given]
+    edges, edge_map = document.get("num_edges"), document.get("edge_map")
+    every = list(edge_map.values()) if isinstance(edge_map, Mapping) else [edge_map]
     loops = {graph.entries: 0, graph.entries + graph.nodes: 1}.get(edges) if type(edges) is int else None
     if loops is None:
         return None
@@ -285,7 +285,7 @@ def _edges_owned(
         if not isinstance(ranges, list) or len(ranges) != parts:
             return None
         for part, span in enumerate(ranges):
-            if not isinstance(span, list) or [type(each) for each in span] != [int, int]:
+            if not isinstance(span, list) or [type(item) for item in span] != [int, int]:
                 return None
             expected[part] += span[1] - span[0]
     found = np.bincount(owner, weights=graph.degrees + loops, minlength=parts)
@@ -309,14 +309,14 @@ def read_partition(path: str | Path, graph: Graph | None = None) -> Partitioning
     Raises FileError when it is missing, altered or no partition file, its owners are out of range or leave a part
     empty, and, given `graph`, when it was made for another one.
     """
-    found = read_sections(path, kind=KIND, version=VERSION)
+    sections = read_sections(path, kind=KIND, version=VERSION)
     for field, kind in _META.items():
-        if type(found.meta.get(field)) is not kind:
-            raise FileError(f"{path}: {field} is {found.meta.get(field)!r}; a {kind.__name__} is needed")
-    owner = found.arrays.get("owner")
+        if type(sections.meta.get(field)) is not kind:
+            raise FileError(f"{path}: {field} is {sections.meta.get(field)!r}; a {kind.__name__} is needed")
+    owner = sections.arrays.get("owner")
     if owner is None or owner.dtype != np.int32 or owner.ndim != 1 or not owner.size:
         raise FileError(f"{path}: the section 'owner' is not a row of int32")
-    result = Partitioning(owner=owner, **{field: found.meta[field] for field in _META})
+    result = Partitioning(owner=owner, **{field: sections.meta[field] for field in _META})
     _check_owners(path, owner, result.parts)
     if graph is not None and result.graph_hash != graph.content_hash():
         raise FileError(

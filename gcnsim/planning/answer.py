@@ -113,7 +113,7 @@ class WhatIfResult:
         """The recommended setting, why, and what else may be taken or may not."""
         estimate = self.chosen.estimate
         scenario, limit = estimate.scenario, estimate.result.limit
-        places = (place for place, row in enumerate(self.rows) if row.scenario == scenario)
+        places = (index for index, row in enumerate(self.rows) if row.scenario == scenario)
         rivals = rivals_of(self.best, self.choices.values())
         return Recommendation(
             why=self.best.why,

@@ -19,9 +19,9 @@ from gcnsim.scenario import Scenario
 from gcnsim.simulation import Result, answering
 from gcnsim.uncertainty import (
     DRAWS,
-    Factors,
     OtherPath,
-    Placement,
+    PartOrder,
+    TimeFactors,
     normal_position,
     other_paths,
     path_by_draw,
@@ -32,7 +32,7 @@ from gcnsim.uncertainty import (
 if TYPE_CHECKING:
     from gcnsim.planning.study_cache import StudyCache
 
-Key: TypeAlias = tuple[Scenario, Placement, bool]
+Key: TypeAlias = tuple[Scenario, PartOrder, bool]
 """One simulation: the scenario, the order of its parts, and whether these are even (`EvenPartition`)."""
 
 INTERVAL: Final = (0.05, 0.95)
@@ -124,13 +124,13 @@ class Study(NamedTuple):
     studies with other paths between its GPUs."""
 
     result: Result | None = None
-    left_open: Factors | None = None
+    left_open: TimeFactors | None = None
     lower: Seconds | None = None
     refused: bool = False
     paths: tuple[tuple[Key, Result], ...] = ()
 
 
-def estimated_alike(one: Factors, other: Factors) -> bool:
+def estimated_alike(one: TimeFactors, other: TimeFactors) -> bool:
     """Whether two settings are estimated alike at the stated values and in nearly every draw of the assumptions."""
     ratio = one.nominal_s * one.joint / (other.nominal_s * other.joint)
     apart = np.quantile(np.abs(ratio - 1.0), INTERVAL[1], method="hazen")
@@ -152,7 +152,7 @@ def on_other_paths(key: Key) -> dict[OtherPath, Key]:
     return {path: (path.scenario, order, even) for path in other_paths(scenario)}
 
 
-def estimated_times(studies: StudyCache, key: Key, left_open: Factors, seconds: Seconds) -> FloatArray:
+def estimated_times(studies: StudyCache, key: Key, left_open: TimeFactors, seconds: Seconds) -> FloatArray:
     """Seconds per iteration under every joint draw, as estimated from the simulated time `seconds`, float64[draws].
 
     Estimates of synchronous schedules are up to 2.6 times the simulated time, and on one path more than on another: so
@@ -162,16 +162,16 @@ def estimated_times(studies: StudyCache, key: Key, left_open: Factors, seconds: 
     if not others:
         return times
     chosen = path_by_draw(list(others), studies.seed, left_open.joint.size)
-    for place, (other, moved) in enumerate(zip(others.values(), left_open.others, strict=True)):
+    for index, (other, moved) in enumerate(zip(others.values(), left_open.others, strict=True)):
         scenario, order, even = other
         there = moved.scaled(studies.result(scenario, order, even=even).metrics.iteration_s, moved.joint)
-        times = np.where(chosen == place, there, times)
+        times = np.where(chosen == index, there, times)
     return times
 
 
 def seconds_on(studies: StudyCache, scenario: Scenario, path: OtherPath) -> Seconds:
     """Seconds per iteration of the canonical `scenario` at the stated values, with another path between its GPUs."""
-    if path in on_other_paths((scenario, Placement.NUMBERED, False)):
+    if path in on_other_paths((scenario, PartOrder.NUMBERED, False)):
         return studies.result(path.scenario).metrics.iteration_s
     left_open = studies.factors(scenario)
     return float(left_open.scaled(studies.result(scenario).metrics.iteration_s, left_open.alone[path.name][0]))
@@ -181,7 +181,7 @@ def times_by_draw(
     studies: StudyCache,
     scenario: Scenario,
     even: bool,
-    factors: Callable[[Key], Factors],
+    factors: Callable[[Key], TimeFactors],
     simulated: Callable[[Key], FloatArray | None],
     draws: int = DRAWS,
 ) -> FloatArray:
@@ -220,7 +220,7 @@ def placements_of(scenario: Scenario, even: bool = False) -> list[Key]:
     """The simulations that the times of a setting under joint draws are made of: one for each order of its parts. The
     scenario is as `canonical` has it."""
     orders = () if even else placements(scenario)
-    return [(scenario, order, even) for order in (orders if len(orders) > 1 else (Placement.NUMBERED,))]
+    return [(scenario, order, even) for order in (orders if len(orders) > 1 else (PartOrder.NUMBERED,))]
 
 
 def _graphs_of(scenario: Scenario, even: bool) -> str:

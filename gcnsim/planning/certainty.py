@@ -245,16 +245,16 @@ ASSUMED = " (assumed)"
 def heading_words(scenarios: Sequence[Scenario]) -> str | None:
     """NVLink and transport, as far as all scenarios share them: `NVLink 300 GB/s, transport direct (assumed)`; None
     where nothing passes between GPUs."""
-    found = _distinct(scenarios)
-    if not found:
+    between_gpuses = _distinct(scenarios)
+    if not between_gpuses:
         return None
     parts = []
-    if len({one.nvlink and one.nvlink.value for one in found}) == 1 and found[0].nvlink is not None:
-        assumed = NVLINK_THERE in found[0].open
+    if len({one.nvlink and one.nvlink.value for one in between_gpuses}) == 1 and between_gpuses[0].nvlink is not None:
+        assumed = NVLINK_THERE in between_gpuses[0].open
         sizes = {scenario.cluster.nvlink_gpus for scenario in scenarios}
         joined = f" within {sizes.pop()} GPUs" if len(sizes) == 1 and None not in sizes else ""
-        parts.append(f"NVLink {found[0].nvlink.value / 1e9:g} GB/s{joined}{ASSUMED if assumed else ''}")
-    transports = {(one.transport, TRANSPORT in one.open) for one in found}
+        parts.append(f"NVLink {between_gpuses[0].nvlink.value / 1e9:g} GB/s{joined}{ASSUMED if assumed else ''}")
+    transports = {(one.transport, TRANSPORT in one.open) for one in between_gpuses}
     if len(transports) == 1:
         (name, assumed), *_ = transports
         parts.append(f"transport {name}{ASSUMED if assumed else ''}")
@@ -263,10 +263,10 @@ def heading_words(scenarios: Sequence[Scenario]) -> str | None:
 
 def basis_words(scenario: Scenario) -> str | None:
     """Where the paths between GPUs of the scenario's machine come from; None where nothing passes between GPUs."""
-    found = _distinct([scenario])
-    if not found:
+    between_gpuses = _distinct([scenario])
+    if not between_gpuses:
         return None
-    between, machine = found[0], resolve_machine(scenario.cluster)
+    between, machine = between_gpuses[0], resolve_machine(scenario.cluster)
     how = f"transport {between.transport}: {between.why}"
     if TRANSPORT in between.open:
         how += " (assumed: --transport chooses)"
@@ -302,8 +302,8 @@ LABEL: Final = "MEASURED on {device}"
 def measured_times(scenarios: Sequence[Scenario]) -> MeasuredTimes | None:
     """What stands in the place of the cost laws of these settings; None where nothing does."""
     machine = resolve_machine(scenarios[0].cluster)
-    found = machine.measured
-    if found is None:
+    measured = machine.measured
+    if measured is None:
         return None
     answers = {scenario: answer for scenario in scenarios if (answer := answering(scenario)) is not None}
     between = tuple(
@@ -314,8 +314,9 @@ def measured_times(scenarios: Sequence[Scenario]) -> MeasuredTimes | None:
     counts = [len(part.seconds) for answer in answers.values() for part in answer.near.parts.values()]
     times = f"{min(counts)}" + (f" to {max(counts)}" if max(counts) > min(counts) else "")
     text = (
-        f"measured on {found.device['name']}: {plural(found.parts, 'part')}, each alone, {times} iterations, known "
-        f"to {100 * error:.1f} %{interpolated}; {found.path} (SHA-256 {found.sha256[:12]})"
+        f"measured on {measured.device['name']}: {plural(measured.parts, 'part')}, each alone, {times} iterations, "
+        "known "
+        f"to {100 * error:.1f} %{interpolated}; {measured.path} (SHA-256 {measured.sha256[:12]})"
     )
     links = LINKS if machine.calibration is None else LINKS_FITTED
-    return MeasuredTimes(found.path, found.sha256, str(found.device["name"]), error, between, links, text)
+    return MeasuredTimes(measured.path, measured.sha256, str(measured.device["name"]), error, between, links, text)

@@ -72,8 +72,8 @@ def read_measurement(text: str) -> Measurement:
     if os.path.exists(value):
         from gcnsim.runs.measured import read_measured  # SciPy, which few questions need
 
-        found = read_measured(value)
-        return Measurement(text, name, found.iteration_s, found.error_s / found.iteration_s, found)
+        measured = read_measured(value)
+        return Measurement(text, name, measured.iteration_s, measured.error_s / measured.iteration_s, measured)
     try:
         seconds = SECONDS.parse(value)
     except UnitError as error:
@@ -91,7 +91,7 @@ def beside_measured(
 
 
 def _row_of(measured: Measurement, rows: Sequence[Candidate]) -> int:
-    places = [place for place, row in enumerate(rows) if measured.method in (None, row.scenario.method.name)]
+    places = [index for index, row in enumerate(rows) if measured.method in (None, row.scenario.method.name)]
     if len(places) == 1:
         return places[0]
     whose = "any row" if measured.method is None else measured.method
@@ -130,7 +130,7 @@ def _beside(studies: StudyCache, measured: Measurement, place: int, rows: Sequen
 
 def _least_rows(studies: StudyCache, row: Candidate) -> float:
     """Rows that travel where the workload leaves fewest, over the likely ones; 1 where it leaves nothing open."""
-    if RangeEnd.LOW not in studies.accesses.corners:
+    if RangeEnd.LOW not in studies.accesses.assumption_bounds:
         return 1.0
     counts = (studies.counts(row.scenario, end) for end in (RangeEnd.LOW, RangeEnd.LIKELY))
     least, likely = (float(count.rows.mean(axis=0).sum()) for count in counts)
@@ -192,7 +192,7 @@ def _text(report: MeasuredReport, least: Seconds, most: Seconds) -> str:
             "cluster is not as described"
         )
         # What to measure next, most promising first; nothing where nothing is suspected.
-        named = (f"{place}. {one.name} ({one.measure})" for place, one in enumerate(report.suspects, 1))
+        named = (f"{index}. {one.name} ({one.measure})" for index, one in enumerate(report.suspects, 1))
         return f"{head}; {why}" + (f". Measure next: {'; '.join(named)}" if report.suspects else "")
     if not report.explanations:
         return f"{head}; several assumptions together explain it, none alone"
@@ -290,16 +290,16 @@ def differences(measured: Measured, studies: StudyCache, row: Candidate) -> tupl
     run = None if measured.kind == "trace" else read_recorded_run(measured.path)
     facts = facts_of_profile(measured.workers, measured.devices, measured.path) if run is None else facts_of_run(run)
     wanted = _setting_of(studies, row)
-    found = [*_graph(run, studies)] if run is not None else []
-    same_graph = run is not None and not found
-    found += [
+    differses = [*_graph(run, studies)] if run is not None else []
+    same_graph = run is not None and not differses
+    differses += [
         Differs(word, facts[name], wanted[name])
         for name, word in WORDS.items()
         if name in facts and name in wanted and facts[name] != wanted[name]
     ]
-    if run is not None and same_graph and not found:
-        found += _boundaries(run, studies, row)
-    return tuple(found)
+    if run is not None and same_graph and not differses:
+        differses += _boundaries(run, studies, row)
+    return tuple(differses)
 
 
 def _setting_of(studies: StudyCache, row: Candidate) -> dict[str, str]:

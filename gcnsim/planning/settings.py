@@ -235,7 +235,7 @@ def _best_by_tau(order: Sequence[Scenario], kind: type[Method]) -> list[Scenario
     """The most promising cases of a method with staleness, one of each tau."""
     firsts: dict[int, Scenario] = {}
     for setting in order:
-        if kind.general(setting.method) is not None:
+        if kind.as_this_method(setting.method) is not None:
             firsts.setdefault(setting.method.tau, setting)
     return list(firsts.values())[:SIMULATED]
 

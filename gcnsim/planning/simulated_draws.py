@@ -24,7 +24,7 @@ from gcnsim.planning.study_cache import OnProgress, StudyCache, running_total
 from gcnsim.processes import parallel_map, parallel_map_counted
 from gcnsim.results import MaxWait
 from gcnsim.scenario import Scenario
-from gcnsim.uncertainty import DRAWS, DrawnRuns, Factors, at_once, factors, paces_to_factors
+from gcnsim.uncertainty import DRAWS, DrawnRuns, TimeFactors, can_batch_draws, factors, paces_to_factors
 from gcnsim.units import SECONDS
 
 COMPETES: Final = 0.1
@@ -86,13 +86,13 @@ def simulated_factors(
     """So many joint draws of every one of `keys`, simulated: times over the time at the stated values, float64[draws];
     the first of them where the deadline came before the last.
 
-    The draws of each are graphs of one schedule (`at_once`).
+    The draws of each are graphs of one schedule (`can_batch_draws`).
     """
     runs = [DrawnRuns.of(key[0], studies.accesses_of(key), studies.seed, draws) for key in keys]
     # The stated values first, which stand behind the draws: without them no draw says anything.
     order = [draws, *range(draws)]
     shares = [order[start : start + AT_A_TIME] for start in range(0, len(order), AT_A_TIME)]
-    items = [(place, share) for share in shares for place in range(len(runs))]
+    items = [(index, share) for share in shares for index in range(len(runs))]
 
     def paces(item: tuple[int, list[int]], add: Callable[[int], object]) -> list[float]:
         found: list[float] = []
@@ -137,7 +137,7 @@ def most_effort(gpus: int) -> int:
 def effort_of(candidate: Candidate, draws: int = DRAWS) -> float:
     """Ops times iterations of so many draws of a setting, were each as long as the run at the stated values; infinite
     where draws are not graphs of one schedule."""
-    if not at_once(candidate.scenario):
+    if not can_batch_draws(candidate.scenario):
         return inf
     run = candidate.result.run
     return run.schedule.columns.size * run.iterations * draws * len(placements_of(canonical(candidate.scenario)))
@@ -190,7 +190,7 @@ def look_closer(studies: StudyCache, scenarios: Sequence[Scenario]) -> None:
     found = parallel_map(
         lambda key: factors(key[0], studies.accesses_of(key), studies.seed, CLOSER), keys, studies.processes
     )
-    left_open: dict[Key, Factors] = dict(zip(keys, found, strict=True))
+    left_open: dict[Key, TimeFactors] = dict(zip(keys, found, strict=True))
     afforded = [scenario for scenario in simplest if effort_of(studies.candidate(scenario), CLOSER) <= AFFORDED_CLOSER]
     simulated = simulated_factors(studies, [key for one in afforded for key in placements_of(one)], CLOSER)
     studies.keep_closer(

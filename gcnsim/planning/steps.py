@@ -199,7 +199,7 @@ def _changes(scenario: Scenario, rule: Rule) -> Iterator[KnobChange]:
 def _as_asked(method: Method, rule: Rule) -> list[Method]:
     """The method, and under the name of each one that may be recommended and of which it is a case."""
     kinds = [type(method), *map(method_type, rule.methods)]
-    return [found for kind in dict.fromkeys(kinds) if (found := kind.general(method)) is not None]
+    return [found for kind in dict.fromkeys(kinds) if (found := kind.as_this_method(method)) is not None]
 
 
 def _best_cut(studies: StudyCache, scenario: Scenario) -> Iterator[KnobChange]:

@@ -37,12 +37,12 @@ from gcnsim.processes import parallel_map, parallel_map_counted
 from gcnsim.results import MaxWait
 from gcnsim.scenario import Scenario
 from gcnsim.schedule import bounds
-from gcnsim.simulation import Result, study, write_schedule
+from gcnsim.simulation import Result, simulate_scenario, write_schedule
 from gcnsim.sources import Model, RangeEnd, Source, open_source, resolve_model
 from gcnsim.uncertainty import (
-    Factors,
+    PartOrder,
     Placed,
-    Placement,
+    TimeFactors,
     best_lower_s,
     estimated_counts,
     estimated_s,
@@ -78,7 +78,7 @@ class StudyCache:
         self.seed = scenario.run.seed
         """Of the joint draws of the assumptions: one set for all settings, so that they are compared like with like."""
         self._results: dict[Key, Result] = {}
-        self._factors: dict[Key, Factors] = {}
+        self._factors: dict[Key, TimeFactors] = {}
         self._draws: dict[Key, FloatArray] = {}
         self._times: dict[tuple[Scenario, bool], FloatArray] = {}
         self._closer: dict[Scenario, FloatArray] = {}
@@ -173,7 +173,7 @@ class StudyCache:
         on_progress: OnProgress = lambda done, total: None,
     ) -> None:
         """Study `likely`, and `whole` with all orders of the parts, side by side; asking later is then free."""
-        keys = [(scenario, Placement.NUMBERED, False) for scenario in likely]
+        keys = [(scenario, PartOrder.NUMBERED, False) for scenario in likely]
         keys += [(scenario, order, False) for scenario in whole for order in placements(scenario)]
         self._simulate(keys, on_progress, frozenset(map(canonical, whole)))
 
@@ -187,18 +187,17 @@ class StudyCache:
     ) -> None:
         """Study those of `changed` that may change the time of `base`.
 
-        even: study `base` in even parts too. useless: those of `changed` that are proven to bring less than PRECISION;
-        one of them is studied only where its estimate is not within PRECISION of that of `base` in nearly every draw,
-        since it may still be slower. `known` says which were studied.
+        even: study `base` in even parts too. useless: those of `changed` proven to bring less than PRECISION; they are
+        studied only where an estimate is not within PRECISION of that of `base` in nearly every draw (see `known`).
         """
-        keys = [(scenario, Placement.NUMBERED, False) for scenario in changed]
-        keys += [(base, Placement.NUMBERED, True)] if even else []
+        keys = [(scenario, PartOrder.NUMBERED, False) for scenario in changed]
+        keys += [(base, PartOrder.NUMBERED, True)] if even else []
         similar = (self.factors(base), frozenset(map(canonical, useless)))
         self._simulate(keys, on_progress, lenient=True, similar=similar)
 
     def known(self, scenario: Scenario, even: bool = False) -> bool:
         """Whether `scenario` has been studied."""
-        return (canonical(scenario), Placement.NUMBERED, even) in self._results
+        return (canonical(scenario), PartOrder.NUMBERED, even) in self._results
 
     def refused(self, scenario: Scenario) -> bool:
         """Whether `scenario` was explored, and the method or the machine does not allow it."""
@@ -211,7 +210,7 @@ class StudyCache:
         rows: frozenset[Scenario] = frozenset(),
         *,
         lenient: bool = False,
-        similar: tuple[Factors, frozenset[Scenario]] | None = None,
+        similar: tuple[TimeFactors, frozenset[Scenario]] | None = None,
     ) -> None:
         """Study what is `wanted` and was not yet.
 
@@ -231,7 +230,7 @@ class StudyCache:
                 if not lenient:
                     raise
                 found = Study(refused=True)
-            if key[0] in rows and key[1] is Placement.NUMBERED and found.result and found.left_open:
+            if key[0] in rows and key[1] is PartOrder.NUMBERED and found.result and found.left_open:
                 # Found here, on as many cores as there are, and kept with the result.
                 _ = found.result.limit
                 found = found._replace(lower=self.lower(key[0]))
@@ -252,28 +251,30 @@ class StudyCache:
             if found.refused:
                 self._refused.add(key[0])
 
-    def _study(self, key: Key, similar: Factors | None) -> Study:
+    def _study(self, key: Key, similar: TimeFactors | None) -> Study:
         """The study of `key`, and what the assumptions leave open; no result where it is estimated as `similar`."""
         left_open = self._factors_of(key)
         if similar is not None and estimated_alike(left_open, similar):
             return Study(left_open=left_open)
-        paths = tuple((other, study(other[0], self.accesses_of(other))) for other in on_other_paths(key).values())
-        return Study(study(key[0], self.accesses_of(key)), left_open, paths=paths)
+        paths = tuple(
+            (other, simulate_scenario(other[0], self.accesses_of(other))) for other in on_other_paths(key).values()
+        )
+        return Study(simulate_scenario(key[0], self.accesses_of(key)), left_open, paths=paths)
 
     def accesses_of(self, key: Key) -> Source:
         """What the study of `key` reads."""
         _, order, even = key
         accesses: Source = EvenPartition(self.accesses) if even else self.accesses
-        return accesses if order is Placement.NUMBERED else Placed(accesses, order)
+        return accesses if order is PartOrder.NUMBERED else Placed(accesses, order)
 
-    def result(self, scenario: Scenario, order: Placement = Placement.NUMBERED, *, even: bool = False) -> Result:
+    def result(self, scenario: Scenario, order: PartOrder = PartOrder.NUMBERED, *, even: bool = False) -> Result:
         """The study of `scenario`, its parts in the order `order`, or as even parts would have it."""
         key = (canonical(scenario), order, even)
         if key not in self._results:
-            self._results[key] = study(key[0], self.accesses_of(key))
+            self._results[key] = simulate_scenario(key[0], self.accesses_of(key))
         return self._results[key]
 
-    def factors(self, scenario: Scenario, order: Placement = Placement.NUMBERED, *, even: bool = False) -> Factors:
+    def factors(self, scenario: Scenario, order: PartOrder = PartOrder.NUMBERED, *, even: bool = False) -> TimeFactors:
         """What the assumptions leave open of the time of `scenario`, its parts in the order `order`."""
         key = (canonical(scenario), order, even)
         if key not in self._factors:
@@ -282,7 +283,7 @@ class StudyCache:
 
     def prepare_factors(self, scenarios: Sequence[Scenario]) -> None:
         """Find what the assumptions leave open of `scenarios`, side by side; asking later is then free."""
-        keys = dict.fromkeys((canonical(scenario), Placement.NUMBERED, False) for scenario in scenarios)
+        keys = dict.fromkeys((canonical(scenario), PartOrder.NUMBERED, False) for scenario in scenarios)
         missing = [key for key in keys if key not in self._factors]
         self._read([scenario for scenario, _, _ in missing])
         found = parallel_map(lambda key: factors(key[0], self.accesses_of(key), self.seed), missing, self.processes)
@@ -309,7 +310,7 @@ class StudyCache:
             self._times[key] = times_by_draw(self, *key, self._factors_of, lambda _: None)
         return self._times[key]
 
-    def _factors_of(self, key: Key) -> Factors:
+    def _factors_of(self, key: Key) -> TimeFactors:
         return self.factors(key[0], key[1], even=key[2])
 
     def candidate(self, scenario: Scenario) -> Candidate:
@@ -323,17 +324,17 @@ class StudyCache:
 
     def estimate(self, scenario: Scenario) -> Estimate:
         """The study of `scenario` with its interval."""
-        found = self.candidate(scenario)
-        result = found.result
+        candidate = self.candidate(scenario)
+        result = candidate.result
         lower, upper = min(self.lower(scenario), result.bounds.lower_s), result.bounds.upper_s
         now = result.metrics.iteration_s
-        if not found.ranged:
+        if not candidate.ranged:
             ends = (min(lower, now), max(upper, now))
-            return Estimate(scenario, result, found.estimated, None, None, None, *ends, ranged=False)
-        low, high = central(found.closest)
+            return Estimate(scenario, result, candidate.estimated, None, None, None, *ends, ranged=False)
+        low, high = central(candidate.closest)
         # The stated values are possible too, whatever the draws say.
         low, high = min(max(low, min(lower, result.low_s)), now), max(high, now)
-        times = (found.estimated, found.simulated)
+        times = (candidate.estimated, candidate.simulated)
         return Estimate(scenario, result, *times, low, high, min(lower, low), max(upper, high))
 
     def lower(self, scenario: Scenario) -> Seconds:
@@ -341,9 +342,9 @@ class StudyCache:
         key = canonical(scenario)
         if key not in self._lower:
             ends = self.factors(key).workload or (1.0, 1.0)
-            corner = RangeEnd.LIKELY if min(ends) >= 1.0 else RangeEnd.LOW if ends[0] < ends[1] else RangeEnd.HIGH
+            bound = RangeEnd.LIKELY if min(ends) >= 1.0 else RangeEnd.LOW if ends[0] < ends[1] else RangeEnd.HIGH
             sources = [self.accesses_of((key, order, False)) for order in placements(key)]
-            self._lower[key] = min(best_lower_s(key, source, corner) for source in sources)
+            self._lower[key] = min(best_lower_s(key, source, bound) for source in sources)
         return self._lower[key]
 
     def baseline(self, scenario: Scenario) -> Seconds | None:
@@ -374,7 +375,7 @@ class StudyCache:
         for scenario in scenarios:
             with suppress(*([ScenarioError] if lenient else [])):
                 counts = self.counts(scenario)
-                ends = [estimated_counts(scenario, self.accesses, corner) for corner in self.accesses.corners]
+                ends = [estimated_counts(scenario, self.accesses, bound) for bound in self.accesses.assumption_bounds]
                 if scenario is scenarios[-1]:
                     write_schedule(scenario, ends[0] if len(ends) > 1 else counts, self.accesses)
 

@@ -80,18 +80,18 @@ def what_if(
     progress("ranking settings")
     shortlists = _shortlist_by_machine(studies, first, grid, rule)
     rows, too_heavy = _rows(studies, settings, shortlists, grid, progress)
-    found = _found(studies, rows, shortlists, grid, rule, extras.prices, progress, deadline)
-    recommended = found.best.estimate
+    if_result = _found(studies, rows, shortlists, grid, rule, extras.prices, progress, deadline)
+    recommended = if_result.best.estimate
     chosen = recommended.scenario
     steps, idle = next_steps(studies, chosen, rule, counted(progress, "trying the next step of each knob"))
-    estimates = [row.estimate for row in found.rows]
-    question = {"asked": grid.mapping(), "grid": [machine_key(row.scenario) for row in found.rows]}
+    estimates = [row.estimate for row in if_result.rows]
+    question = {"asked": grid.mapping(), "grid": [machine_key(row.scenario) for row in if_result.rows]}
     result = WhatIf(
         scenario=to_mapping(first) | question,
         provenance=provenance(studies, first, estimates, grid.mapping(), chosen),
-        results=found.results(),
-        memory=tuple(memory_report(studies, row.scenario) for row in found.rows),
-        recommendation=found.recommendation(),
+        results=if_result.results(),
+        memory=tuple(memory_report(studies, row.scenario) for row in if_result.rows),
+        recommendation=if_result.recommendation(),
         next_steps=tuple(steps),
         no_effect=tuple(idle),
         straggler=_straggler(studies, chosen, steps),
@@ -133,8 +133,15 @@ def _partition_seeds(studies: StudyCache, chosen: Scenario, count: int, progress
         return None
     seeds = seeds_of(chosen, count)
     studies.prepare(seeds, on_progress=counted(progress, f"simulating {plural(len(seeds), 'partition')}"))
-    found = SeedSpread.of(seeds, [studies.result(one).metrics.iteration_s for one in seeds])
-    return PartitionSeeds(found.seeds, found.seconds, found.mean_s, found.low_s, found.high_s, found.best)
+    seed_spread = SeedSpread.of(seeds, [studies.result(one).metrics.iteration_s for one in seeds])
+    return PartitionSeeds(
+        seed_spread.seeds,
+        seed_spread.seconds,
+        seed_spread.mean_s,
+        seed_spread.low_s,
+        seed_spread.high_s,
+        seed_spread.best,
+    )
 
 
 def _partition_ahead(studies: StudyCache, settings: Sequence[Scenario]) -> None:

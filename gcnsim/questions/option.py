@@ -11,7 +11,7 @@ from dataclasses import Field, dataclass, field, replace
 from typing import Any, Final, Literal, TypeAlias, TypeVar, overload
 
 from gcnsim.errors import ScenarioError
-from gcnsim.fields import Number, Rule, Word
+from gcnsim.fields import Choice, FieldRule, Number
 from gcnsim.scenario import default_at, rule_at
 
 LIST: Final = "list"
@@ -50,7 +50,7 @@ class Option:
     after: str = ""
 
     @property
-    def rule(self) -> Rule | None:
+    def rule(self) -> FieldRule | None:
         """The rule of the scenario's field that it is; None where it is none."""
         return rule_at(self.path)[0] if self.path else None
 
@@ -60,12 +60,12 @@ class Option:
         rule = self.rule
         if type(rule) is Number:
             return "whole" if rule.whole else "real"
-        return "file" if isinstance(rule, Word) and rule.noun == _FILE else self.kind
+        return "file" if isinstance(rule, Choice) and rule.noun == _FILE else self.kind
 
     def values(self, text: str, path: str) -> list[Any]:
         """The values that a text has between commas. Raises ScenarioError, starting with `path`."""
         rule, whole = self.rule, self.written == "whole"
-        noun = self.noun or (rule.noun if isinstance(rule, Word) else "a whole number")
+        noun = self.noun or (rule.noun if isinstance(rule, Choice) else "a whole number")
         return split(text, path, noun, whole=whole)
 
     @property
@@ -124,11 +124,11 @@ def listed(value: Any) -> list[Any]:
 
 def split(text: str, path: str, noun: str, *, whole: bool = False) -> list[Any]:
     """The values between commas, whole numbers or texts. Raises ScenarioError, starting with `path`."""
-    texts = [each.strip() for each in text.split(",")]
-    for each in texts:
-        if not each or (whole and not WHOLE.fullmatch(each)):
-            raise ScenarioError(f"{path}: {each!r} is not {noun}")
-    return [int(each) for each in texts] if whole else texts
+    texts = [word.strip() for word in text.split(",")]
+    for item in texts:
+        if not item or (whole and not WHOLE.fullmatch(item)):
+            raise ScenarioError(f"{path}: {item!r} is not {noun}")
+    return [int(item) for item in texts] if whole else texts
 
 
 def words(given: Mapping[str, Any]) -> list[str]:

@@ -173,13 +173,13 @@ class Question:
         Raises ScenarioError for an unknown size.
         """
         found: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
-        given = [(each, getattr(self, name)) for name, each in options(type(self)).items() if not each.many]
+        values = [(item, getattr(self, name)) for name, item in options(type(self)).items() if not item.many]
         for name, value in (self.sizes or {}).items():
             if name not in SIZES:
                 raise ScenarioError(f"sizes: unknown {name!r}; {nearest(name, SIZES)}")
-            given.append((SIZES[name], value))
-        for each, value in given:
-            section, _, key = each.path.partition(".")
+            values.append((SIZES[name], value))
+        for item, value in values:
+            section, _, key = item.path.partition(".")
             if key and value is not None:
                 found[section][key] = str(value) if isinstance(value, Path) else value
         return found
@@ -197,7 +197,7 @@ class Question:
         found = options(type(self))[name]
         rule = found.rule
         assert rule is not None
-        return tuple(rule.read(each, path or found.path) for each in listed(getattr(self, name)))
+        return tuple(rule.read(item, path or found.path) for item in listed(getattr(self, name)))
 
 
 def options(kind: type[Question]) -> Mapping[str, Option]:
@@ -237,15 +237,15 @@ def keywords(kind: Callable[P, Q]) -> Callable[[Callable[[Q], T]], Callable[P, T
 
     def of(answer: Callable[[Q], T]) -> Callable[P, T]:
         @wraps(answer)
-        def asked(*args: P.args, **kwargs: P.kwargs) -> T:
+        def requested(*args: P.args, **kwargs: P.kwargs) -> T:
             return answer(kind(*args, **kwargs))
 
         assert isinstance(kind, type)
-        lines = [f"    - {name}: {each.line}" for name, each in options(kind).items()]
-        asked.__doc__ = "\n".join([(answer.__doc__ or "").rstrip(), "", *lines])
-        del asked.__wrapped__  # who inspects it shall find the keywords
+        lines = [f"    - {name}: {value.line}" for name, value in options(kind).items()]
+        requested.__doc__ = "\n".join([(answer.__doc__ or "").rstrip(), "", *lines])
+        del requested.__wrapped__  # who inspects it shall find the keywords
         shown = signature(kind).replace(return_annotation=signature(answer).return_annotation)
-        asked.__signature__ = shown  # type: ignore[attr-defined]  # what help() and notebooks show
-        return asked
+        requested.__signature__ = shown  # type: ignore[attr-defined]  # what help() and notebooks show
+        return requested
 
     return of

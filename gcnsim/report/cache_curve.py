@@ -61,7 +61,7 @@ def _tally(tally: CacheTally) -> dict[str, Any]:
 def render_cache_curve(curve: CacheCurve, *, workers: bool = False) -> str:
     """The text of the command line, with a line for each worker too where asked; ends with a newline."""
     origin, how = curve.origin, curve.how
-    said = (
+    heading = (
         f"{origin.graph_name}, {origin.sampler} at {origin.epsilon:g}: {curve.graphs - how.warm_up} graphs counted"
         f" after {how.warm_up} of warm-up, rows of a graph in {how.order} order, refresh every {how.refresh}"
     )
@@ -76,11 +76,11 @@ def render_cache_curve(curve: CacheCurve, *, workers: bool = False) -> str:
             *(f"{count:,}" for count in (tally.fill_rows, tally.refresh_rows)),
         )
         for point in curve.points
-        for who, tally in [("all", point.total), *((str(rank), each) for rank, each in enumerate(point.workers))]
+        for who, tally in [("all", point.total), *((str(rank), worker) for rank, worker in enumerate(point.workers))]
         if workers or who == "all"
     ]
     heads = ("policy", "kind", "size", "worker", "cached", "requests", "hits", "hit rate", "fill", "refresh")
-    lines = [said, *aligned(rows, heads, left=2)]
+    lines = [heading, *aligned(rows, heads, left=2)]
     return "\n".join([*lines, *(f"note: {note}" for note in curve.notes), ""])
 
 

@@ -34,12 +34,12 @@ PART: Final = ("part", "within", "a", "b", "difference", "share")
 
 def write_options_csv(path: str | Path, advice: Advice) -> None:
     """Write the choice, the runner-up and the front of a recommendation, a line each. Raises FileError."""
-    _write(path, OPTION, [[_of_option(each, advice, key) for key in OPTION] for each in advice.rows])
+    _write(path, OPTION, [[_of_option(row, advice, key) for key in OPTION] for row in advice.rows])
 
 
 def columns_of_options(advice: Advice) -> dict[str, list[Any]]:
     """The same column by column, for data frames."""
-    return {key: [_of_option(each, advice, key) for each in advice.rows] for key in OPTION}
+    return {key: [_of_option(row, advice, key) for row in advice.rows] for key in OPTION}
 
 
 def _of_option(point: PointReport, advice: Advice, key: str) -> Any:
@@ -74,11 +74,11 @@ BENEATH = {"hidden_comm_s": "hidden communication", "sampling_s": "all sampling"
 def render_comparison(payload: Mapping[str, Any]) -> str:
     """The payload of `gcnsim.compare/1` as text; ends with a newline."""
     lines = [f"{key.upper()}  {plain(side['label'])}: {plain(side['setting'])}" for key, side in _sides(payload)]
-    differs = [f"{each['field']} {each['a']} | {each['b']}" for each in payload["differs"]]
+    differs = [f"{difference['field']} {difference['a']} | {difference['b']}" for difference in payload["differs"]]
     if differs:
         lines += wrap(plain(f"differ in: {'; '.join(differs)}"), WIDTH, subsequent_indent="  ")
-    for said in payload["says"]:
-        lines += ["", *wrap(plain(said), WIDTH)]
+    for sentence in payload["says"]:
+        lines += ["", *wrap(plain(sentence), WIDTH)]
     lines += ["", *_parts(payload)]
     if payload["links"]:
         lines += ["", *_links(payload)]
@@ -104,7 +104,7 @@ def _parts(payload: Mapping[str, Any]) -> list[str]:
         inset = "    " if part["within"] else "  "
         share = "" if part["share"] is None else f"{round(100 * part['share'], 1) + 0.0:.1f} %"
         rows.append((inset + PARTS[part["part"]], *times(part), share))
-    rows += [(f"at the same time: {BENEATH[each['name']]}", *times(each), "") for each in payload["beneath"]]
+    rows += [(f"at the same time: {BENEATH[entry['name']]}", *times(entry), "") for entry in payload["beneath"]]
     return [f"Seconds per {per}{of}", *aligned(rows, heads, indent=2)]
 
 
@@ -118,8 +118,8 @@ def _links(payload: Mapping[str, Any]) -> list[str]:
             seconds = "-" if found["seconds"] is None else format_seconds(found["seconds"])
             cells += ["-" if found["bytes"] is None else format_bytes(found["bytes"]), busy, seconds]
         rows.append((link["link"], *cells))
-    said = f"Links per {payload['per']}: bytes, share of the time and seconds that they need"
-    return [said, *aligned(rows, heads, indent=2)]
+    heading = f"Links per {payload['per']}: bytes, share of the time and seconds that they need"
+    return [heading, *aligned(rows, heads, indent=2)]
 
 
 def _workers(payload: Mapping[str, Any]) -> list[str]:

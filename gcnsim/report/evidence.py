@@ -37,9 +37,9 @@ def render_calibration(record: Calibration, path: str) -> str:
     ]
     lines += aligned(rows, left=(True, False, True), indent=2)
     lines += ["", "How far the laws are off (mean, 90th percentile, bias):"]
-    for each in record.residuals:
-        errors = f"{100 * each.mape:.1f} %, {100 * each.p90:.1f} %, {100 * each.bias:+.1f} %"
-        lines.append(f"  {each.term}: {errors} of {each.points} points")
+    for residual in record.residuals:
+        errors = f"{100 * residual.mape:.1f} %, {100 * residual.p90:.1f} %, {100 * residual.bias:+.1f} %"
+        lines.append(f"  {residual.term}: {errors} of {residual.points} points")
     if record.spread is not None:
         lines += ["", f"Repeated runs differ by {100 * record.spread:.1f} % (standard deviation)"]
     if record.error is not None:
@@ -253,10 +253,10 @@ def error_lines(payload: Payload) -> list[str]:
     rows = [
         (
             paper,
-            *(str(each[name]) for name in ("cells", "predicted", "judged")),
-            *(_whole_percent(each[name]) for name in names),
+            *(str(value[name]) for name in ("cells", "predicted", "judged")),
+            *(_whole_percent(value[name]) for name in names),
         )
-        for paper, each in found.items()
+        for paper, value in found.items()
     ]
     return aligned(rows, headings)
 
@@ -296,7 +296,7 @@ def _cells(cell: Mapping[str, Any]) -> tuple[str, ...]:
         cell["table"],
         cell["row"],
         cell["metric"],
-        *("" if each is None else f"{each:.4g}" for each in numbers),
+        *("" if number is None else f"{number:.4g}" for number in numbers),
         error,
     )
 

@@ -30,12 +30,12 @@ def write_image(path: str | Path, figure: Figure) -> None:
         raise FileError(f"{path}: its suffix says no format; allowed: {', '.join(SUFFIXES)}")
     refuse_without_kaleido(path)
     try:
-        drawn = figure.to_image(format=suffix[1:], width=WIDTH, scale=2 if suffix == ".png" else 1)
+        image = figure.to_image(format=suffix[1:], width=WIDTH, scale=2 if suffix == ".png" else 1)
     except (OSError, RuntimeError, ValueError) as error:
         reason = str(error).strip().splitlines() or [type(error).__name__]
         raise FileError(f"{path}: the image cannot be drawn: {reason[0]}") from error
     with atomic_write(path) as file:
-        file.write(drawn)
+        file.write(image)
 
 
 def refuse_without_kaleido(path: str | Path) -> None:
@@ -86,17 +86,17 @@ def _figure(path: str | Path, name: str, text: str) -> Figure:
         written = ""
     document = parse_json(written, f"{path}: figure {name}")
     try:
-        drawn = Figure(document)
+        figure = Figure(document)
     except (ValueError, TypeError, AttributeError, KeyError, IndexError):
         raise FileError(f"{path}: figure {name}: is not a figure of Plotly; {WANTED}") from None
     # A browser draws it: nothing that could make that ask for anything.
-    if drawn.layout.images or any(trace.type not in KINDS for trace in drawn.data):
+    if figure.layout.images or any(trace.type not in KINDS for trace in figure.data):
         raise FileError(f"{path}: figure {name}: holds more than {', '.join(KINDS)}; {WANTED}")
-    named = any(trace.name and trace.showlegend is not False for trace in drawn.data)
-    if named and not drawn.layout.showlegend:
-        beneath = (drawn.layout.margin.b or 0) + LEGEND_HEIGHT
-        drawn.update_layout(showlegend=True, legend=LEGEND, margin_b=beneath)
-        if drawn.layout.height:
-            drawn.update_layout(height=drawn.layout.height + LEGEND_HEIGHT)
-    drawn.update_layout(paper_bgcolor="white", plot_bgcolor="white")
-    return drawn
+    named = any(trace.name and trace.showlegend is not False for trace in figure.data)
+    if named and not figure.layout.showlegend:
+        beneath = (figure.layout.margin.b or 0) + LEGEND_HEIGHT
+        figure.update_layout(showlegend=True, legend=LEGEND, margin_b=beneath)
+        if figure.layout.height:
+            figure.update_layout(height=figure.layout.height + LEGEND_HEIGHT)
+    figure.update_layout(paper_bgcolor="white", plot_bgcolor="white")
+    return figure

@@ -132,7 +132,7 @@ def faded(color: str, share: float = 0.16) -> str:
 def replacements() -> dict[str, str]:
     """Per colour of the light theme, as a figure's JSON has it, that of the dark one; faded colours by their start."""
     pairs = list(zip(LIGHT.lines, DARK.lines, strict=True))
-    pairs += [(getattr(LIGHT, each.name), getattr(DARK, each.name)) for each in fields(Theme) if each.type == "str"]
+    pairs += [(getattr(LIGHT, field.name), getattr(DARK, field.name)) for field in fields(Theme) if field.type == "str"]
     solid = {light: dark for light, dark in pairs if light.startswith("#")}
     return solid | {_start(light): _start(dark) for light, dark in solid.items()}
 
@@ -143,8 +143,8 @@ def _start(color: str) -> str:
 
 def variables(theme: Theme) -> str:
     """The colours of a theme as variables of a style sheet, `--ink: #1F2933; ...; --line0: ...`."""
-    named = {each.name: getattr(theme, each.name) for each in fields(Theme) if each.name not in ("name", "lines")}
-    named |= {f"line{place}": color for place, color in enumerate(theme.lines)}
+    named = {field.name: getattr(theme, field.name) for field in fields(Theme) if field.name not in ("name", "lines")}
+    named |= {f"line{index}": color for index, color in enumerate(theme.lines)}
     return " ".join(f"--{name}: {color};" for name, color in named.items())
 
 
@@ -154,6 +154,6 @@ def variable(color: str) -> str:
     >>> variable("#0072B2")
     'var(--compute)'
     """
-    found = re.search(rf"--(\w+): {color};", variables(LIGHT))
-    assert found is not None, color
-    return f"var(--{found[1]})"
+    search = re.search(rf"--(\w+): {color};", variables(LIGHT))
+    assert search is not None, color
+    return f"var(--{search[1]})"

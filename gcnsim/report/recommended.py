@@ -35,7 +35,11 @@ def render_recommended(advice: Advice, width: int | None = None) -> str:
     if advice.other_rules:
         lines += ["", "With other limits (same machine)", *_other_rules(advice)]
     if advice.provenance.warnings:
-        lines += ["", "Warnings", *(line for each in advice.provenance.warnings for line in _wrapped(each, width))]
+        lines += [
+            "",
+            "Warnings",
+            *(line for warning in advice.provenance.warnings for line in _wrapped(warning, width)),
+        ]
     return "\n".join(lines) + "\n"
 
 
@@ -55,7 +59,9 @@ def render_advice_notebook(advice: Advice) -> str:
         label=advice.label,
         verdict=plain(advice.verdict),
         heads=[([head], "left" if side else "right") for head, side in zip(_heads(advice)[1:], left, strict=True)],
-        rows=[(_point(each, times, False, _uncertain(advice))[1:], each.name == advice.choice.name) for each in points],
+        rows=[
+            (_point(point, times, False, _uncertain(advice))[1:], point.name == advice.choice.name) for point in points
+        ],
         more=plural(more, "more row") if more else "",
     )
 
@@ -68,24 +74,24 @@ def time_text(value: float) -> str:
 def reasons(advice: Advice) -> list[tuple[str, str]]:
     """Why this choice and how sure it is, as (what, said) pairs."""
     second, missed = advice.runner_up, advice.missed
-    told = [("between GPUs", advice.provenance.between_gpus or ""), ("limited by", advice.limited_by)]
+    lines = [("between GPUs", advice.provenance.between_gpus or ""), ("limited by", advice.limited_by)]
     if missed is not None:
-        told += [("missed", missed.text), ("raises it", missed.raised)]
+        lines += [("missed", missed.text), ("raises it", missed.raised)]
     if second is not None:
-        told.append(("runner-up", f"{second.point.name}: {second.why}"))
+        lines.append(("runner-up", f"{second.point.name}: {second.why}"))
     # Where nothing meets the goal the verdict names the machines.
     machines = "" if missed is not None else f"; on {advice.search.space}"
-    told += [("considered", f"{advice.search.text}{machines}"), ("allowed", f"{advice.rule.text}; {TIES}")]
-    if not all(each.same for each in advice.confirmed):
-        told.append(("checked", advice.confirmation))
+    lines += [("considered", f"{advice.search.text}{machines}"), ("allowed", f"{advice.rule.text}; {TIES}")]
+    if not all(confirmed.same for confirmed in advice.confirmed):
+        lines.append(("checked", advice.confirmation))
     if advice.choice.row.price is not None:
         # What is paid by the GPU is the same whatever connects them.
         by_gpu = "" if advice.choice.host else "; covers GPUs only: network and server layout change nothing in it"
-        told.append(("price", f"{advice.choice.row.price}{by_gpu}"))
-    told += [("decides", advice.decides), ("certainty", f"{advice.label}; {_intervals(advice)}")]
+        lines.append(("price", f"{advice.choice.row.price}{by_gpu}"))
+    lines += [("decides", advice.decides), ("certainty", f"{advice.label}; {_intervals(advice)}")]
     if advice.provenance.like_questions is not None:
-        told.append(("similar questions", advice.provenance.like_questions.text))
-    return [(name, text) for name, text in told if text]
+        lines.append(("similar questions", advice.provenance.like_questions.text))
+    return [(name, text) for name, text in lines if text]
 
 
 def _intervals(advice: Advice) -> str:
@@ -96,16 +102,19 @@ def _intervals(advice: Advice) -> str:
 
 def _shown(advice: Advice) -> tuple[list[PointReport], int]:
     """The rows to print, the fastest first, and the number of others."""
-    chosen = [each for each in advice.rows if each.name == advice.choice.name]
-    others = [each for each in advice.rows if each.name != advice.choice.name]
+    chosen = [row for row in advice.rows if row.name == advice.choice.name]
+    others = [row for row in advice.rows if row.name != advice.choice.name]
     shown = [*chosen, *others[: MOST_POINTS - len(chosen)]]
-    return sorted(shown, key=lambda each: (each.seconds, each.name)), len(advice.rows) - len(shown)
+    return sorted(shown, key=lambda item: (item.seconds, item.name)), len(advice.rows) - len(shown)
 
 
 def _front(advice: Advice) -> list[str]:
     shown, more = _shown(advice)
     times, _ = _thousand(advice)
-    rows = [_point(each, times, each.name == advice.choice.name, _uncertain(advice)) for each in shown]
+    rows = [
+        _point(point_report, times, point_report.name == advice.choice.name, _uncertain(advice))
+        for point_report in shown
+    ]
     rest = [f"  ({more} more: --csv, --json)"] if more > 0 else []
     title = f"Time against cost of {advice.compared} (= probably beaten in time and cost)"
     sides = [True, True, True, False, True, False, True, False, True]
@@ -115,7 +124,7 @@ def _front(advice: Advice) -> list[str]:
 def _heads(advice: Advice) -> tuple[str, ...]:
     _, of = _thousand(advice)
     chance = "chance" if _uncertain(advice) else ""
-    ends = "" if all(each.seconds_low is None for each in advice.rows) else "(range)"
+    ends = "" if all(row.seconds_low is None for row in advice.rows) else "(range)"
     return ("", "machine", "setting", "time", ends, f"{advice.goal.currency}{of}", ends, chance, "")
 
 
@@ -123,7 +132,7 @@ def _uncertain(advice: Advice) -> bool:
     """Whether random draws decide about a limit: else no chance is shown."""
     goal = advice.goal
     limits = (goal.iteration_s, goal.epoch_s, goal.training_s, goal.most_cost)
-    return any(each is not None for each in limits) and any(each.chance is not None for each in advice.rows)
+    return any(limit is not None for limit in limits) and any(row.chance is not None for row in advice.rows)
 
 
 def percent(share: float) -> str:
@@ -150,7 +159,7 @@ def _point(point: PointReport, times: float, chosen: bool, uncertain: bool) -> t
         time_text(point.seconds),
         range_text(point.seconds_low, point.seconds_high, time_text).strip(),
         cost,
-        range_text(point.cost_low, point.cost_high, lambda each: money(times * each)).strip(),
+        range_text(point.cost_low, point.cost_high, lambda item: money(times * item)).strip(),
         ("-" if point.chance is None else percent(point.chance)) if uncertain else "",
         "" if point.on_front else "=",
     )
@@ -160,13 +169,13 @@ def _changes(missed: Missed, uncertain: bool) -> list[str]:
     """Single changes of the closest setting, the most useful first; uncertain: whether there is a chance to name."""
     rows = [
         (
-            plain(each.knob),
-            plain(f"{each.start} -> {each.end}"),
-            f"{time_text(each.iteration_s)} per iteration",
-            f"{percent(each.chance)} chance" if uncertain and each.chance is not None else "",
-            "meets the goal" if each.meets else "",
+            plain(change.knob),
+            plain(f"{change.start} -> {change.end}"),
+            f"{time_text(change.iteration_s)} per iteration",
+            f"{percent(change.chance)} chance" if uncertain and change.chance is not None else "",
+            "meets the goal" if change.meets else "",
         )
-        for each in missed.changes
+        for change in missed.changes
     ]
     return ["Single changes of the closest", *aligned(rows, left=5, indent=2)]
 
@@ -176,15 +185,15 @@ def _tornado(advice: Advice) -> list[str]:
     moves it by less than is printed is left out."""
     work = advice.choice.iterations
     found = [
-        (each.seconds_low, each.seconds_high, "knob", each.knob, f"{each.low} .. {each.high}") for each in advice.knobs
+        (knob.seconds_low, knob.seconds_high, "knob", knob.knob, f"{knob.low} .. {knob.high}") for knob in advice.knobs
     ]
     most = sorted(advice.assumptions, key=_span, reverse=True)[:MOST_ASSUMPTIONS]
     for one in most:
         ends = ((one.iteration_s_low * work, one.low), (one.iteration_s_high * work, one.high))
-        (low, short), (high, long) = sorted(ends, key=lambda each: each[0])
+        (low, short), (high, long) = sorted(ends, key=lambda end: end[0])
         found.append((low, high, "assumed", one.name, f"{short} .. {long}"))
-    found = [each for each in found if time_text(each[0]) != time_text(each[1])]
-    found.sort(key=lambda each: each[0] / each[1])
+    found = [item for item in found if time_text(item[0]) != time_text(item[1])]
+    found.sort(key=lambda item: item[0] / item[1])
     rows = [
         (kind, plain(name), f"{time_text(low)} to {time_text(high)}", plain(ends))
         for low, high, kind, name, ends in found
@@ -200,11 +209,11 @@ def _span(effect: AssumptionEffect) -> float:
 def _other_rules(advice: Advice) -> list[str]:
     currency, rows = advice.goal.currency, []
     times, of = _thousand(advice)
-    for each in advice.other_rules:
-        cost = "" if each.cost is None else f"{money(times * each.cost)} {currency}{of}"
+    for rule in advice.other_rules:
+        cost = "" if rule.cost is None else f"{money(times * rule.cost)} {currency}{of}"
         missed = advice.missed is not None
-        meets = "" if each.meets != missed else "meets the goal" if missed else "misses the goal"
-        rows.append((each.option, plain(each.name), time_text(each.seconds), cost, _saved(each), meets))
+        meets = "" if rule.meets != missed else "meets the goal" if missed else "misses the goal"
+        rows.append((rule.option, plain(rule.name), time_text(rule.seconds), cost, _saved(rule), meets))
     return aligned(rows, left=6, indent=2)
 
 

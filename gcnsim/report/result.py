@@ -79,20 +79,20 @@ def render_result(report: SimulationReport) -> str:
         "Links per iteration",
         *_links(report),
     ]
-    lines += ["", "Provenance"] + [f"  {name}: {said}" for name, said in provenance.provenance_of(report)]
+    lines += ["", "Provenance"] + [f"  {name}: {value}" for name, value in provenance.provenance_of(report)]
     lines += [f"  warning: {text}" for text in provenance.warnings_of(report)]
     return "\n".join(lines) + "\n"
 
 
 def _links(report: SimulationReport) -> list[str]:
     """What links carry: each of them, or of more than `MOST_LINKS` the busiest and the median."""
-    told = [(name, link.bytes, link.utilization) for name, link in report.links.items()]
-    count = len(told)
+    link_rows = [(name, link.bytes, link.utilization) for name, link in report.links.items()]
+    count = len(link_rows)
     if count > MOST_LINKS:
-        busiest = sorted(told, key=lambda link: -link[2])[:BUSIEST]
-        middle = median(size for _, size, _ in told), median(busy for _, _, busy in told)
-        told = [*busiest, (f"median of {count:,}", *middle)]
-    rows = [(name, format_bytes(size), _share(busy)) for name, size, busy in told]
+        busiest = sorted(link_rows, key=lambda link: -link[2])[:BUSIEST]
+        middle = median(size for _, size, _ in link_rows), median(busy for _, _, busy in link_rows)
+        link_rows = [*busiest, (f"median of {count:,}", *middle)]
+    rows = [(name, format_bytes(size), _share(busy)) for name, size, busy in link_rows]
     more = [f"  {count - BUSIEST:,} more links, all of them with --json"] if count > MOST_LINKS else []
     return aligned(rows, ("", "bytes", "busy"), indent=2) + more
 

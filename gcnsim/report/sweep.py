@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gcnsim.errors import FileError
 from gcnsim.io.atomic import atomic_write
-from gcnsim.report.answer.columns import TEXT, columns_of, silent_costs
+from gcnsim.report.answer.columns import TEXT, columns_of, uninformative_costs
 from gcnsim.results import KEYS, Row
 from gcnsim.terminal import aligned
 
@@ -40,16 +40,16 @@ def render_points(records: Sequence[Mapping[str, Any]], axes: Sequence[str], key
     """
     if not records:
         return "no point"
-    rows = [row_of_record(each) for each in records]
+    rows = [row_of_record(record) for record in records]
     if keys is None:
-        other = silent_costs(rows)
+        other = uninformative_costs(rows)
         keys = [
             key
             for key in SHOWN
             if key in ("time", "shares") or (key not in other and any(getattr(row, key) is not None for row in rows))
         ]
     columns = columns_of(rows, keys)
-    cells = [[str(each["point"]), *(_text(each[path]) for path in axes)] for each in records]
+    cells = [[str(record["point"]), *(_text(record[path]) for path in axes)] for record in records]
     lines = [
         [*lead, *own] for lead, own in zip(cells, zip(*(column.cells for column in columns), strict=True), strict=True)
     ]

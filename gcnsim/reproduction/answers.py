@@ -22,7 +22,7 @@ from gcnsim.reproduction.row_scenario import RowScenario
 from gcnsim.sampling import Groups, counted, expected_neighbours
 from gcnsim.scenario import RELEASED
 from gcnsim.schedule import COMPUTE_STREAM, estimate
-from gcnsim.simulation import Result, study, write_schedule
+from gcnsim.simulation import Result, simulate_scenario, write_schedule
 from gcnsim.sources import RangeEnd, Source, TableSource, degree_law, open_source, plan_of, random_parts, resolve_model
 from gcnsim.timeline import PS_PER_S, Direction, OpKind
 from gcnsim.uncertainty import factors, normal_position
@@ -36,7 +36,7 @@ Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class TableValues:
     """What tables print, of one run: seconds, bytes and elements per iteration, of the slowest worker.
 
     communication_s: what the GPU waits for rows, the all-reduce aside. low_s, high_s: the interval of iteration_s.
@@ -69,17 +69,17 @@ class Measured:
         return self.communication_s + self.reduce_s
 
 
-class Ends(NamedTuple):
+class RangeOfResults(NamedTuple):
     """One setting at the low, the likely and the high end of its assumptions."""
 
-    low: Measured
-    likely: Measured
-    high: Measured
+    low: TableValues
+    likely: TableValues
+    high: TableValues
 
 
 def answer(
     every: Sequence[RowScenario], processes: int = 1, progress: Progress = lambda _: None, *, spread: bool = True
-) -> dict[RowScenario, Ends]:
+) -> dict[RowScenario, RangeOfResults]:
     """Every distinct setting of `every`, at all ends of its assumptions; at the likely one alone without `spread`."""
     # A simulation of many workers takes as long as all others together: its ends lie where analysis puts them.
     distinct = list(dict.fromkeys(every))
@@ -88,36 +88,37 @@ def answer(
         sources.setdefault(_source(one), _opened(one))
     large = {one for one in distinct if one.scenario.cluster.gpus > MANY}
     ends = {
-        one: sources[_source(one)].corners if spread and one not in large else (RangeEnd.LIKELY,) for one in distinct
+        one: sources[_source(one)].assumption_bounds if spread and one not in large else (RangeEnd.LIKELY,)
+        for one in distinct
     }
-    pairs = [(one, corner) for one in distinct for corner in ends[one]]
+    pairs = [(one, bound) for one in distinct for bound in ends[one]]
     pairs.sort(key=lambda pair: -_effort(pair[0]))
     progress(f"simulating {len(distinct)} published settings")
 
-    def run(pair: tuple[RowScenario, RangeEnd]) -> Measured:
+    def run(pair: tuple[RowScenario, RangeEnd]) -> TableValues:
         return measured(pair[0], sources[_source(pair[0])], pair[1])
 
     def guess(pair: tuple[RowScenario, RangeEnd]) -> float:
         return estimated_s(pair[0], sources[_source(pair[0])], pair[1])
 
     found = dict(zip(pairs, parallel_map(run, pairs, processes), strict=True))
-    unsimulated = [(one, corner) for one in distinct if spread and one in large for corner in RangeEnd]
+    unsimulated = [(one, bound) for one in distinct if spread and one in large for bound in RangeEnd]
     guessed = dict(zip(unsimulated, parallel_map(guess, unsimulated, processes), strict=True))
 
-    def at(one: RowScenario, corner: RangeEnd) -> Measured:
+    def at(one: RowScenario, bound: RangeEnd) -> TableValues:
         likely = found[one, RangeEnd.LIKELY]
-        if (one, corner) in guessed:
-            return _longer(likely, guessed[one, corner] / guessed[one, RangeEnd.LIKELY])
-        return found.get((one, corner), likely)
+        if (one, bound) in guessed:
+            return _longer(likely, guessed[one, bound] / guessed[one, RangeEnd.LIKELY])
+        return found.get((one, bound), likely)
 
-    return {one: Ends(*(at(one, corner) for corner in RangeEnd)) for one in distinct}
+    return {one: RangeOfResults(*(at(one, bound) for bound in RangeEnd)) for one in distinct}
 
 
-def measured(one: RowScenario, accesses: Source, corner: RangeEnd) -> Measured:
+def measured(one: RowScenario, accesses: Source, bound: RangeEnd) -> TableValues:
     """One run at one end of the assumptions."""
-    result = study(one.scenario, accesses, corner)
+    result = simulate_scenario(one.scenario, accesses, bound)
     model = resolve_model(one.scenario.workload, accesses.declared)
-    counts = accesses.counts(one.scenario, model.features, corner)
+    counts = accesses.counts(one.scenario, model.features, bound)
     metrics = result.metrics
     reduce_s = _reduce_seconds(result)
     # What the slowest worker computes longer than the mean worker, that one waits for. Blocks are even, but for
@@ -125,8 +126,8 @@ def measured(one: RowScenario, accesses: Source, corner: RangeEnd) -> Measured:
     longer = max(0.0, metrics.compute_s - metrics.gpu_utilization * metrics.iteration_s)
     if one.system.at_random:
         longer = 0.0
-    low_s, high_s = _interval(one, accesses, result, corner)
-    told = Measured(
+    low_s, high_s = _interval(one, accesses, result, bound)
+    measurement = TableValues(
         iteration_s=metrics.iteration_s,
         low_s=low_s,
         high_s=high_s,
@@ -139,45 +140,47 @@ def measured(one: RowScenario, accesses: Source, corner: RangeEnd) -> Measured:
         wire_s=least_wire_s(result),
         per_epoch=result.per_epoch,
     )
-    return told if counts.batches is None else _batched(one, told, counts.batches, model.shapes, corner)
+    return measurement if counts.batches is None else _batched(one, measurement, counts.batches, model.shapes, bound)
 
 
-def _interval(one: RowScenario, accesses: Source, result: Result, corner: RangeEnd) -> tuple[Seconds, Seconds]:
+def _interval(one: RowScenario, accesses: Source, result: Result, bound: RangeEnd) -> tuple[Seconds, Seconds]:
     """The 90 % interval of an iteration: what the run and a platform's error leave open; without a platform what the
     joint draws of the assumptions do, and what laws leave out."""
-    if one.scenario.cluster.platform is not None or corner is not RangeEnd.LIKELY:
+    if one.scenario.cluster.platform is not None or bound is not RangeEnd.LIKELY:
         return result.low_s, result.high_s
     seconds, seed = result.metrics.iteration_s, one.scenario.run.seed
-    drawn = factors(one.scenario, accesses, seed)
+    time_factors = factors(one.scenario, accesses, seed)
     place = normal_position("laws", seed)
     reach = np.where(place < 0, seconds / result.low_s, result.high_s / seconds)
-    low, high = np.quantile(drawn.scaled(seconds, drawn.joint) * reach**place, (0.05, 0.95), method="hazen")
+    low, high = np.quantile(
+        time_factors.scaled(seconds, time_factors.joint) * reach**place, (0.05, 0.95), method="hazen"
+    )
     return float(low), float(high)
 
 
-def _longer(likely: Measured, by: float) -> Measured:
+def _longer(likely: TableValues, by: float) -> TableValues:
     """A run all of whose times are `by` times as long."""
     names = ("iteration_s", "low_s", "high_s", "compute_s", "communication_s", "reduce_s")
     return replace(likely, **{name: getattr(likely, name) * by for name in names})
 
 
 def _batched(
-    one: RowScenario, told: Measured, batches: BatchCounts, shapes: tuple[LayerShape, ...], corner: RangeEnd
-) -> Measured:
+    one: RowScenario, measurement: TableValues, batches: BatchCounts, shapes: tuple[LayerShape, ...], bound: RangeEnd
+) -> TableValues:
     """Further values in tables of mini-batch systems."""
     facts, plan = dataset(one.scenario.workload.dataset or ""), plan_of(one.scenario, shapes)
     return replace(
-        told,
+        measurement,
         loaded_bytes=loaded_bytes(batches, plan.width),
         cached_share=float(batches.cached.mean()) / facts.nodes,
-        partition_s=partition_seconds(facts, len(shapes), corner),
+        partition_s=partition_seconds(facts, len(shapes), bound),
     )
 
 
-def estimated_s(one: RowScenario, accesses: Source, corner: RangeEnd) -> float:
+def estimated_s(one: RowScenario, accesses: Source, bound: RangeEnd) -> float:
     """Seconds of an iteration at one end of the assumptions, unsimulated (`gcnsim.schedule.estimate`)."""
     model = resolve_model(one.scenario.workload, accesses.declared)
-    return estimate(write_schedule(one.scenario, accesses.counts(one.scenario, model.features, corner), accesses))
+    return estimate(write_schedule(one.scenario, accesses.counts(one.scenario, model.features, bound), accesses))
 
 
 def _source(one: RowScenario) -> object:
@@ -218,8 +221,8 @@ def _reduce_seconds(result: Result) -> float:
                 if any(schedule.ops[dep].kind is OpKind.ALLREDUCE for dep, _ in schedule.ops[op].after)
             ]
     total = 0.0
-    for place, (_, goes_on) in enumerate(waiting[result.metrics.worker]):
-        made = [pairs[place][0] for pairs in waiting.values()]
+    for index, (_, goes_on) in enumerate(waiting[result.metrics.worker]):
+        made = [pairs[index][0] for pairs in waiting.values()]
         gaps = run.starts[result.warm_up :, goes_on] - run.ends[result.warm_up :, made].max(axis=1)
         total += float(np.maximum(gaps, 0).mean())
     return total / PS_PER_S
@@ -235,8 +238,10 @@ def _sampling_seconds(one: RowScenario, result: Result) -> float:
     if spec.implementation != RELEASED or one.scenario.method.sampling().whole:
         return result.metrics.sampling_s
     schedule, run = result.run.schedule, result.run
-    drawn = [n for n, op in enumerate(schedule.ops) if op.kind is OpKind.SAMPLE and op.worker == result.metrics.worker]
-    seconds = (run.ends - run.starts)[result.warm_up :, drawn].sum(axis=1).mean() / PS_PER_S
+    sample_ops = [
+        n for n, op in enumerate(schedule.ops) if op.kind is OpKind.SAMPLE and op.worker == result.metrics.worker
+    ]
+    seconds = (run.ends - run.starts)[result.warm_up :, sample_ops].sum(axis=1).mean() / PS_PER_S
     return float(seconds) + making_core_seconds(resolve_machine(spec).host, spec.gpus - 1)
 
 
@@ -265,8 +270,8 @@ def loaded_bytes(batches: BatchCounts, width: int) -> Bytes:
     return float(missed.mean()) * batches.per_epoch * VALUE * width
 
 
-def partition_seconds(facts: DatasetFacts, hops: int, corner: RangeEnd) -> Seconds:
+def partition_seconds(facts: DatasetFacts, hops: int, bound: RangeEnd) -> Seconds:
     """Seconds to deal out the training nodes: every one's neighbourhood of `hops` hops is looked at once."""
-    law = degree_law(facts, corner)
+    law = degree_law(facts, bound)
     alone = expected_neighbours(law, np.array([1.0 / law.nodes]), (1.0,) * hops)
     return facts.train * facts.nodes * float(counted(law, Groups.one(), alone.chance[0]).sum()) / SEEN_PER_S

@@ -30,7 +30,7 @@ MAY_BE_ZERO: Final = frozenset({"compute_s", "communication_s", "reduce_s"})
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class FactRow:
     """One row of a published table.
 
     key: its fields of the table's key. metrics: those to be predicted. fields: all that it says. source: its file.
@@ -60,7 +60,7 @@ class Row:
         return None if self.use == "predict" or value is None else float(value)
 
 
-def read_published(folder: str | Path = SHIPPED) -> list[Row]:
+def read_published(folder: str | Path = SHIPPED) -> list[FactRow]:
     """The rows of all papers in `folder`, by file name, in the order they are printed.
 
     Raises FileError for a folder without facts, a file that is not one, a row of unknown use or without its key.
@@ -71,7 +71,7 @@ def read_published(folder: str | Path = SHIPPED) -> list[Row]:
     return [row for path in files for row in _rows(path)]
 
 
-def of_papers(rows: Sequence[Row], papers: Sequence[str]) -> list[Row]:
+def of_papers(rows: Sequence[FactRow], papers: Sequence[str]) -> list[FactRow]:
     """The rows of `papers` alone; of all where none is named. Raises FileError for one that no file has."""
     known = {row.paper for row in rows}
     for name in papers:
@@ -80,7 +80,7 @@ def of_papers(rows: Sequence[Row], papers: Sequence[str]) -> list[Row]:
     return [row for row in rows if not papers or row.paper in papers]
 
 
-def _rows(path: Path) -> Iterator[Row]:
+def _rows(path: Path) -> Iterator[FactRow]:
     from gcnsim.reproduction.remeasured import KEYS, remeasured_rows
 
     raw = read_yaml(path)
@@ -111,7 +111,7 @@ def _rows(path: Path) -> Iterator[Row]:
             yield row
 
 
-def _row(path: Path, paper: str, table: Mapping[str, Any], number: int, raw: Any) -> Row:
+def _row(path: Path, paper: str, table: Mapping[str, Any], number: int, raw: Any) -> FactRow:
     place = f"{path}: {table['id']}, row {number}"
     if not isinstance(raw, dict):
         raise FileError(f"{place}: is not a row; it has the fields of its key and a use")
@@ -129,7 +129,7 @@ def _row(path: Path, paper: str, table: Mapping[str, Any], number: int, raw: Any
     if use == "calibrate":
         for metric in metrics:
             _check(place, metric, raw.get(metric))
-    return Row(
+    return FactRow(
         paper=paper,
         table=str(table["id"]),
         key={name: raw[name] for name in table["key"] if name in raw},

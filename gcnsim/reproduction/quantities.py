@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from gcnsim.reproduction.answers import Ends, Measured
+from gcnsim.reproduction.answers import RangeOfResults, TableValues
 
 MEGABYTE: Final = 1e6
 GIGABYTE: Final = 1e9
@@ -19,7 +19,7 @@ MEMORY_ERROR: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Quantity:
+class TableQuantity:
     """One metric. of: its value from a run and the run compared with. ratio: whether there is one compared with;
     one_of_base: whether it is 1 for that one by definition.
 
@@ -29,32 +29,32 @@ class Quantity:
     alone: phases are where a paper's timers stand, and they are told apart no better than that.
     """
 
-    of: Callable[[Measured, Measured], float]
+    of: Callable[[TableValues, TableValues], float]
     ratio: bool = False
     grows: int = 1
     one_of_base: bool = False
     counted: float = 0.0
-    unit_s: Callable[[Measured], float] | None = None
+    unit_s: Callable[[TableValues], float] | None = None
 
 
-def _alone(value: Callable[[Measured], float], grows: int = 1) -> Quantity:
-    return Quantity(lambda run, _: value(run), grows=grows)
+def _alone(value: Callable[[TableValues], float], grows: int = 1) -> TableQuantity:
+    return TableQuantity(lambda run, _: value(run), grows=grows)
 
 
-def _part(value: Callable[[Measured], float]) -> Quantity:
-    return Quantity(lambda run, _: value(run), unit_s=lambda _: 1.0)
+def _part(value: Callable[[TableValues], float]) -> TableQuantity:
+    return TableQuantity(lambda run, _: value(run), unit_s=lambda _: 1.0)
 
 
 SECONDS: Final = _alone(lambda run: run.iteration_s)
 
 
-def _relative(value: Callable[[Measured, Measured], float], grows: int = 1) -> Quantity:
-    return Quantity(value, ratio=True, grows=grows, one_of_base=True)
+def _relative(value: Callable[[TableValues, TableValues], float], grows: int = 1) -> TableQuantity:
+    return TableQuantity(value, ratio=True, grows=grows, one_of_base=True)
 
 
 SPEEDUP: Final = _relative(lambda run, base: base.iteration_s / run.iteration_s, grows=-1)
 
-QUANTITIES: Final[Mapping[str, Quantity]] = {
+QUANTITIES: Final[Mapping[str, TableQuantity]] = {
     "per_iteration_s": SECONDS,
     "epoch_s": _alone(lambda run: run.per_epoch * run.iteration_s),
     "epoch_time_s": SECONDS,
@@ -65,28 +65,28 @@ QUANTITIES: Final[Mapping[str, Quantity]] = {
     "reduce_s": _part(lambda run: run.reduce_s),
     "comm_ratio_pct": _alone(lambda run: 100.0 * run.communication_s / run.iteration_s),
     "overhead_pct": _alone(lambda run: 100.0 * run.sampling_s / run.iteration_s),
-    "epoch_comm_mb": Quantity(lambda run, _: run.forward_bytes / MEGABYTE, grows=0, counted=VOLUME_ERROR),
+    "epoch_comm_mb": TableQuantity(lambda run, _: run.forward_bytes / MEGABYTE, grows=0, counted=VOLUME_ERROR),
     "throughput_x": SPEEDUP,
     "speedup_x": SPEEDUP,
     "total_x": _relative(lambda run, base: run.iteration_s / base.iteration_s),
-    "communication_x": Quantity(
+    "communication_x": TableQuantity(
         lambda run, base: run.communication_s / base.communication_s,
         ratio=True,
         one_of_base=True,
         unit_s=lambda base: base.communication_s,
     ),
-    "memory_x": Quantity(
+    "memory_x": TableQuantity(
         lambda run, base: run.memory / base.memory, ratio=True, grows=0, one_of_base=True, counted=MEMORY_ERROR
     ),
     "communicate": _relative(lambda run, base: run.exchanging_s / base.exchanging_s),
-    "dgl_gb": Quantity(lambda run, base: base.loaded_bytes / GIGABYTE, ratio=True, grows=0),
+    "dgl_gb": TableQuantity(lambda run, base: base.loaded_bytes / GIGABYTE, ratio=True, grows=0),
     "pagraph_gb": _alone(lambda run: run.loaded_bytes / GIGABYTE, grows=0),
-    "reduction_pct": Quantity(
+    "reduction_pct": TableQuantity(
         lambda run, base: 100.0 * (1.0 - run.loaded_bytes / base.loaded_bytes), ratio=True, grows=0
     ),
     "cached_pct": _alone(lambda run: 100.0 * run.cached_share, grows=0),
     "partition_minutes": _alone(lambda run: run.partition_s / 60.0, grows=0),
-    "compute": Quantity(lambda run, base: (run.iteration_s - run.exchanging_s) / base.exchanging_s, ratio=True),
+    "compute": TableQuantity(lambda run, base: (run.iteration_s - run.exchanging_s) / base.exchanging_s, ratio=True),
 }
 """By the name of the metric. Communication is what the GPU waits for rows; the rest of the iteration is computed.
 SANCUS' two are multiples of the communication of CAGNET in the same configuration, the all-reduce in it.
@@ -102,14 +102,14 @@ GIVEN_BASE: Final[Mapping[tuple[str, str], str]] = {("bns_gcn", "table11"): "gra
 """Tables whose ratios are to a system that has no schedule here, but whose seconds are printed."""
 
 
-def iteration_seconds(metric: str, value: float, run: Measured) -> float | None:
+def iteration_seconds(metric: str, value: float, run: TableValues) -> float | None:
     """The seconds of an iteration according to a printed value; None for other kinds of value."""
     if metric == "epochs_per_s":
         return 1.0 / value
     return value / run.per_epoch if metric in WHOLE_S else None
 
 
-def predicted(metric: str, run: Ends, base: Ends | None) -> tuple[float, float, float]:
+def predicted(metric: str, run: RangeOfResults, base: RangeOfResults | None) -> tuple[float, float, float]:
     """A metric's likely value and its interval: over the assumptions' ends, and what each run leaves open."""
     quantity = QUANTITIES[metric]
     pairs = [(one, other or one) for one, other in zip(run, base or (None, None, None), strict=True)]
@@ -121,7 +121,7 @@ def predicted(metric: str, run: Ends, base: Ends | None) -> tuple[float, float, 
     return likely, min(low, likely), max(min(high, most), likely)
 
 
-def _interval(quantity: Quantity, run: Measured, base: Measured, value: float) -> tuple[float, float]:
+def _interval(quantity: TableQuantity, run: TableValues, base: TableValues, value: float) -> tuple[float, float]:
     """What one run leaves open of a metric."""
     if quantity.unit_s is not None:
         unit = quantity.unit_s(base)

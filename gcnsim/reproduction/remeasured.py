@@ -14,7 +14,7 @@ from typing import Any, Final
 from gcnsim.errors import FileError, ScenarioError
 from gcnsim.fields import Number, shown
 from gcnsim.methods import Method, create_method
-from gcnsim.reproduction.facts import MAY_BE_ZERO, PREDICTED, Row
+from gcnsim.reproduction.facts import MAY_BE_ZERO, PREDICTED, FactRow
 from gcnsim.reproduction.systems import KEEPS_INPUTS, REMEASURED, System, method_of
 from gcnsim.scenario import DIRECT, LEAN, Scenario, WorkloadSpec
 from gcnsim.workload import datasets
@@ -36,7 +36,7 @@ BNS_RATE: Final = 0.1
 """The sampling rate of BNS-GCN's scripts."""
 
 
-def remeasured_rows(path: str, raw: Mapping[str, Any]) -> Iterator[Row]:
+def remeasured_rows(path: str, raw: Mapping[str, Any]) -> Iterator[FactRow]:
     """The rows of one file. Raises FileError for one of an unknown paper, class or platform, without a method, a
     metric or, of class `calibrate`, its value, or given twice."""
     if not isinstance(raw["rows"], list) or not raw["rows"]:
@@ -51,7 +51,7 @@ def remeasured_rows(path: str, raw: Mapping[str, Any]) -> Iterator[Row]:
         yield row
 
 
-def _row(path: str, raw: Mapping[str, Any], place: str, one: Any) -> Row:
+def _row(path: str, raw: Mapping[str, Any], place: str, one: Any) -> FactRow:
     if not isinstance(one, dict):
         raise FileError(f"{place}: is not a row; it has a paper, a platform, a method and a metric")
     for name, known in (("paper", raw["papers"]), ("platform", raw["platforms"])):
@@ -63,7 +63,7 @@ def _row(path: str, raw: Mapping[str, Any], place: str, one: Any) -> Row:
         if not isinstance(one.get(name), str):
             raise FileError(f"{place}: {name} is {shown(one.get(name))}; allowed: a text")
     needed = ("layers", "hidden", "gpus", "servers")
-    for name in (*needed, *(each for each in ("heads", "batch_per_gpu") if each in one)):
+    for name in (*needed, *(text for text in ("heads", "batch_per_gpu") if text in one)):
         if wrong := Number(True, 1).wrong(one.get(name)):
             raise FileError(f"{place}: {name}: {wrong}")
     if wrong := Number(True, 0).wrong(one.get("linear_layers", 0)):
@@ -73,7 +73,7 @@ def _row(path: str, raw: Mapping[str, Any], place: str, one: Any) -> Row:
         wrong := Number(False, 0, low_open=metric not in MAY_BE_ZERO).wrong(one.get("value"))
     ):
         raise FileError(f"{place}: value: {wrong}, as the row is to calibrate")
-    return Row(
+    return FactRow(
         paper=one["paper"],
         table=one["table"],
         key={name: one[name] for name in OF_KEY if name in one},
@@ -84,51 +84,51 @@ def _row(path: str, raw: Mapping[str, Any], place: str, one: Any) -> Row:
     )
 
 
-def is_remeasured(row: Row) -> bool:
+def is_remeasured(row: FactRow) -> bool:
     """Whether the row names its own platform, and so its own setting."""
     return "platform" in row.fields
 
 
-def scenario_of(row: Row, base: Scenario) -> tuple[Scenario, System] | str:
+def scenario_of(row: FactRow, base: Scenario) -> tuple[Scenario, System] | str:
     """The row on its platform, or why it is not predicted. base: the scenario of the platform.
 
     Raises FileError for a knob that the row lacks or that is out of range.
     """
-    said = row.fields
-    name = f"{said['dataset']}-train" if said.get("inductive") else said["dataset"]
+    fields = row.fields
+    name = f"{fields['dataset']}-train" if fields.get("inductive") else fields["dataset"]
     if name not in datasets():
         return f"no data set {name!r}"
-    system = REMEASURED.get(said["method"])
+    system = REMEASURED.get(fields["method"])
     if system is None:
-        return f"no schedule of {said['method']!r}"
-    if said["gpus"] % said["servers"]:
-        return f"{said['gpus']} GPUs are not even over {said['servers']} servers"
-    method = method_of(replace(row, fields={"rate": BNS_RATE, **said}), system)
-    per_server = 1 if row.paper in ONE_A_SERVER else said["gpus"] // said["servers"]
-    cluster = replace(base.cluster, gpus=said["gpus"], gpus_per_server=per_server)
+        return f"no schedule of {fields['method']!r}"
+    if fields["gpus"] % fields["servers"]:
+        return f"{fields['gpus']} GPUs are not even over {fields['servers']} servers"
+    method = method_of(replace(row, fields={"rate": BNS_RATE, **fields}), system)
+    per_server = 1 if row.paper in ONE_A_SERVER else fields["gpus"] // fields["servers"]
+    cluster = replace(base.cluster, gpus=fields["gpus"], gpus_per_server=per_server)
     if method.mini_batches:
         cluster = replace(cluster, implementation=LEAN, transport=DIRECT)
     try:
-        if method.mini_batches and "fanout" in said:
-            fanout = said["fanout"] if isinstance(said["fanout"], list) else [said["fanout"]] * said["layers"]
-            method = create_method(method.name, batch=said["batch_per_gpu"], fanout=tuple(fanout))
+        if method.mini_batches and "fanout" in fields:
+            fanout = fields["fanout"] if isinstance(fields["fanout"], list) else [fields["fanout"]] * fields["layers"]
+            method = create_method(method.name, batch=fields["batch_per_gpu"], fanout=tuple(fanout))
         return replace(base, workload=_workload(row, base, name, method), cluster=cluster, method=method), system
     except ScenarioError as error:
         raise FileError(f"{row.place}: {error}") from None
 
 
-def _workload(row: Row, base: Scenario, name: str, method: Method) -> WorkloadSpec:
+def _workload(row: FactRow, base: Scenario, name: str, method: Method) -> WorkloadSpec:
     """Data set and model of the row; heads are averaged, as the released code has it."""
-    said = row.fields
-    attends, heads, dense = said["model"] == "gat", said.get("heads", 1), said.get("linear_layers", 0)
+    fields = row.fields
+    attends, heads, dense = fields["model"] == "gat", fields.get("heads", 1), fields.get("linear_layers", 0)
     summed = _precomputed(row, attends=attends, method=method)
     return replace(
         base.workload,
         dataset=name,
-        model=said["model"],
-        layers=said["layers"] + dense,
+        model=fields["model"],
+        layers=fields["layers"] + dense,
         dense_layers=dense,
-        hidden=said["hidden"],
+        hidden=fields["hidden"],
         heads=heads,
         heads_joined="averaged" if heads > 1 else base.workload.heads_joined,
         keep_inputs=attends and summed,
@@ -136,7 +136,7 @@ def _workload(row: Row, base: Scenario, name: str, method: Method) -> WorkloadSp
     )
 
 
-def _precomputed(row: Row, *, attends: bool, method: Method) -> bool:
+def _precomputed(row: FactRow, *, attends: bool, method: Method) -> bool:
     """Whether the first layer's inputs are exchanged and summed once, before training: as the row says, else as the
     scripts do, those of BNS-GCN and of attention with, PipeGCN's of GraphSAGE without."""
     if "use_pp" in row.fields:

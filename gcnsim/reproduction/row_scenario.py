@@ -17,7 +17,7 @@ from typing import Final
 
 from gcnsim.errors import FileError, ScenarioError
 from gcnsim.methods import COMPARED, Method
-from gcnsim.reproduction.facts import Row
+from gcnsim.reproduction.facts import FactRow
 from gcnsim.reproduction.remeasured import is_remeasured
 from gcnsim.reproduction.remeasured import scenario_of as remeasured_scenario
 from gcnsim.reproduction.systems import CAGNET, WHOLE_PAPERS, System, method_of, system_of
@@ -36,7 +36,7 @@ REMEASURED: Final = "remeasured"
 ONE_BY_ONE: Final = 128
 """Tables' workers that are simulated one by one: of more, a few stand for all."""
 
-LIKE_ALL: Final = 24
+REPRESENTATIVE_WORKERS: Final = 24
 """Workers that stand for all others where there are more: servers are alike."""
 
 
@@ -58,20 +58,22 @@ class RowScenario:
         return replace(self, scenario=replace(self.scenario, method=method), system=system)
 
 
-def asked(row: Row, rows: Sequence[Row], platforms: Mapping[str, str], *, calibrated: bool = True) -> RowScenario | str:
+def scenario_of_row(
+    row: FactRow, rows: Sequence[FactRow], platforms: Mapping[str, str], *, calibrated: bool = True
+) -> RowScenario | str:
     """What to simulate for `row`, or why nothing is. rows: of all facts, which may say more about its setting.
 
     platforms: files to take fitted figures from, by the name of the platform; the shipped ones for all others.
     calibrated: whether fitted figures are used at all. Raises FileError for a row that cannot be.
     """
-    found = _asked(row, rows, platforms)
+    found = _scenario_of_row(row, rows, platforms)
     if calibrated or isinstance(found, str):
         return found
     return replace(found, scenario=replace(found.scenario, cluster=replace(found.scenario.cluster, platform=None)))
 
 
-def _asked(row: Row, rows: Sequence[Row], platforms: Mapping[str, str]) -> RowScenario | str:
-    """As `asked`, with fitted figures."""
+def _scenario_of_row(row: FactRow, rows: Sequence[FactRow], platforms: Mapping[str, str]) -> RowScenario | str:
+    """As `scenario_of_row`, with fitted figures."""
     if is_remeasured(row):
         return _remeasured(row)
     system = system_of(row)
@@ -86,7 +88,7 @@ def _asked(row: Row, rows: Sequence[Row], platforms: Mapping[str, str]) -> RowSc
         raise FileError(f"{row.place}: no setting of {row.paper!r} for {what!r}; {known}")
     workers, per_server = layout(row, base)
     parts = workers if workers > ONE_BY_ONE else None
-    workers = LIKE_ALL if parts else workers
+    workers = REPRESENTATIVE_WORKERS if parts else workers
     name = base.cluster.platform
     try:
         cluster = replace(
@@ -102,7 +104,7 @@ def _asked(row: Row, rows: Sequence[Row], platforms: Mapping[str, str]) -> RowSc
     return RowScenario(scenario, system, boundary_of(row, rows) / workers)
 
 
-def _remeasured(row: Row) -> RowScenario | str:
+def _remeasured(row: FactRow) -> RowScenario | str:
     """What to simulate for a row that names its own platform."""
     base = setting(f"{REMEASURED}-{row.fields['platform']}")
     if base is None:
@@ -127,7 +129,7 @@ def _paper(name: str) -> str:
     return name.partition("-")[0]
 
 
-def layout(row: Row, base: Scenario) -> tuple[int, int]:
+def layout(row: FactRow, base: Scenario) -> tuple[int, int]:
     """Workers, and workers per server. Raises FileError where a row says neither."""
     if "config" in row.fields or row.paper in WHOLE_PAPERS:
         return base.cluster.gpus, base.cluster.gpus_per_server
@@ -148,7 +150,7 @@ def layout(row: Row, base: Scenario) -> tuple[int, int]:
     return workers, workers if base.cluster.servers == 1 else base.cluster.gpus_per_server
 
 
-def boundary_of(row: Row, rows: Sequence[Row]) -> float:
+def boundary_of(row: FactRow, rows: Sequence[FactRow]) -> float:
     """Boundary nodes of all partitions together: of the row, or of an input row of its table with the same parts."""
     names = ("dataset", "partitions", "partitioner")
     for other in (row, *rows):
@@ -164,7 +166,7 @@ MOST_WORKERS: Final = 24
 """Larger settings are judged, not fitted: what they compute is not explained by any efficiency (docs/reproduce.md)."""
 
 
-def is_fitted(row: Row, one: RowScenario) -> bool:
+def is_fitted(row: FactRow, one: RowScenario) -> bool:
     """Whether a figure follows from this row, of its platform or of its device.
 
     Sampled edges, attention and other systems that a paper compares with are judged by figures fitted to the rest, and

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from gcnsim.errors import FileError, ScenarioError, nearest
 from gcnsim.methods import Method, create_method
-from gcnsim.reproduction.facts import Row
+from gcnsim.reproduction.facts import FactRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ WHOLE_PAPERS: Final[Mapping[str, System]] = {
 """Papers whose tables name no method, nor how many GPUs: their settings say."""
 
 
-def system_of(row: Row) -> System | str:
+def system_of(row: FactRow) -> System | str:
     """The system of a row, or why it is not predicted. Raises FileError for a method that no list above has."""
     if row.paper in WHOLE_PAPERS:
         return WHOLE_PAPERS[row.paper]
@@ -101,7 +101,7 @@ def system_of(row: Row) -> System | str:
     raise FileError(f"{row.place}: unknown method {name!r}; {nearest(name, [*SYSTEMS, *UNMODELLED, CAGNET])}")
 
 
-def cagnet_of(row: Row) -> System:
+def cagnet_of(row: FactRow) -> System:
     """CAGNET by the replication of a row; on SANCUS' own settings where that paper compares with it."""
     copies = row.fields.get("replication_c", 1)
     own = row.paper == "sancus"
@@ -111,15 +111,15 @@ def cagnet_of(row: Row) -> System:
     return System("cagnet-1.5d", (("replication", "replication_c"),), setting=setting, at_random=True, base=base)
 
 
-def method_of(row: Row, system: System) -> Method:
+def method_of(row: FactRow, system: System) -> Method:
     """Our method with its knobs where the row has them. Raises FileError for a knob out of range, or missing."""
-    given: dict[str, Any] = dict(system.fixed)
+    knobs: dict[str, Any] = dict(system.fixed)
     for knob, field in system.knobs:
         value = row.fields.get(field)
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise FileError(f"{row.place}: {field} is {value!r}; allowed: a number")
-        given[knob] = value if knob in ("tau", "replication", "batch") else float(value)
+        knobs[knob] = value if knob in ("tau", "replication", "batch") else float(value)
     try:
-        return create_method(system.method, **given)
+        return create_method(system.method, **knobs)
     except ScenarioError as error:
         raise FileError(f"{row.place}: {error}") from None

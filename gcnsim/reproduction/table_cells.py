@@ -22,10 +22,10 @@ from gcnsim.diagnosis import impossible_time
 from gcnsim.errors import FileError, nearest
 from gcnsim.hardware import platform, platforms
 from gcnsim.methods import create_method
-from gcnsim.reproduction.answers import Ends, Progress, answer
-from gcnsim.reproduction.facts import PREDICTED, Row
+from gcnsim.reproduction.answers import Progress, RangeOfResults, answer
+from gcnsim.reproduction.facts import PREDICTED, FactRow
 from gcnsim.reproduction.quantities import GIVEN_BASE, QUANTITIES, iteration_seconds, predicted
-from gcnsim.reproduction.row_scenario import RowScenario, asked, is_fitted
+from gcnsim.reproduction.row_scenario import RowScenario, is_fitted, scenario_of_row
 
 SHORT_S: Final = 0.05
 """Seconds below which a published time is judged by its absolute error."""
@@ -75,14 +75,14 @@ def error_of(metric: str, value: float, published: float) -> float:
 
 
 def reproduce(
-    rows: Sequence[Row],
+    rows: Sequence[FactRow],
     *,
     platforms: Mapping[str, str] | None = None,
     processes: int = 1,
     progress: Progress = lambda _: None,
     spread: bool = True,
     calibrated: bool = True,
-    wanted: Callable[[Row], bool] = lambda row: row.use in PREDICTED,
+    wanted: Callable[[FactRow], bool] = lambda row: row.use in PREDICTED,
 ) -> list[Cell]:
     """The cells of all rows that are to be predicted, in their order.
 
@@ -93,9 +93,14 @@ def reproduce(
     """
     chosen = [row for row in rows if wanted(row)]
     _check(chosen)
-    found = [(row, asked(row, rows, platforms or {}, calibrated=calibrated)) for row in chosen]
+    found = [(row, scenario_of_row(row, rows, platforms or {}, calibrated=calibrated)) for row in chosen]
     settings = [(row, one) for row, one in found if isinstance(one, RowScenario)]
-    runs = answer([each for row, one in settings for each in _needed(row, one)], processes, progress, spread=spread)
+    runs = answer(
+        [row_scenario for row, one in settings for row_scenario in _needed(row, one)],
+        processes,
+        progress,
+        spread=spread,
+    )
     table = _Table(rows, settings, runs)
     return [cell for row, one in found for cell in table.cells(row, one)]
 
@@ -105,18 +110,18 @@ def vanilla_of(one: RowScenario) -> RowScenario:
     return one.by(create_method(one.system.base))
 
 
-def _needed(row: Row, one: RowScenario) -> tuple[RowScenario, ...]:
+def _needed(row: FactRow, one: RowScenario) -> tuple[RowScenario, ...]:
     return (one, vanilla_of(one))
 
 
-def _check(rows: Sequence[Row]) -> None:
+def _check(rows: Sequence[FactRow]) -> None:
     for row in rows:
         for metric in row.metrics:
-            if metric not in QUANTITIES and isinstance(asked(row, rows, {}), RowScenario):
+            if metric not in QUANTITIES and isinstance(scenario_of_row(row, rows, {}), RowScenario):
                 raise FileError(f"{row.place}: unknown metric {metric!r}; {nearest(metric, QUANTITIES)}")
 
 
-def _impossible(metric: str, run: Ends, published: float | None, bandwidth: float) -> str:
+def _impossible(metric: str, run: RangeOfResults, published: float | None, bandwidth: float) -> str:
     """Why no such run took the published time; empty where one may have, and of what is not a time of an iteration."""
     seconds = None if published is None else iteration_seconds(metric, published, run.likely)
     return "" if seconds is None else impossible_time(min(one.wire_s for one in run), seconds, bandwidth) or ""
@@ -126,17 +131,20 @@ class _Table:
     """All rows with their runs."""
 
     def __init__(
-        self, rows: Sequence[Row], settings: Sequence[tuple[Row, RowScenario]], runs: Mapping[RowScenario, Ends]
+        self,
+        rows: Sequence[FactRow],
+        settings: Sequence[tuple[FactRow, RowScenario]],
+        runs: Mapping[RowScenario, RangeOfResults],
     ) -> None:
         self.rows = rows
         self.settings = settings
         self.runs = runs
 
-    def cells(self, row: Row, one: RowScenario | str) -> list[Cell]:
+    def cells(self, row: FactRow, one: RowScenario | str) -> list[Cell]:
         """One cell for each of the row's metrics."""
         return [self._cell(row, one, metric) for metric in row.metrics]
 
-    def _cell(self, row: Row, one: RowScenario | str, metric: str) -> Cell:
+    def _cell(self, row: FactRow, one: RowScenario | str, metric: str) -> Cell:
         empty = Cell(
             paper=row.paper,
             table=row.table,
@@ -159,7 +167,7 @@ class _Table:
             return replace(empty, reason=base)
         run, vanilla = self.runs[one], self.runs[vanilla_of(one)]
         likely, low, high = predicted(metric, run, base)
-        paper = [(other, each) for other, each in self.settings if other.paper == row.paper]
+        paper = [(other, item) for other, item in self.settings if other.paper == row.paper]
         guesses = null_values(
             metric, one, vanilla, printed_vanilla(one, paper), visible_speedup(paper, one.scenario.cluster.platform)
         )
@@ -170,7 +178,7 @@ class _Table:
         judged = empty.published is not None and not by_definition and not wrong
         return replace(empty, predicted=likely, low=low, high=high, judged=judged, nulls=guesses, reason=wrong)
 
-    def _base(self, row: Row, one: RowScenario, metric: str) -> Ends | str | None:
+    def _base(self, row: FactRow, one: RowScenario, metric: str) -> RangeOfResults | str | None:
         """What a ratio compares with: the vanilla run, or a system whose printed seconds stand for it."""
         if not QUANTITIES[metric].ratio:
             return None
@@ -182,7 +190,7 @@ class _Table:
                 seconds = printed_seconds(other)
                 if seconds is not None:
                     run = replace(self.runs[one].likely, iteration_s=seconds, low_s=seconds, high_s=seconds)
-                    return Ends(run, run, run)
+                    return RangeOfResults(run, run, run)
         return f"compared with {name}, whose time no row gives"
 
 
@@ -198,7 +206,7 @@ SECONDS: Final = ("per_iteration_s", "epoch_s", "total_s")
 SPEEDUPS: Final = ("throughput_x", "speedup_x")
 
 
-def printed_seconds(row: Row) -> float | None:
+def printed_seconds(row: FactRow) -> float | None:
     """The iteration time that a row prints, in whatever form."""
     for name in SECONDS:
         value = row.published(name)
@@ -208,7 +216,7 @@ def printed_seconds(row: Row) -> float | None:
     return None if rate is None else 1.0 / rate
 
 
-def visible_speedup(chosen: Sequence[tuple[Row, RowScenario]], platform: str | None) -> float | None:
+def visible_speedup(chosen: Sequence[tuple[FactRow, RowScenario]], platform: str | None) -> float | None:
     """The mean of the pipelined speed-ups that rows on `platform` print, or that follow from the times they print."""
     found = []
     here = [(row, one) for row, one in chosen if row.use == "calibrate" and one.scenario.cluster.platform == platform]
@@ -219,13 +227,13 @@ def visible_speedup(chosen: Sequence[tuple[Row, RowScenario]], platform: str | N
     return sum(found) / len(found) if found else None
 
 
-def _from_times(row: Row, one: RowScenario, others: Sequence[tuple[Row, RowScenario]]) -> list[float]:
+def _from_times(row: FactRow, one: RowScenario, others: Sequence[tuple[FactRow, RowScenario]]) -> list[float]:
     own = printed_seconds(row)
     vanilla = printed_vanilla(one, others)
     return [vanilla / own] if own and vanilla else []
 
 
-def printed_vanilla(one: RowScenario, rows: Sequence[tuple[Row, RowScenario]]) -> float | None:
+def printed_vanilla(one: RowScenario, rows: Sequence[tuple[FactRow, RowScenario]]) -> float | None:
     """The printed vanilla iteration of the same setting, if a row gives it."""
     for row, other in rows:
         same = replace(other.scenario, method=one.scenario.method) == one.scenario and other.boundary == one.boundary
@@ -242,7 +250,7 @@ def is_vanilla(one: RowScenario) -> bool:
 
 
 def null_values(
-    metric: str, one: RowScenario, vanilla: Ends, printed: float | None, speedup: float | None
+    metric: str, one: RowScenario, vanilla: RangeOfResults, printed: float | None, speedup: float | None
 ) -> Mapping[str, float]:
     """What each null model says of a metric; empty for vanilla rows, and metrics that time alone does not give."""
     if metric not in TIMED or is_vanilla(one):

@@ -10,18 +10,6 @@ from gcnsim.results.advice import (
     RuleReport,
     Step,
 )
-from gcnsim.results.asked import (
-    Differs,
-    Explanation,
-    FaultFree,
-    MeasuredReport,
-    PartitionSeeds,
-    PricesReport,
-    Suspect,
-    TargetReport,
-    TargetRow,
-    TimeAgain,
-)
 from gcnsim.results.documents import (
     LinkTraffic,
     LinkUse,
@@ -33,7 +21,20 @@ from gcnsim.results.documents import (
     WhatIf,
     WorkerUse,
 )
-from gcnsim.results.grounds import (
+from gcnsim.results.optional_sections import (
+    Differs,
+    Explanation,
+    FaultFree,
+    MeasuredReport,
+    PartitionSeeds,
+    PricesReport,
+    Suspect,
+    TargetReport,
+    TargetRow,
+    TimeAgain,
+)
+from gcnsim.results.plain import from_plain, to_plain
+from gcnsim.results.provenance import (
     Assumed,
     AssumptionEffect,
     Bounds,
@@ -44,7 +45,6 @@ from gcnsim.results.grounds import (
     Provenance,
     Unlike,
 )
-from gcnsim.results.plain import from_plain, to_plain
 from gcnsim.results.recommended import (
     Advice,
     BudgetReport,

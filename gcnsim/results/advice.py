@@ -11,7 +11,7 @@ from gcnsim.shapes import (
     FROM,
     JUDGED,
     NIC_BANDWIDTH,
-    ONLY_IF_SAID,
+    OMIT_IF_NONE,
     TO,
     As,
     AtMostOne,
@@ -62,7 +62,7 @@ class Step:
     """Whether it fits the GPUs' memory after the change; null if unknown."""
     too_approximate: bool = False
     """Whether its sampling rate or staleness violates the limits for recommendations."""
-    epoch_s: Positive | None = field(default=None, metadata=ONLY_IF_SAID)
+    epoch_s: Positive | None = field(default=None, metadata=OMIT_IF_NONE)
     """Seconds per epoch; only if the step changes the number of iterations per epoch."""
 
     ADDED: ClassVar = ("distinguishable",)
@@ -76,9 +76,9 @@ class Step:
 
     def payload(self) -> dict[str, Any]:
         """As plain data, including `distinguishable`."""
-        told = by_field(self)
-        last = {key: told.pop(key) for key in ("fits", "too_approximate")}
-        return told | {"distinguishable": self.distinguishable} | last
+        data = by_field(self)
+        last = {key: data.pop(key) for key in ("fits", "too_approximate")}
+        return data | {"distinguishable": self.distinguishable} | last
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,10 +147,10 @@ class Recommendation:
     """Its place in results; null if it was not asked for."""
     alternatives: tuple[Alternative, ...] = ()
     """Settings on other machines that may be preferable; only if several machines were asked for."""
-    by_machine: tuple[Annotated[Row, JUDGED], ...] = field(default=(), metadata=ONLY_IF_SAID)
+    by_machine: tuple[Annotated[Row, JUDGED], ...] = field(default=(), metadata=OMIT_IF_NONE)
     """The setting and the best one on each other machine, if they were not asked for; only if several machines
     were asked for."""
-    networks: Text = field(default="", metadata=ONLY_IF_SAID)
+    networks: Text = field(default="", metadata=OMIT_IF_NONE)
     """The gain from each faster network; only if several were asked for."""
 
     ADDED: ClassVar = OF_THE_ROW

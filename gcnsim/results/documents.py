@@ -14,11 +14,11 @@ from gcnsim.breakdown import Parts
 from gcnsim.cost import Memory
 from gcnsim.ids import Bytes, Rank, Seconds, Server
 from gcnsim.results.advice import LeftOutRow, NoEffect, Recommendation, Step
-from gcnsim.results.asked import FaultFree, MeasuredReport, PartitionSeeds, PricesReport, TargetReport
-from gcnsim.results.grounds import Certainty, Provenance
+from gcnsim.results.optional_sections import FaultFree, MeasuredReport, PartitionSeeds, PricesReport, TargetReport
 from gcnsim.results.plain import by_field
+from gcnsim.results.provenance import Certainty, Provenance
 from gcnsim.results.row import Row
-from gcnsim.shapes import JUDGED, ONLY_IF_SAID, SINCE, Amount, As, Count, OneOrMore, Positive, Share, Text, Within
+from gcnsim.shapes import JUDGED, OMIT_IF_NONE, SINCE, Amount, As, Count, OneOrMore, Positive, Share, Text, Within
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class MemoryReport:
 
     def payload(self) -> dict[str, Any]:
         """As plain data, with the total of each worker."""
-        return by_field(self) | {"workers": [by_field(each) | {"total": each.total} for each in self.workers]}
+        return by_field(self) | {"workers": [by_field(worker) | {"total": worker.total} for worker in self.workers]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,18 +152,18 @@ class WhatIf:
     """Knobs that change nothing at the recommended setting, and why."""
     straggler: StragglerReport | None
     certainty: Certainty
-    utilization: Utilization | None = field(default=None, metadata=ONLY_IF_SAID)
-    left_out: tuple[LeftOutRow, ...] | None = field(default=None, metadata=ONLY_IF_SAID)
+    utilization: Utilization | None = field(default=None, metadata=OMIT_IF_NONE)
+    left_out: tuple[LeftOutRow, ...] | None = field(default=None, metadata=OMIT_IF_NONE)
     """Settings of --method all that cannot be predicted; only if there are any."""
-    fault_free: FaultFree | None = field(default=None, metadata=ONLY_IF_SAID)
+    fault_free: FaultFree | None = field(default=None, metadata=OMIT_IF_NONE)
     """The recommended setting without the injected faults; only if there are any."""
-    measured: tuple[MeasuredReport, ...] | None = field(default=None, metadata=ONLY_IF_SAID)
+    measured: tuple[MeasuredReport, ...] | None = field(default=None, metadata=OMIT_IF_NONE)
     """Measured times and their predictions; only if any were given."""
-    partition_seeds: PartitionSeeds | None = field(default=None, metadata=ONLY_IF_SAID)
+    partition_seeds: PartitionSeeds | None = field(default=None, metadata=OMIT_IF_NONE)
     """The recommended setting with other seeds of the partitioner; only if asked for."""
-    target: TargetReport | None = field(default=None, metadata=ONLY_IF_SAID)
+    target: TargetReport | None = field(default=None, metadata=OMIT_IF_NONE)
     """Time until a validation accuracy is reached; only if asked for."""
-    prices: PricesReport | None = field(default=None, metadata=ONLY_IF_SAID)
+    prices: PricesReport | None = field(default=None, metadata=OMIT_IF_NONE)
     """The chosen prices; only if the user chose some."""
 
     def payload(self) -> dict[str, Any]:
@@ -191,16 +191,16 @@ class RunLength:
     measured: OneOrMore
     settled: bool
     """Whether the run was steady before the measured iterations."""
-    simulated: OneOrMore | None = field(default=None, metadata=ONLY_IF_SAID)
+    simulated: OneOrMore | None = field(default=None, metadata=OMIT_IF_NONE)
     """Simulated iterations; missing in older results, which simulated all."""
     by_period: Count = field(default=0, metadata=SINCE)
     """Iterations that repeat the simulated ones exactly and were not simulated: the rest."""
     fidelity: Annotated[str, As(Literal["exact", "coarse"])] = field(default="exact", metadata=SINCE)
     """Whether links were shared exactly, or busy links once per grain of time (coarse); missing in older results,
     which were exact."""
-    grain_s: Positive | None = field(default=None, metadata=ONLY_IF_SAID)
+    grain_s: Positive | None = field(default=None, metadata=OMIT_IF_NONE)
     """Seconds between two sharings of a link; only for coarse runs."""
-    error: Positive | None = field(default=None, metadata=ONLY_IF_SAID)
+    error: Positive | None = field(default=None, metadata=OMIT_IF_NONE)
     """Possible error of a coarse run, as a share of the iteration; the interval includes it."""
 
 
@@ -214,7 +214,7 @@ class SimulationReport:
     result: Row
     links: Mapping[str, LinkTraffic]
     """The links in use, by name."""
-    slowest: Rank | None = field(default=None, metadata=ONLY_IF_SAID)
+    slowest: Rank | None = field(default=None, metadata=OMIT_IF_NONE)
     """The worker that the others wait for."""
     memory: MemoryReport | None = field(default=None, metadata=SINCE)
     workers: tuple[Parts, ...] = field(default=(), metadata=SINCE)

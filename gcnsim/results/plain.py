@@ -24,9 +24,9 @@ _NOUNS: Final[Mapping[Any, str]] = {str: "text", bool: "true or false", int: "a 
 def to_plain(value: Any) -> Any:
     """A result as dicts, lists and numbers, ready for JSON. Objects with their own `payload()` use it."""
     if isinstance(value, Mapping):
-        return {key: to_plain(each) for key, each in value.items()}
+        return {key: to_plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [to_plain(each) for each in value]
+        return [to_plain(item) for item in value]
     if not is_dataclass(value):
         return value
     return value.payload() if hasattr(value, "payload") else by_field(value)
@@ -36,15 +36,15 @@ def by_field(value: Any) -> dict[str, Any]:
     """The fields of a dataclass as plain data, in their order."""
     found: dict[str, Any] = {}
     nested: dict[str, Nested] = {}
-    for each in fields(value):
-        about, told = each.metadata, getattr(value, each.name)
-        if OMITTED in about and (told is None or told in ("", ())):
+    for field in fields(value):
+        about, content = field.metadata, getattr(value, field.name)
+        if OMITTED in about and (content is None or content in ("", ())):
             continue
         place, group = found, about.get(INSIDE)
         if group is not None:
             nested[group.key] = group
             place = found.setdefault(group.key, {})
-        place[about.get(KEY, each.name)] = format_gbps(told) if BANDWIDTH in about else to_plain(told)
+        place[about.get(KEY, field.name)] = format_gbps(content) if BANDWIDTH in about else to_plain(content)
     for key, group in nested.items():
         if group.absent != "never" and set(found[key].values()) == {None}:
             found[key] = None
@@ -53,31 +53,31 @@ def by_field(value: Any) -> dict[str, Any]:
     return found
 
 
-def from_plain(kind: Callable[..., T], told: Mapping[str, Any]) -> T:
+def from_plain(kind: Callable[..., T], data: Mapping[str, Any]) -> T:
     """The result from plain data; unknown keys are ignored.
 
     Raises TypeError, naming the place, for a missing key or a value of the wrong type.
     """
-    if not isinstance(told, Mapping):
-        raise TypeError(f"{told!r:.40} is not an object")
+    if not isinstance(data, Mapping):
+        raise TypeError(f"{data!r:.40} is not an object")
     if hasattr(kind, "read"):
-        own: T = kind.read(told)
+        own: T = kind.read(data)
         return own
     found = {}
-    for each in fields(kind):  # type: ignore[arg-type]
-        key = each.metadata.get(KEY, each.name)
-        if key in told:
-            text = BANDWIDTH in each.metadata
-            found[each.name] = bandwidth(told[key]) if text else _within(key, _hints(kind)[each.name], told[key])
-        elif each.default is MISSING and each.default_factory is MISSING:
+    for field in fields(kind):  # type: ignore[arg-type]
+        key = field.metadata.get(KEY, field.name)
+        if key in data:
+            text = BANDWIDTH in field.metadata
+            found[field.name] = bandwidth(data[key]) if text else _within(key, _hints(kind)[field.name], data[key])
+        elif field.default is MISSING and field.default_factory is MISSING:
             raise TypeError(f"lacks {key!r}")
     return kind(**found)
 
 
-def _within(key: str, hint: Any, told: Any) -> Any:
+def _within(key: str, hint: Any, value: Any) -> Any:
     """`_value`, with the key at the start of errors."""
     try:
-        return _value(hint, told)
+        return _value(hint, value)
     except TypeError as error:
         raise TypeError(f"{key}: {error}") from None
 
@@ -87,25 +87,25 @@ def _hints(kind: Callable[..., object]) -> dict[str, Any]:
     return get_type_hints(kind)
 
 
-def _value(hint: Any, told: Any) -> Any:
-    """`told` as the annotation `hint` has it."""
+def _value(hint: Any, value: Any) -> Any:
+    """`value` as the annotation `hint` has it."""
     inside = get_args(hint)
-    if told is None:
+    if value is None:
         return None
     if get_origin(hint) in (Union, UnionType):
-        others = [each for each in inside if each is not NoneType]
-        return _value(others[0], told) if len(others) == 1 else told
+        others = [item for item in inside if item is not NoneType]
+        return _value(others[0], value) if len(others) == 1 else value
     if get_origin(hint) is tuple:
-        if not isinstance(told, list | tuple):
-            raise TypeError(f"{told!r:.40} is not a list")
-        return tuple(_value(inside[0], each) for each in told)
+        if not isinstance(value, list | tuple):
+            raise TypeError(f"{value!r:.40} is not a list")
+        return tuple(_value(inside[0], item) for item in value)
     if len(inside) == 2:
-        if not isinstance(told, Mapping):
-            raise TypeError(f"{told!r:.40} is not an object")
-        return {key: _within(key, inside[1], each) for key, each in told.items()}
+        if not isinstance(value, Mapping):
+            raise TypeError(f"{value!r:.40} is not an object")
+        return {key: _within(key, inside[1], item) for key, item in value.items()}
     if is_dataclass(hint) and isinstance(hint, type):
-        return from_plain(hint, told)
+        return from_plain(hint, value)
     wanted = _KINDS.get(hint)
-    if wanted and (not isinstance(told, wanted) or (isinstance(told, bool) and hint is not bool)):
-        raise TypeError(f"{told!r:.40} is not {_NOUNS[hint]}")
-    return told
+    if wanted and (not isinstance(value, wanted) or (isinstance(value, bool) and hint is not bool)):
+        raise TypeError(f"{value!r:.40} is not {_NOUNS[hint]}")
+    return value

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Final, Literal
 
 from gcnsim.results.advice import RuleReport
-from gcnsim.results.asked import PricesReport
-from gcnsim.results.grounds import AssumptionEffect, Provenance
+from gcnsim.results.optional_sections import PricesReport
 from gcnsim.results.plain import by_field
+from gcnsim.results.provenance import AssumptionEffect, Provenance
 from gcnsim.results.row import Row
 from gcnsim.shapes import (
-    ONLY_IF_SAID,
+    OMIT_IF_NONE,
     Amount,
     As,
     Count,
@@ -53,7 +53,7 @@ class GoalReport:
     """Limit of the cost of the training."""
     confidence: Share = 0.9
     """The required chance of meeting the limits."""
-    budget: BudgetReport | None = field(default=None, metadata=ONLY_IF_SAID)
+    budget: BudgetReport | None = field(default=None, metadata=OMIT_IF_NONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class SearchReport:
     """Settings that are slower and more expensive, even at their bound, than a simulated one."""
     simulated: Count
     text: Text
-    grid: Count | None = field(default=None, metadata=ONLY_IF_SAID)
+    grid: Count | None = field(default=None, metadata=OMIT_IF_NONE)
     """Size of the grid that they were selected from."""
 
 
@@ -234,16 +234,16 @@ class Advice:
     """The choice on the same machine under other limits."""
     calibrated: bool
     label: Text
-    missed: Missed | None = field(default=None, metadata=ONLY_IF_SAID)
-    prices: PricesReport | None = field(default=None, metadata=ONLY_IF_SAID)
+    missed: Missed | None = field(default=None, metadata=OMIT_IF_NONE)
+    prices: PricesReport | None = field(default=None, metadata=OMIT_IF_NONE)
     """The chosen prices; only if the user chose some."""
 
     @property
     def rows(self) -> tuple[PointReport, ...]:
         """The choice, the runner-up and the front, each once, the fastest first."""
         others = () if self.runner_up is None else (self.runner_up.point,)
-        found = {each.name: each for each in (*others, self.choice, *self.front)}
-        return tuple(sorted(found.values(), key=lambda each: (each.seconds, each.name)))
+        found = {other.name: other for other in (*others, self.choice, *self.front)}
+        return tuple(sorted(found.values(), key=lambda item: (item.seconds, item.name)))
 
     def payload(self) -> dict[str, Any]:
         """As plain data."""

@@ -15,7 +15,7 @@ from gcnsim.shapes import (
     KEY,
     NIC_BANDWIDTH,
     NULL,
-    ONLY_IF_SAID,
+    OMIT_IF_NONE,
     Amount,
     Currency,
     Nested,
@@ -123,9 +123,9 @@ class Row:
     cost_per_epoch: Amount | None = field(default=None, metadata=COST.at("per_epoch"))
     price: Text | None = field(default=None, metadata=COST.at("price"))
     """The hourly price behind the costs."""
-    host: Text | None = field(default=None, metadata=ONLY_IF_SAID)
+    host: Text | None = field(default=None, metadata=OMIT_IF_NONE)
     """Host of the servers; only if rows differ in host or GPUs per server."""
-    gpus_per_server: OneOrMore | None = field(default=None, metadata=ONLY_IF_SAID)
+    gpus_per_server: OneOrMore | None = field(default=None, metadata=OMIT_IF_NONE)
     """GPUs in one server (the last may hold fewer); only if rows differ in host or GPUs per server."""
     may_be_recommended: bool | None = field(default=None, metadata={**_JUDGED, NULL: False})
     excluded_because: str | None = field(default=None, metadata=_JUDGED)
@@ -144,29 +144,29 @@ class Row:
         return self.nic_bytes / self.iteration_s
 
     @classmethod
-    def read(cls, told: Mapping[str, Any]) -> Row:
+    def read(cls, data: Mapping[str, Any]) -> Row:
         """The row of plain data as written by `payload`; unknown keys are ignored.
 
         Raises TypeError if a required key is missing.
         """
-        flat = dict(told)
-        for each in fields(cls):
-            if group := each.metadata.get(INSIDE):
-                flat[each.name] = (told.get(group.key) or {}).get(each.metadata[KEY], each.default)
-        flat["limited_by"] = flat["limited_by"] or told.get("bottleneck", "")
-        if "bandwidth" in told:
+        flat = dict(data)
+        for entry in fields(cls):
+            if group := entry.metadata.get(INSIDE):
+                flat[entry.name] = (data.get(group.key) or {}).get(entry.metadata[KEY], entry.default)
+        flat["limited_by"] = flat["limited_by"] or data.get("bottleneck", "")
+        if "bandwidth" in data:
             flat["bandwidth_bytes_per_s"] = bandwidth(flat.pop("bandwidth"))
-        missing = [each.name for each in fields(cls) if each.default is MISSING and each.name not in flat]
+        missing = [entry.name for entry in fields(cls) if entry.default is MISSING and entry.name not in flat]
         if missing:
             raise TypeError(f"a row lacks {', '.join(missing)}")
         return cls(**{key: flat[key] for key in KEYS if key in flat})
 
     def payload(self) -> dict[str, Any]:
         """The row as plain data, as the JSON schemas have it."""
-        told = by_field(self)
+        data = by_field(self)
         if self.may_be_recommended is None:
-            told = {key: value for key, value in told.items() if key not in _BESIDE}
-        return {key: told[key] for key in _MACHINE} | told
+            data = {key: value for key, value in data.items() if key not in _BESIDE}
+        return {key: data[key] for key in _MACHINE} | data
 
     @property
     def knobs(self) -> tuple[str, ...]:
@@ -177,13 +177,13 @@ class Row:
         """Knobs that distinguish this row from other settings of its method: name and value in words."""
         # A cache of nothing is a knob that is not used; a tau of 0 or an epsilon of 1 is one that was set.
         known = is_method(self.method)
-        told = {
+        values = {
             "tau": (self.tau > 0 or known, f"tau {self.tau}"),
             "epsilon": (self.epsilon < 1.0 or known, f"eps {self.epsilon:g}"),
             "rate": (self.rate < 1.0 or known, f"rate {self.rate:g}"),
             "cache": (self.cache_fraction > 0.0, f"cache {100 * self.cache_fraction:.4g}%"),
         }
-        words = {name: text for name, (says, text) in told.items() if says and _has(self.method, name)}
+        words = {name: text for name, (says, text) in values.items() if says and _has(self.method, name)}
         return words | ({"setting": self.setting} if self.setting else {})
 
 
@@ -193,16 +193,16 @@ NO_RANGE: Final = "CPU cores without a calibration"
 MEASURE_CORES: Final = "measure with python -m runtime.profile, then gcnsim calibrate"
 """What would give it one."""
 
-KEYS: Final[tuple[str, ...]] = tuple(each.name for each in fields(Row))
+KEYS: Final[tuple[str, ...]] = tuple(entry.name for entry in fields(Row))
 """The fields of a row: first the machine, then the keys of plain data in order, flattened."""
 
 _MACHINE: Final = ("dataset", "gpus", "bandwidth", "device")
 """The keys of plain data that come first, in their order."""
 
 _BESIDE: Final = frozenset(
-    each.metadata[INSIDE].key if INSIDE in each.metadata else each.name
-    for each in fields(Row)
-    if JUDGED in each.metadata
+    entry.metadata[INSIDE].key if INSIDE in entry.metadata else entry.name
+    for entry in fields(Row)
+    if JUDGED in entry.metadata
 )
 """The keys that exist only if there is a recommended setting."""
 

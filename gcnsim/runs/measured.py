@@ -47,8 +47,8 @@ def read_measured(path: str | Path) -> Measured:
     place = Path(path)
     if place.is_file() or is_profiler_trace(place):
         profiled = read_profiled_run(place)
-        found = _measured(place, "trace", profiled.workers, profiled.iterations, profiled.phases, profiled.notes)
-        return replace(found, devices=tuple(profiled.devices))
+        measured = _measured(place, "trace", profiled.workers, profiled.iterations, profiled.phases, profiled.notes)
+        return replace(measured, devices=tuple(profiled.devices))
     run = read_recorded_run(place)
     return _measured(place, "run", run.workers, run.iterations, run.phases, ())
 

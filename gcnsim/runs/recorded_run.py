@@ -127,9 +127,9 @@ class RecordedRun:
     @property
     def trace(self) -> Path:
         """The access trace beside it; where none is, the place it was asked to be saved at."""
-        asked = self.options.get("save_trace")
+        option = self.options.get("save_trace")
         inside = self.path / TRACE
-        return inside if inside.is_file() or not asked else Path(str(asked))
+        return inside if inside.is_file() or not option else Path(str(option))
 
     def work_spread(self) -> float:
         """Standard deviation of the logarithm of the time of one kernel over the measured iterations, median of all."""
@@ -140,7 +140,9 @@ class RecordedRun:
         chosen = np.flatnonzero(compute & ~waits & (spans.iteration >= SETTLED) & (lasted > 0))
         keys = np.stack([spans.worker, spans.kind, spans.layer, spans.direction], axis=1)[chosen]
         _, group = np.unique(keys, axis=0, return_inverse=True)
-        groups = [np.log(lasted[chosen[group == each]]) for each in range(int(group.max()) + 1)] if chosen.size else []
+        groups = (
+            [np.log(lasted[chosen[group == index]]) for index in range(int(group.max()) + 1)] if chosen.size else []
+        )
         found = [float(values.std()) for values in groups if values.size >= FEWEST_TIMES]
         return float(np.median(found)) if found else 0.0
 
@@ -192,9 +194,9 @@ def _threads(raw: Mapping[str, Any], cluster: Cluster | None) -> int:
 
     That is a worker's share of the cores of its machine, where all workers are on one, or on the servers of `cluster`.
     """
-    told = raw.get("threads") or raw["options"].get("threads")
+    threads = raw.get("threads") or raw["options"].get("threads")
     beside = raw["workers"] if cluster is None else cluster.workers_per_host
-    return int(told) if isinstance(told, int) else max(1, raw["hardware"]["cores"] // beside)
+    return int(threads) if isinstance(threads, int) else max(1, raw["hardware"]["cores"] // beside)
 
 
 @dataclass(frozen=True, slots=True)

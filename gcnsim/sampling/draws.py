@@ -117,8 +117,8 @@ def draw_edges(part: Part, p: Float32Array, generator: np.random.Generator) -> B
     The same graph as `draw` from the same stream.
     """
     edges = np.empty(min(part.entries, p.size), np.bool_)
-    for first, kept in _draws(p, generator):
-        edges[first : first + kept.size] = kept
+    for first, mask in _draws(p, generator):
+        edges[first : first + mask.size] = mask
     return edges
 
 

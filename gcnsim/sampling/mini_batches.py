@@ -59,10 +59,10 @@ def neighbour_batch(
     entries: list[int] = []
     places: list[IntArray] = []
     for amount in reversed(fanout):
-        drawn, seen = _drawn_places(graph, levels[0], amount, generator)
-        levels.insert(0, _union(levels[0], graph.indices[drawn].astype(np.int64), graph.nodes))
-        entries.insert(0, int(drawn.size))
-        places.insert(0, drawn)
+        picked, seen = _drawn_places(graph, levels[0], amount, generator)
+        levels.insert(0, _union(levels[0], graph.indices[picked].astype(np.int64), graph.nodes))
+        entries.insert(0, int(picked.size))
+        places.insert(0, picked)
         looked += seen
     return Batch(tuple(levels), tuple(entries), looked, tuple(places) if keep else ())
 
@@ -86,9 +86,9 @@ def layer_batch(
         # Of keys u^(1/w) the largest are a weighted draw without replacement (Efraimidis and Spirakis, 2006).
         keys = np.log(generator.random(candidates.size)) / leading[candidates]
         chosen = candidates[np.argsort(-keys, kind="stable")[:size]]
-        kept = np.zeros(graph.nodes, np.bool_)
-        kept[chosen] = True
-        places.insert(0, around[kept[columns]])
+        mask = np.zeros(graph.nodes, np.bool_)
+        mask[chosen] = True
+        places.insert(0, around[mask[columns]])
         entries.insert(0, int(places[0].size))
         looked += int(columns.size)
         levels.insert(0, _union(levels[0], chosen, graph.nodes))
@@ -102,8 +102,8 @@ def subgraph_batch(graph: Graph, nodes: IntArray, layers: int, *, keep: bool = F
     ids = np.flatnonzero(inside)
     around = _entries(graph, ids)
     places = around[inside[graph.indices[around]]]
-    kept = (places,) * layers if keep else ()
-    return Batch((ids,) * (layers + 1), (int(places.size),) * layers, int(around.size), kept)
+    entries = (places,) * layers if keep else ()
+    return Batch((ids,) * (layers + 1), (int(places.size),) * layers, int(around.size), entries)
 
 
 def walked_nodes(graph: Graph, nodes: int, generator: np.random.Generator) -> IntArray:
@@ -128,8 +128,8 @@ def _drawn_places(
     """Where the entries that each of `nodes` draws are among those of the graph, and how many were looked at."""
     if isinstance(amount, float):
         around = _entries(graph, nodes)
-        kept: BoolArray = generator.random(around.size, dtype=np.float32) < amount
-        return around[kept], int(around.size)
+        mask: BoolArray = generator.random(around.size, dtype=np.float32) < amount
+        return around[mask], int(around.size)
     degree = graph.indptr[nodes + 1] - graph.indptr[nodes]
     more = degree > amount
     places = _entries(graph, nodes[~more])
@@ -146,9 +146,9 @@ def _one_by_one(graph: Graph, nodes: IntArray, amount: int, generator: np.random
     chosen = np.empty((nodes.size, amount), np.int64)
     for step in range(amount):
         last = degree - amount + step
-        drawn = _below(last + 1, generator)
-        taken = (chosen[:, :step] == drawn[:, None]).any(axis=1)
-        chosen[:, step] = np.where(taken, last, drawn)
+        position = _below(last + 1, generator)
+        taken = (chosen[:, :step] == position[:, None]).any(axis=1)
+        chosen[:, step] = np.where(taken, last, position)
     positions: IntArray = (start[:, None] + chosen).ravel()
     return positions
 
@@ -160,8 +160,8 @@ def _by_keys(graph: Graph, nodes: IntArray, amount: int, generator: np.random.Ge
     row = np.repeat(np.arange(nodes.size), degree)
     order = np.lexsort((generator.random(positions.size), row))
     first = np.cumsum(degree) - degree
-    kept: IntArray = positions[order[np.arange(positions.size) - first[row] < amount]]
-    return kept
+    chosen: IntArray = positions[order[np.arange(positions.size) - first[row] < amount]]
+    return chosen
 
 
 def _below(most: IntArray, generator: np.random.Generator) -> IntArray:
@@ -263,12 +263,12 @@ class NeighbourDraws:
         """See `BatchDraws`."""
         nodes, generator = self.nodes(t, rank), stream(self._seed, "mini-batch", t, rank)
         if self._sizes:
-            found = layer_batch(self._graph, nodes, [int(size) for size in self._sizes], generator, keep=keep)
+            batch = layer_batch(self._graph, nodes, [int(size) for size in self._sizes], generator, keep=keep)
         else:
-            found = neighbour_batch(self._graph, nodes, self._fanout, generator, keep=keep)
+            batch = neighbour_batch(self._graph, nodes, self._fanout, generator, keep=keep)
         before = (np.zeros(0, np.int64),) * self._ready if keep else ()
-        levels = (found.levels[0],) * self._ready + found.levels
-        return Batch(levels, (0,) * self._ready + found.entries, found.looked, before + found.places)
+        levels = (batch.levels[0],) * self._ready + batch.levels
+        return Batch(levels, (0,) * self._ready + batch.entries, batch.looked, before + batch.places)
 
 
 class WalkDraws:

@@ -120,11 +120,11 @@ def expected_neighbours(
         took, part = law.drawn(amount)
         own = np.full_like(degree, law.mean) if law.directed else degree
         useful = np.zeros(parts.size.size)
-        drawn = 0.0
+        edges = 0.0
         for there, known in cohorts:
             nodes = law.nodes * parts.size[:, None] * law.share * there
             useful += (nodes * took * (1.0 - known)).sum(axis=1)
-            drawn += float((nodes * took).sum())
+            edges += float((nodes * took).sum())
             looked += float((nodes * (own if isinstance(amount, float) else took)).sum())
         into = useful @ parts.leads
         ending = law.nodes * parts.size * law.mean
@@ -134,7 +134,7 @@ def expected_neighbours(
         cohorts = [(there, 1.0 - (1.0 - known) * (1.0 - part)) for there, known in cohorts]
         cohorts.append((reached, np.broadcast_to(back, reached.shape)))
         chance.insert(0, chance[0] + reached)
-        entries.insert(0, drawn)
+        entries.insert(0, edges)
     return Expected(tuple(chance), tuple(entries), looked)
 
 

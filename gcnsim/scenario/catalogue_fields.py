@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from gcnsim.errors import ScenarioError, UnitError, nearest
-from gcnsim.fields import Word, denied, shown
+from gcnsim.fields import Choice, denied, shown
 from gcnsim.hardware import (
     DESCRIBED,
     DESCRIBED_HOST,
@@ -38,7 +38,7 @@ _RATE: Final = re.compile(r"\d+(\.\d*)?\s*([kmgtp]i?)?b.{0,20}", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """Names out of `names()`, a list or separated by commas; own, alias, otherwise: as of `Word`."""
+    """Names out of `names()`, a list or separated by commas; own, alias, otherwise: as of `Choice`."""
 
     noun: str
     names: Callable[[], Collection[str]]
@@ -59,7 +59,7 @@ class Words:
         texts = raw.split(",") if isinstance(raw, str) else raw
         if not isinstance(texts, list):
             raise ScenarioError(f"{path}: {shown(raw)} is not allowed; {self.allowed}")
-        names = self.canonical(tuple(each.strip() if isinstance(each, str) else each for each in texts))
+        names = self.canonical(tuple(text.strip() if isinstance(text, str) else text for text in texts))
         self.check(names, path)
         return tuple(names)
 
@@ -68,8 +68,8 @@ class Words:
         return tuple(map(self._one.canonical, value)) if isinstance(value, tuple) else value
 
     @property
-    def _one(self) -> Word:
-        return Word(f"a {self.noun}", self.names, self.own, alias=self.alias, otherwise=self.otherwise)
+    def _one(self) -> Choice:
+        return Choice(f"a {self.noun}", self.names, self.own, alias=self.alias, otherwise=self.otherwise)
 
     def check(self, value: Any, path: str) -> None:
         """Refuse an unknown name. Raises ScenarioError, starting with `path`."""
@@ -77,8 +77,8 @@ class Words:
             raise ScenarioError(f"{path}: {shown(value)} is not allowed; {self.allowed}")
         if not value:
             raise ScenarioError(f"{path}: nothing is named; {self.allowed}")
-        for each in value:
-            self._one.check(each, path)
+        for item in value:
+            self._one.check(item, path)
 
     def write(self, value: Any) -> object:
         """`t4,v100-16`."""
@@ -95,13 +95,13 @@ def _own_host(name: str) -> bool:
     return is_file(name) and host(name) is not None
 
 
-DEVICE: Final = Word("a device", devices, _own_device, alias=gpu_meant, otherwise=DESCRIBED)
+DEVICE: Final = Choice("a device", devices, _own_device, alias=gpu_meant, otherwise=DESCRIBED)
 DEVICES: Final = Words("device", devices, _own_device, alias=gpu_meant, otherwise=DESCRIBED)
-HOST: Final = Word("a host", hosts, _own_host, otherwise=DESCRIBED_HOST)
+HOST: Final = Choice("a host", hosts, _own_host, otherwise=DESCRIBED_HOST)
 
 
 @dataclass(frozen=True, slots=True)
-class LinkName(Word):
+class LinkName(Choice):
     """The name of a link. rate: the field that sets a rate instead, up to the value."""
 
     rate: str = ""
@@ -113,7 +113,7 @@ class LinkName(Word):
                 f"{path}: {shown(value)} is a rate, the name of a link is needed: {', '.join(sorted(links()))}; a rate "
                 f"is set with --set {self.rate}={value}"
             )
-        Word.check(self, value, path)
+        Choice.check(self, value, path)
 
 
 PCIE: Final = LinkName("a link", links, rate="cluster.figures=NAME.bandwidth")
@@ -158,7 +158,7 @@ class CatalogueFigures:
         if raw.strip() == NONE:
             return pairs
         for part in raw.split(","):
-            name, equals, text = (each.strip() for each in part.partition("="))
+            name, equals, text = (word.strip() for word in part.partition("="))
             if not equals:
                 raise ScenarioError(f"{path}: {shown(part.strip())} is not allowed; {self.allowed}")
             pairs.append((name, text))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Final, TypeAlias
 
 from gcnsim.errors import FileError, ScenarioError, nearest
-from gcnsim.fields import Measure, Number, Word, check_fields, denied, entry, read_fields, rule_of, shown
+from gcnsim.fields import Choice, Number, QuantityRange, check_fields, denied, entry, read_fields, rule_of, shown
 from gcnsim.io.yaml_files import parse_yaml
 from gcnsim.units import BANDWIDTH, FRACTION, SECONDS
 
@@ -18,7 +18,7 @@ MOST_FAULTS: Final = 64
 _WORKER: Final = Number(True, 0, 127)
 _AT: Final = Number(True, 0, 999_999)
 _TIMES: Final = Number(False, 1, 1000, low_open=True)
-_LINK: Final = Word("a link, as results name it (nic0.tx, pcie3.down), or both its directions (nic0)")
+_LINK: Final = Choice("a link, as results name it (nic0.tx, pcie3.down), or both its directions (nic0)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class LossyLink(Given):
     """A share of what a link carries is lost and sent again."""
 
     link: str = entry(_LINK, "which", "nic0")
-    lost: float = entry(Measure(FRACTION, 0.0, 0.99, low_open=True), "share that is sent again", 0.01)
+    lost: float = entry(QuantityRange(FRACTION, 0.0, 0.99, low_open=True), "share that is sent again", 0.01)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Background(Given):
     """Other traffic takes a fixed rate of a link's raw bandwidth, framing included, whatever the link carries."""
 
     link: str = entry(_LINK, "which", "nic0")
-    rate: float = entry(Measure(BANDWIDTH, 0.0, 1.25e13, low_open=True), "what it takes, per direction", 1.25e8)
+    rate: float = entry(QuantityRange(BANDWIDTH, 0.0, 1.25e13, low_open=True), "what it takes, per direction", 1.25e8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Pause(Given):
     """A worker stops for some seconds at the start of an iteration; what it has sent travels on."""
 
     worker: int = entry(_WORKER, "who stops", 0)
-    seconds: float = entry(Measure(SECONDS, 0.0, 3600.0, low_open=True), "for how long", 1.0)
+    seconds: float = entry(QuantityRange(SECONDS, 0.0, 3600.0, low_open=True), "for how long", 1.0)
     iteration: int = entry(_AT, "at the start of which", 0)
 
 
@@ -83,7 +83,7 @@ class Pause(Given):
 class Jitter(Given):
     """Equal work takes unequal time: a log-normal factor of mean 1 for every operation and iteration."""
 
-    on: str = entry(Word("a kind of work", lambda: ("compute", "sampling")), "which operations", "compute")
+    on: str = entry(Choice("a kind of work", lambda: ("compute", "sampling")), "which operations", "compute")
     cv: float = entry(Number(False, 0, 10, low_open=True), "standard deviation over mean", 0.1)
 
 
@@ -104,7 +104,7 @@ def read_faults(raw: object) -> tuple[Fault, ...]:
     """The faults in a scenario's list, each a mapping with its `kind`. Raises ScenarioError or UnitError."""
     if not isinstance(raw, list):
         raise ScenarioError(f"faults: {denied(raw)} a list; write - kind: {next(iter(FAULTS))}")
-    return tuple(_read(each, f"faults[{place}]") for place, each in enumerate(raw))
+    return tuple(_read(item, f"faults[{index}]") for index, item in enumerate(raw))
 
 
 def read_injected(texts: Sequence[str]) -> tuple[Fault, ...]:
@@ -112,20 +112,20 @@ def read_injected(texts: Sequence[str]) -> tuple[Fault, ...]:
     found = []
     for text in texts:
         kind, _, rest = text.partition(":")
-        given: dict[str, object] = {"kind": kind.strip()}
+        raw: dict[str, object] = {"kind": kind.strip()}
         for pair in filter(None, rest.split(",")):
             name, equals, value = pair.partition("=")
             name = name.strip()
             if not equals:
                 raise ScenarioError(f"--inject {text}: write KIND:name=value,..., e.g. pause:worker=0,seconds=2s")
-            if name in given:
+            if name in raw:
                 again = "the kind stands before the colon" if name == "kind" else "once is allowed"
                 raise ScenarioError(f"--inject {text}: {name} is given twice; {again}")
             try:
-                given[name] = parse_yaml(value, f"--inject {name}")
+                raw[name] = parse_yaml(value, f"--inject {name}")
             except FileError as error:
                 raise ScenarioError(str(error)) from None
-        found.append(_read(given, f"--inject {kind.strip()}"))
+        found.append(_read(raw, f"--inject {kind.strip()}"))
     return tuple(found)
 
 
@@ -135,33 +135,33 @@ def _read(raw: object, path: str) -> Fault:
     if raw["kind"] not in FAULTS:
         raise ScenarioError(f"{path}: unknown fault {shown(raw['kind'])}; {nearest(raw['kind'], FAULTS)}")
     kind = FAULTS[raw["kind"]]
-    given = {name: value for name, value in raw.items() if name != "kind"}
-    return kind(**read_fields(kind, given, path), given_as=path)
+    fields_ = {name: value for name, value in raw.items() if name != "kind"}
+    return kind(**read_fields(kind, fields_, path), given_as=path)
 
 
 def write_fault(fault: Fault) -> dict[str, Any]:
     """The mapping that `read_faults` reads back."""
-    told: dict[str, Any] = {"kind": _NAMES[type(fault)]}
+    mapping: dict[str, Any] = {"kind": _NAMES[type(fault)]}
     for item in fields(fault):
         found, value = rule_of(item), getattr(fault, item.name)
         if found is not None and value is not None:
-            told[item.name] = found[0].write(value)
-    return told
+            mapping[item.name] = found[0].write(value)
+    return mapping
 
 
 def fault_words(fault: Fault) -> str:
     """A fault in words: `pause worker 0, seconds 2 s, iteration 5`."""
-    told = write_fault(fault)
-    kind = told.pop("kind")
-    return f"{kind} {', '.join(f'{name} {value}' for name, value in told.items())}"
+    mapping = write_fault(fault)
+    kind = mapping.pop("kind")
+    return f"{kind} {', '.join(f'{name} {value}' for name, value in mapping.items())}"
 
 
 def fault_lines() -> list[str]:
     """A line for each kind, with its fields at their defaults, as `read_injected` reads them."""
     lines = []
     for name, kind in FAULTS.items():
-        told = write_fault(kind())
-        shown_of = {item.name: told.get(item.name) for item in fields(kind) if rule_of(item) is not None}
+        mapping = write_fault(kind())
+        shown_of = {item.name: mapping.get(item.name) for item in fields(kind) if rule_of(item) is not None}
         pairs = [f"{key}={_plain(value)}" for key, value in shown_of.items()]
         lines.append(f"{name}:{','.join(pairs)}")
     return lines

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from gcnsim.errors import FileError, ScenarioError, nearest
-from gcnsim.fields import Rule, denied, read_fields, rule_of, unknown_schema
+from gcnsim.fields import FieldRule, denied, read_fields, rule_of, unknown_schema
 from gcnsim.hardware import NETWORK, host, hosts, is_file, kind_of_network
 from gcnsim.io.yaml_files import parse_yaml, read_yaml
 from gcnsim.knobs import KNOBS
@@ -149,12 +149,12 @@ def from_mapping(mapping: object, source: str, overrides: Sequence[str] = ()) ->
     plain = {section: kind for section, kind in SECTIONS.items() if section != METHOD}
     raw["cluster"] = with_brought(raw.get("cluster", {}))
     fill_measured(raw)
-    given = {section: read_fields(kind, raw.get(section, {}), section) for section, kind in plain.items()}
-    return _build(name, given, read_method(raw.get(METHOD, {})), read_faults(raw.get("faults", [])))
+    sections = {section: read_fields(kind, raw.get(section, {}), section) for section, kind in plain.items()}
+    return _build(name, sections, read_method(raw.get(METHOD, {})), read_faults(raw.get("faults", [])))
 
 
-def _build(name: str, given: Mapping[str, dict[str, Any]], method: Method, faults: tuple[Fault, ...]) -> Scenario:
-    cluster, workload = given["cluster"], given["workload"]
+def _build(name: str, sections: Mapping[str, dict[str, Any]], method: Method, faults: tuple[Fault, ...]) -> Scenario:
+    cluster, workload = sections["cluster"], sections["workload"]
     refuse_contradictions(cluster)
     if any(workload.get(source) is not None for source in SOURCES if source != "dataset"):
         workload = {"dataset": None} | workload
@@ -162,9 +162,9 @@ def _build(name: str, given: Mapping[str, dict[str, Any]], method: Method, fault
         name=name,
         cluster=ClusterSpec(**cluster),
         workload=WorkloadSpec(**workload),
-        partition=PartitionSpec(**given["partition"]),
+        partition=PartitionSpec(**sections["partition"]),
         method=method,
-        run=RunSpec(**given["run"]),
+        run=RunSpec(**sections["run"]),
         faults=faults,
     )
 
@@ -176,7 +176,7 @@ def to_mapping(scenario: Scenario) -> dict[str, Any]:
         spec = getattr(scenario, section)
         mapping[section] = write_method(spec) if section == METHOD else _write_spec(spec)
     if scenario.faults:
-        mapping["faults"] = [write_fault(each) for each in scenario.faults]
+        mapping["faults"] = [write_fault(fault) for fault in scenario.faults]
     return mapping
 
 
@@ -198,8 +198,8 @@ def read_knob(text: str) -> tuple[str, tuple[Any, ...]]:
     put_over(raw, text)
     ((name, written),) = raw[METHOD].items()
     several = isinstance(written, str) and name in all_knobs() and all_knobs()[name].kind in ("int", "real", "choice")
-    values = [parse_yaml(each, f"--set method.{name}") for each in written.split(",")] if several else [written]
-    return name, tuple(dict.fromkeys(read_value(name, each) for each in values))
+    values = [parse_yaml(word, f"--set method.{name}") for word in written.split(",")] if several else [written]
+    return name, tuple(dict.fromkeys(read_value(name, value) for value in values))
 
 
 def scenario_hash(scenario: Scenario) -> str:
@@ -222,7 +222,7 @@ def section_text(scenario: Scenario, section: str) -> str:
     """A section, or `faults`, as the text of it that `scenario_hash` is made of; empty where there are no faults."""
     if section != "faults":
         return _section_text(section, getattr(scenario, section))
-    faults = [write_fault(each) for each in scenario.faults]
+    faults = [write_fault(fault) for fault in scenario.faults]
     return json.dumps(faults, sort_keys=True, allow_nan=False) if faults else ""
 
 
@@ -309,22 +309,22 @@ def paths() -> list[str]:
     return [f"{section}.{key}" for section in SECTIONS for key in _keys_of(section)]
 
 
-def refuse_contradictions(given: Mapping[str, Any]) -> None:
-    """Raises ScenarioError where two fields of `cluster` cannot both hold. given: by name, those that were written."""
-    devices, one = given.get("devices"), given.get("device")
+def refuse_contradictions(raw: Mapping[str, Any]) -> None:
+    """Raises ScenarioError where two fields of `cluster` cannot both hold. raw: by name, those that were written."""
+    devices, one = raw.get("devices"), raw.get("device")
     if devices is not None and one is not None and one != devices[0]:
         raise ScenarioError(
             f"cluster.device: {one} is not the first of cluster.devices ({','.join(devices)}), which name the device "
             f"of every server; allowed with them: {devices[0]}, or none"
         )
-    if given.get("gpudirect") and given.get("transport") == "staged":
+    if raw.get("gpudirect") and raw.get("transport") == "staged":
         raise ScenarioError(
             "cluster.transport: staged is not allowed with cluster.gpudirect: true, which passes host memory by; "
             "allowed: direct, or none"
         )
 
 
-Found: TypeAlias = tuple[Rule, bool]
+Found: TypeAlias = tuple[FieldRule, bool]
 """The rule of a field, and whether null is allowed."""
 
 
@@ -352,7 +352,7 @@ def default_at(path: str) -> str:
     return "" if item.default is None else scalar_text(rule_at(path)[0].write(item.default))
 
 
-def _entry(section: str, key: str) -> tuple[Rule, str, bool] | None:
+def _entry(section: str, key: str) -> tuple[FieldRule, str, bool] | None:
     """The rule of a field of a section but `method`, its documentation, and whether null is allowed."""
     items = fields(SECTIONS[section]) if section in SECTIONS and section != METHOD else ()
     return next((rule_of(item) for item in items if item.name == key), None)
@@ -362,7 +362,7 @@ def _hint(path: str) -> str:
     """Fields that may be meant: of the section that `path` names, else those whose own name it is; no list of all."""
     section, _, key = path.rpartition(".")
     if section in SECTIONS:
-        return nearest(path, [each for each in paths() if each.startswith(f"{section}.")])
-    same = [each for each in paths() if each.partition(".")[2] == key]
+        return nearest(path, [text for text in paths() if text.startswith(f"{section}.")])
+    same = [text for text in paths() if text.partition(".")[2] == key]
     meant = f"did you mean {' or '.join(map(repr, same))}? " if same else ""
     return f"{meant}a field is SECTION.NAME, e.g. cluster.gpus; sections: {', '.join(SECTIONS)}"

@@ -34,36 +34,36 @@ def fill_measured(raw: dict[str, Any]) -> None:
     path = raw.get("cluster", {}).get("measured_compute")
     if not isinstance(path, str):
         return
-    found = measured_compute(path)
+    measured = measured_compute(path)
     for section, fields in (
-        ("cluster", _cluster(found)),
-        ("workload", _model(found)),
-        ("partition", {} if raw.get("workload", {}).get("trace") else _partition(found)),
+        ("cluster", _cluster(measured)),
+        ("workload", _model(measured)),
+        ("partition", {} if raw.get("workload", {}).get("trace") else _partition(measured)),
     ):
-        given = dict(raw.get(section, {}))
-        raw[section] = given | {name: value for name, value in fields.items() if given.get(name) is None}
-    _fill_method(raw, found)
+        values = dict(raw.get(section, {}))
+        raw[section] = values | {name: value for name, value in fields.items() if values.get(name) is None}
+    _fill_method(raw, measured)
     if raw["cluster"].get("devices") is not None:
         raw["cluster"].pop("device", None)
     if all(raw["workload"].get(name) is None for name in SOURCES):
-        raw["workload"]["graph"] = _graph(found)
+        raw["workload"]["graph"] = _graph(measured)
 
 
 def _fill_method(raw: dict[str, Any], found: MeasuredCompute) -> None:
     """Knobs of the scenario's method that were measured at one value alone."""
-    given = raw.get("method", {})
-    name = str(given.get("name", DEFAULT))
+    section = raw.get("method", {})
+    name = str(section.get("name", DEFAULT))
     if not is_method(name):
         return
     kind = method_type(name)
-    own = [each.knobs for each in found.settings if each.method == kind.name]
+    own = [setting.knobs for setting in found.settings if setting.method == kind.name]
     brought = {}
     for knob in kind.knobs():
-        values = [each[knob.name] for each in own if each.get(knob.name) is not None]
+        values = [item[knob.name] for item in own if item.get(knob.name) is not None]
         if values and values.count(values[0]) == len(own) and knob.name not in FREE_KNOBS:
             share = isinstance(values[0], float) and knob.unit == "%"
             brought[knob.name] = FRACTION.exact(values[0]) if share else values[0]
-    raw["method"] = brought | {key: value for key, value in given.items() if value is not None or key not in brought}
+    raw["method"] = brought | {key: value for key, value in section.items() if value is not None or key not in brought}
 
 
 def _graph(found: MeasuredCompute) -> str:
@@ -86,17 +86,17 @@ def _model(found: MeasuredCompute) -> Mapping[str, Any]:
     """As a scenario writes the model and the widths of the data."""
     model = found.model
     names = ("model", "layers", "hidden", "norm", "preaggregate", "sage_aggregator")
-    told = {name: model[name] for name in names if name in model}
-    if told["model"] == "gat" and "heads" in model:
-        told["heads"] = model["heads"]
+    values = {name: model[name] for name in names if name in model}
+    if values["model"] == "gat" and "heads" in model:
+        values["heads"] = model["heads"]
     if "dropout" in model:
-        told["dropout"] = FRACTION.exact(float(model["dropout"]))
+        values["dropout"] = FRACTION.exact(float(model["dropout"]))
         if model["dropout"] and "dropout_order" in model:
-            told["dropout_order"] = model["dropout_order"]
-    return told | {name: found.graph[name] for name in ("features", "classes")}
+            values["dropout_order"] = model["dropout_order"]
+    return values | {name: found.graph[name] for name in ("features", "classes")}
 
 
 def _partition(found: MeasuredCompute) -> Mapping[str, Any]:
     cut = str(found.partition["algorithm"]).partition("-")[0]
-    told = {"method": cut} if cut in CUTS else {}
-    return told | ({"seed": found.partition["seed"]} if "seed" in found.partition else {})
+    section = {"method": cut} if cut in CUTS else {}
+    return section | ({"seed": found.partition["seed"]} if "seed" in found.partition else {})

@@ -10,16 +10,16 @@ from dataclasses import fields
 from typing import Any, Final
 
 from gcnsim.errors import ScenarioError, nearest
-from gcnsim.fields import Rule, Word, rule_of
+from gcnsim.fields import Choice, FieldRule, rule_of
 from gcnsim.knobs import KNOBS, Knob, knob_of
-from gcnsim.methods import DEFAULT, STANDING, Method, all_knobs, create_method, every_method, method_type, methods
+from gcnsim.methods import DEFAULT, SHARED_KNOBS, Method, all_knobs, create_method, every_method, method_type, methods
 from gcnsim.methods.method import NO_OVERLAP, OVERLAP
 from gcnsim.units import FRACTION
 
-FIRST: Final = (*STANDING[:3], "cache_policy")
+FIRST: Final = (*SHARED_KNOBS[:3], "cache_policy")
 """Knobs that a scenario writes first."""
 
-_NAME: Final = Word("a method", methods)
+_NAME: Final = Choice("a method", methods)
 
 
 def read_method(raw: Mapping[str, object]) -> Method:
@@ -32,7 +32,7 @@ def read_method(raw: Mapping[str, object]) -> Method:
 def from_knobs(name: str, knobs: Mapping[str, Any]) -> Method:
     """The method with knobs as a training run records them. Raises ScenarioError or UnitError."""
     kind = method_type(name)
-    units = {each.name: each.unit for each in kind.knobs()}
+    units = {knob.name: knob.unit for knob in kind.knobs()}
     shares = {key: isinstance(value, float) and units.get(key) == "%" for key, value in knobs.items()}
     values = {key: FRACTION.exact(value) if shares[key] else value for key, value in knobs.items()}
     return read_method({"name": name, **values})
@@ -49,7 +49,7 @@ def read_value(key: str, text: object, name: str | None = None) -> Any:
     return None if text is None and optional else rule.read(text, path)
 
 
-def rule_of_key(key: str) -> tuple[Rule, bool]:
+def rule_of_key(key: str) -> tuple[FieldRule, bool]:
     """The rule of a key of the section, of a knob by the first method that has it, and whether null is allowed."""
     if key == "name":
         return _NAME, False
@@ -66,11 +66,11 @@ def _knob(key: str) -> Knob:
     return KNOBS.get(key) or all_knobs()[key]
 
 
-def _of_knob(knob: Knob) -> tuple[Rule, bool]:
+def _of_knob(knob: Knob) -> tuple[FieldRule, bool]:
     return knob.rule, knob.kind in ("file", "list")
 
 
-def _fields(kind: type[Method]) -> dict[str, tuple[Rule, bool]]:
+def _fields(kind: type[Method]) -> dict[str, tuple[FieldRule, bool]]:
     """The rule of each field of a method, and whether null is allowed."""
     found = ((item.name, rule_of(item)) for item in fields(kind))
     return {name: (rule[0], rule[2]) for name, rule in found if rule is not None}
@@ -144,7 +144,7 @@ def setting_text(method: Method) -> str:
 
 def knob_text(method: Method) -> str:
     """The knobs that no column of its own shows, where they are not at the method's default: `batch 1000`."""
-    values, told = method.values(), written_knobs(method)
+    values, document = method.values(), written_knobs(method)
     own = [knob for knob in method.knobs() if knob.name not in KNOBS and values[knob.name] != knob.standard]
-    moved = [f"{knob.name} {told[knob.name]}" for knob in own]
+    moved = [f"{knob.name} {document[knob.name]}" for knob in own]
     return ", ".join([*moved, *([] if method.overlap == NO_OVERLAP else [f"overlap {method.overlap}"])])

@@ -6,26 +6,26 @@ from dataclasses import dataclass, fields
 from typing import Final
 
 from gcnsim.errors import ScenarioError
-from gcnsim.fields import Measure, Number, Word, check_fields, entry
+from gcnsim.fields import Choice, Number, QuantityRange, check_fields, entry
 from gcnsim.partition import ALGORITHMS, BALANCES, KWAY, NODES, RECURSIVE
 from gcnsim.units import FRACTION
 
 METIS_OPTIONS: Final = ("algorithm", "imbalance", "balance")
 """Fields of a partition that a scenario without them answers as it did before there were any."""
-IMBALANCE: Final = Measure(FRACTION, 0.001, 1.0)
+IMBALANCE: Final = QuantityRange(FRACTION, 0.001, 1.0)
 """By how much METIS may let the largest part exceed the mean; it takes thousandths."""
-_FILE: Final = Word("a file name")
+_FILE: Final = Choice("a file name")
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionSpec:
     """How the graph is cut into one part per GPU."""
 
-    method: str = entry(Word("a partition method", lambda: ("metis", "random", "block")), "how to cut", "metis")
-    objective: str = entry(Word("an objective", lambda: ("vol", "cut")), "METIS minimises volume or cut edges", "vol")
+    method: str = entry(Choice("a partition method", lambda: ("metis", "random", "block")), "how to cut", "metis")
+    objective: str = entry(Choice("an objective", lambda: ("vol", "cut")), "METIS minimises volume or cut edges", "vol")
     seed: int = entry(Number(True, 0, 2**31 - 1), "seed of the partitioner", 0)
     algorithm: str = entry(
-        Word("an algorithm", lambda: ALGORITHMS), "METIS makes all parts at once, or by recursive bisection", KWAY
+        Choice("an algorithm", lambda: ALGORITHMS), "METIS makes all parts at once, or by recursive bisection", KWAY
     )
     imbalance: float | None = entry(
         IMBALANCE,
@@ -34,13 +34,13 @@ class PartitionSpec:
         optional=True,
     )
     balance: str = entry(
-        Word("a balance", lambda: BALANCES),
+        Choice("a balance", lambda: BALANCES),
         "METIS balances the parts' nodes, their edges, or nodes and training nodes",
         NODES,
     )
     file: str | None = entry(_FILE, "an existing partition, instead of cutting", None, optional=True)
     statistics: str = entry(
-        Word("statistics", lambda: ("profile", "published")),
+        Choice("statistics", lambda: ("profile", "published")),
         "of a dataset's parts: its profile, or printed tables",
         "profile",
     )

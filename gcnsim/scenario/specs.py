@@ -10,7 +10,7 @@ from typing import Final
 
 from gcnsim.cluster import ALLREDUCES, RING
 from gcnsim.errors import ScenarioError, plural
-from gcnsim.fields import Count, Measure, Number, Truth, Word, check_fields, entry
+from gcnsim.fields import Choice, Count, Flag, Number, QuantityRange, check_fields, entry
 from gcnsim.graph import IDS, two_columns
 from gcnsim.hardware import AGGREGATORS, GENERIC_LINK, NETWORK
 from gcnsim.methods import FEATURES, Method
@@ -51,7 +51,7 @@ TRANSPORTS: Final = (STAGED, DIRECT)
 LEAN: Final = "lean"
 RELEASED: Final = "released"
 """Whose code trains: ideal code, or that of the published systems with its overheads."""
-_FILE: Final = Word("a file name")
+_FILE: Final = Choice("a file name")
 
 
 MOST_GPUS: Final = 1024
@@ -69,7 +69,7 @@ class ClusterSpec:
         NETWORK, "raw bandwidth of a server's NIC, per direction; or the name of a network (ethernet-25g)", 1.875e9
     )
     latency: float | None = entry(
-        Measure(SECONDS, 0.0, 60.0), "latency of the network; null: the link's", None, optional=True
+        QuantityRange(SECONDS, 0.0, 60.0), "latency of the network; null: the link's", None, optional=True
     )
     pcie: str | None = entry(PCIE, "GPU to host; null: the slower of the device's and the host's", None, optional=True)
     link: str = entry(LINK, "kind of network: its efficiency and latency", GENERIC_LINK)
@@ -78,10 +78,10 @@ class ClusterSpec:
         "server of the catalogue, or in a file: its CPU, and its GPUs and NIC where the question gives none",
         "generic-16",
     )
-    shared_cores: bool = entry(Truth(), "servers emulated on one machine share its cores", False)
+    shared_cores: bool = entry(Flag(), "servers emulated on one machine share its cores", False)
     calibration: str | None = entry(_FILE, "calibration record with measured figures", None, optional=True)
     platform: str | None = entry(
-        Word("a platform"), "figures fitted to a platform's published runs: a name, or a file", None, optional=True
+        Choice("a platform"), "figures fitted to a platform's published runs: a name, or a file", None, optional=True
     )
     devices: tuple[str, ...] | None = entry(
         DEVICES,
@@ -90,7 +90,7 @@ class ClusterSpec:
         optional=True,
     )
     nvlink: float | None = entry(
-        Measure(BANDWIDTH, 125.0, 1.25e13, or_none=True),
+        QuantityRange(BANDWIDTH, 125.0, 1.25e13, or_none=True),
         "bandwidth of a GPU to the others of its server, per direction; null: the instance's, or else the device's",
         None,
         optional=True,
@@ -102,22 +102,22 @@ class ClusterSpec:
         optional=True,
     )
     transport: str | None = entry(
-        Word("a transport", lambda: TRANSPORTS),
+        Choice("a transport", lambda: TRANSPORTS),
         "direct (NCCL), or staged: whole copies in host memory (gloo); null: direct between GPUs, staged "
         "where a platform or implementation: released says so",
         None,
         optional=True,
     )
     gpudirect: bool | None = entry(
-        Truth(), "copies between GPU and NIC bypass host memory; null: where the host can", None, optional=True
+        Flag(), "copies between GPU and NIC bypass host memory; null: where the host can", None, optional=True
     )
     transfers: str = entry(
-        Word("an order", lambda: ("concurrent", "serial")),
+        Choice("an order", lambda: ("concurrent", "serial")),
         "whether a worker sends to its peers at the same time or in order",
         "concurrent",
     )
     pcie_sharing: str = entry(
-        Word("a sharing", lambda: ("none", "switch")), "whether GPUs share a PCIe uplink to their host", "none"
+        Choice("a sharing", lambda: ("none", "switch")), "whether GPUs share a PCIe uplink to their host", "none"
     )
     gpus_per_switch: int | None = entry(
         Number(True, 1, 1024), "GPUs on one PCIe switch, with pcie_sharing: switch; null: 2", None, optional=True
@@ -125,28 +125,28 @@ class ClusterSpec:
     servers_per_rack: int | None = entry(
         Number(True, 1, 1024), "servers below one rack switch; null: one switch for all", None, optional=True
     )
-    payload: str = entry(Word("a payload", lambda: PAYLOADS), "format of boundary rows on the way", "fp32")
+    payload: str = entry(Choice("a payload", lambda: PAYLOADS), "format of boundary rows on the way", "fp32")
     oversubscription: float = entry(Number(False, 1, 1000), "bandwidth of a rack's NICs over that of its uplink", 1.0)
     host_memory: float | None = entry(
-        Measure(BANDWIDTH, 125.0, 1.25e13),
+        QuantityRange(BANDWIDTH, 125.0, 1.25e13),
         "host memory bandwidth shared by copies and NIC; null: unlimited",
         None,
         optional=True,
     )
-    allreduce: str = entry(Word("an all-reduce", lambda: ALLREDUCES), "algorithm that sums gradients", RING)
+    allreduce: str = entry(Choice("an all-reduce", lambda: ALLREDUCES), "algorithm that sums gradients", RING)
     sockets: str = entry(
-        Word("a kind of sockets", lambda: ("free", "cores")),
+        Choice("a kind of sockets", lambda: ("free", "cores")),
         "whether network messages cost CPU time (cores) or not (free)",
         "free",
     )
     rate_beside_copies: float | None = entry(
-        Measure(FRACTION, 0.0, 1.0, low_open=True),
+        QuantityRange(FRACTION, 0.0, 1.0, low_open=True),
         "GPU speed during transfers, as a share of its undisturbed speed; null: the platform's, else 100%",
         None,
         optional=True,
     )
     sampler_device: str | None = entry(
-        Word("a device of samplers", lambda: SAMPLER_DEVICES),
+        Choice("a device of samplers", lambda: SAMPLER_DEVICES),
         "what draws graphs and mini-batches: host threads or the GPU; null: the method's usual",
         None,
         optional=True,
@@ -159,19 +159,19 @@ class ClusterSpec:
         optional=True,
     )
     features: str | None = entry(
-        Word("a place", lambda: FEATURES),
+        Choice("a place", lambda: FEATURES),
         "where mini-batches read their rows: host memory, collected by cores (host) or read by the GPU (uva); or on "
         "the GPU; null: the method's usual",
         None,
         optional=True,
     )
     implementation: str = entry(
-        Word("an implementation", lambda: (LEAN, RELEASED)),
+        Choice("an implementation", lambda: (LEAN, RELEASED)),
         "lean: ideal code; released: add the overheads of the papers' published code",
         LEAN,
     )
     aggregator: str | None = entry(
-        Word("an aggregator", lambda: AGGREGATORS),
+        Choice("an aggregator", lambda: AGGREGATORS),
         "what sums neighbours on CPU cores; null: what the calibration measured, else plain",
         None,
         optional=True,
@@ -233,16 +233,16 @@ class WorkloadSpec:
     """The accesses (of a dataset, a graph file, a trace, a profile, sizes) and the model; None: the source's own."""
 
     dataset: str | None = entry(
-        Word("a dataset", datasets, otherwise=OTHER_DATASET), "published dataset", DEFAULT_DATASET, optional=True
+        Choice("a dataset", datasets, otherwise=OTHER_DATASET), "published dataset", DEFAULT_DATASET, optional=True
     )
     graph: str | None = entry(_FILE, "graph file, instead of a dataset", None, optional=True)
     ids: str = entry(
-        Word("a way to read ids", lambda: IDS),
+        Choice("a way to read ids", lambda: IDS),
         "ids of an edge list: node numbers, or integers or names to renumber",
         "numbers",
     )
     ends: str | None = entry(
-        Word("two columns (source,target)"),
+        Choice("two columns (source,target)"),
         "columns of an edge list that hold the ends, by name or number from 1; null: as its header says",
         None,
         optional=True,
@@ -256,48 +256,48 @@ class WorkloadSpec:
         Count(True, 1, 10**13), "undirected edges of a graph of workload.nodes, each counted once", None, optional=True
     )
     model: str | None = entry(
-        Word("a model", lambda: MODELS), "layers of the model; null: the dataset's", None, optional=True
+        Choice("a model", lambda: MODELS), "layers of the model; null: the dataset's", None, optional=True
     )
     layers: int | None = entry(Number(True, 1, 1000), "graph convolutions; null: the dataset's", None, optional=True)
     hidden: int | None = entry(Number(True, 1, 1_000_000), "hidden width; null: the dataset's", None, optional=True)
     heads: int = entry(Number(True, 1, 1024), "heads of attention (gat)", 1)
     heads_joined: str = entry(
-        Word("a way to join heads", lambda: HEADS_JOINED),
+        Choice("a way to join heads", lambda: HEADS_JOINED),
         "heads of hidden layers share the width, or each has it and they are averaged (gat)",
         CONCATENATED,
     )
     sage_aggregator: str = entry(
-        Word("an aggregator", lambda: SAGE_AGGREGATORS),
+        Choice("an aggregator", lambda: SAGE_AGGREGATORS),
         "graphsage: mean of the neighbours, or largest values of a learnt map of them (on CPU cores)",
         MEAN,
     )
-    keep_inputs: bool = entry(Truth(), "input rows of boundary nodes are fetched once, before training (gat)", False)
-    norm: str = entry(Word("a normalisation", lambda: ("none", "layer")), "LayerNorm after hidden layers", "layer")
+    keep_inputs: bool = entry(Flag(), "input rows of boundary nodes are fetched once, before training (gat)", False)
+    norm: str = entry(Choice("a normalisation", lambda: ("none", "layer")), "LayerNorm after hidden layers", "layer")
     dropout: float | None = entry(
-        Measure(FRACTION, 0.0, 0.999),
+        QuantityRange(FRACTION, 0.0, 0.999),
         "share of each layer's input values that is dropped; any share takes the same time; null: GPUs' models drop "
         "some, those on CPU cores none",
         None,
         optional=True,
     )
     dropout_order: str = entry(
-        Word("an order", lambda: DROPOUTS[1:]),
+        Choice("an order", lambda: DROPOUTS[1:]),
         "dropout once rows have arrived, or before they leave their owners",
         EXCHANGE_FIRST,
     )
-    preaggregate: bool = entry(Truth(), "the input is aggregated once, before training", False)
-    training_subgraph: bool = entry(Truth(), "only the training nodes of a graph file, and their edges", False)
+    preaggregate: bool = entry(Flag(), "the input is aggregated once, before training", False)
+    training_subgraph: bool = entry(Flag(), "only the training nodes of a graph file, and their edges", False)
     dense_layers: int = entry(Number(True, 0, 1000), "number of last layers that sum no neighbours", 0)
     features: int | None = entry(Number(True, 1, 10_000_000), "input width; null: the data's", None, optional=True)
     classes: int | None = entry(Number(True, 1, 10_000_000), "output width; null: the data's", None, optional=True)
     cross_fraction: float | None = entry(
-        Measure(FRACTION, 0.0, 1.0, low_open=True),
+        QuantityRange(FRACTION, 0.0, 1.0, low_open=True),
         "share of edges that cross partitions; null: assumed or counted",
         None,
         optional=True,
     )
     train_fraction: float | None = entry(
-        Measure(FRACTION, 0.0, 1.0, low_open=True),
+        QuantityRange(FRACTION, 0.0, 1.0, low_open=True),
         "share of the nodes that train, for mini-batches; null: the data's, else 65%",
         None,
         optional=True,
@@ -324,9 +324,9 @@ class WorkloadSpec:
                 f"workload.keep_inputs: true is not allowed with {self.model}, which has workload.preaggregate; only "
                 "gat sums its input anew in every iteration"
             )
-        given = {name: getattr(self, name) for name in SOURCES if getattr(self, name) is not None}
-        if len(given) > 1:
-            named = " and ".join(f"{name} ({value})" for name, value in given.items())
+        sources = {name: getattr(self, name) for name in SOURCES if getattr(self, name) is not None}
+        if len(sources) > 1:
+            named = " and ".join(f"{name} ({value})" for name, value in sources.items())
             raise ScenarioError(f"workload: both {named} are given; give one, the others null")
         if self.training_subgraph and self.graph is None:
             raise ScenarioError("workload.training_subgraph: true needs workload.graph, a file with a train_mask")
@@ -336,7 +336,7 @@ class WorkloadSpec:
             raise ScenarioError(f"workload.ends: {self.ends} needs workload.graph, an edge list; allowed: null")
         if self.ends is not None:
             two_columns(self.ends, "workload.ends")
-        if not given:
+        if not sources:
             raise ScenarioError(
                 "workload: neither dataset nor graph, trace, profile or nodes is given; give one of them"
             )
@@ -370,7 +370,7 @@ class RunSpec:
     iterations: int = entry(Number(True, 1, 1_000_000), "iterations recorded", 30)
     seed: int = entry(Number(True, 0, 2**31 - 1), "seed of every draw", 0)
     fidelity: str = entry(
-        Word("a fidelity", lambda: (AUTO, EXACT, COARSE)),
+        Choice("a fidelity", lambda: (AUTO, EXACT, COARSE)),
         f"links shared at every instant, or coarsely; auto: coarse from {COARSE_FROM} GPUs",
         AUTO,
     )

@@ -1,6 +1,6 @@
 """Schedules: ops, streams, dependencies, collectives and analytic bounds."""
 
-from gcnsim.schedule.bounds import Bounds, bounds, estimate, least_seconds, mean_loads, resource_loads
+from gcnsim.schedule.bounds import ScheduleBounds, bounds, estimate, least_seconds, mean_loads, resource_loads
 from gcnsim.schedule.builder import Builder, Dependency, Waits
 from gcnsim.schedule.collectives import (
     allreduce,
@@ -18,12 +18,12 @@ from gcnsim.schedule.schedule import COMPUTE_STREAM, Op, Schedule, Stream, level
 
 __all__ = [
     "COMPUTE_STREAM",
-    "Bounds",
     "Builder",
     "Columns",
     "Dependency",
     "Op",
     "Schedule",
+    "ScheduleBounds",
     "Stream",
     "Variants",
     "Waits",

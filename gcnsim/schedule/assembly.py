@@ -21,7 +21,7 @@ MOST_KEPT: Final = 1_000_000
 """Ops of all structures that are kept, about 200 bytes each."""
 
 
-class Pairs:
+class WaitPairs:
     """Ops and what they wait for, in the order in which it was said."""
 
     def __init__(self) -> None:
@@ -52,7 +52,7 @@ class Pairs:
         return np.concatenate(many, axis=1) if many else np.empty((3, 0), np.int32)
 
 
-class Parts:
+class BuilderParts:
     """What a builder has collected: ops in the order in which they were written, with the numbers they have."""
 
     FACTS: ClassVar = ("kind", "worker", "name", "layer", "direction", "peer", "thread", "connection", "way")
@@ -60,7 +60,7 @@ class Parts:
 
     def __init__(self) -> None:
         self.size = 0
-        self.after, self.late, self.reuses = Pairs(), Pairs(), Pairs()
+        self.after, self.late, self.reuses = WaitPairs(), WaitPairs(), WaitPairs()
         self._numbers: list[IntArray] = []
         self._facts: list[IntArray] = []
         self._caps: list[FloatArray] = []
@@ -81,11 +81,11 @@ class Parts:
         self._pending.append((number, *facts))
         self._pending_caps.append(inf if cap is None else cap)
         self._work.append((number, work))
-        for each in after:
-            if isinstance(each, tuple):
-                self.after.one(number, *each)
+        for item in after:
+            if isinstance(item, tuple):
+                self.after.one(number, *item)
             else:
-                self.after.one(number, each, 0)
+                self.after.one(number, item, 0)
         return number
 
     def many(self, numbers: IntArray, facts: IntArray, cap: float | None, work: float | FloatArray) -> None:
@@ -128,7 +128,7 @@ _KEPT: OrderedDict[bytes, Columns] = OrderedDict()
 
 
 def assembled(
-    parts: Parts,
+    parts: BuilderParts,
     names: tuple[str, ...],
     routes: tuple[Route, ...],
     latency_s: FloatArray,
@@ -142,22 +142,22 @@ def assembled(
     if key is not None and key in _KEPT:
         _KEPT.move_to_end(key)
         known = _KEPT[key]
-        given, had = (latency_s, startup_s, queue), (known.latency_s, known.startup_s, known.queue)
-        same = all(np.array_equal(one, other) for one, other in zip(given, had, strict=True))
-        return known if same else known.with_delays(*given)
+        delays, had = (latency_s, startup_s, queue), (known.latency_s, known.startup_s, known.queue)
+        same = all(np.array_equal(one, other) for one, other in zip(delays, had, strict=True))
+        return known if same else known.with_delays(*delays)
     found = _sorted(numbers, facts, caps, waits, names, routes, (latency_s, startup_s, queue))
     if key is not None:
         _KEPT[key] = found
-        while sum(each.size for each in _KEPT.values()) > MOST_KEPT:
+        while sum(columns.size for columns in _KEPT.values()) > MOST_KEPT:
             _KEPT.popitem(last=False)
     return found
 
 
 def _key(names: tuple[str, ...], routes: tuple[Route, ...], *arrays: IntArray | FloatArray) -> bytes:
     """What a structure is known by."""
-    digest = hashlib.blake2b(repr((names, routes, [each.shape for each in arrays])).encode())
-    for each in arrays:
-        digest.update(each.tobytes())
+    digest = hashlib.blake2b(repr((names, routes, [array.shape for array in arrays])).encode())
+    for array in arrays:
+        digest.update(array.tobytes())
     return digest.digest()
 
 

@@ -37,7 +37,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class ScheduleBounds:
     """Seconds per iteration: lower <= T <= upper.
 
     busiest: the stream or link whose load is largest; busiest_kind: `compute` or the kind of link; busiest_s: that
@@ -51,7 +51,7 @@ class Bounds:
     busiest_s: Seconds
 
 
-def bounds(schedule: Schedule) -> Bounds:
+def bounds(schedule: Schedule) -> ScheduleBounds:
     """Bounds of the mean iteration, from the mean demand of each op."""
     demand = schedule.demand.mean(axis=0)
     loads = resource_loads(schedule)
@@ -59,7 +59,7 @@ def bounds(schedule: Schedule) -> Bounds:
     top = int(np.argmax(mean))
     (busiest, kind), load = loads.resource(top), float(mean[top])
     alone = _durations(schedule, demand, np.ones(1, np.int64))
-    return Bounds(
+    return ScheduleBounds(
         lower_s=max(load, _longest_cycle(schedule, levels(schedule), alone)),
         upper_s=max(load, _longest_serial(schedule, levels(schedule, collapse=True), _senders(schedule.columns))),
         busiest=busiest,
@@ -69,7 +69,8 @@ def bounds(schedule: Schedule) -> Bounds:
 
 
 def least_seconds(schedule: Schedule, *, chains: bool = True) -> Seconds:
-    """No mean iteration takes less: `Bounds.lower_s`. Without `chains`, of loads alone: less tight, sooner found."""
+    """No mean iteration takes less: `ScheduleBounds.lower_s`. Without `chains`, of loads alone: less tight, sooner
+    found."""
     load = float(mean_loads(schedule).max())
     if not chains:
         return load
@@ -101,7 +102,7 @@ def _senders(columns: Columns) -> IntArray:
     return columns.shortly("senders", make)
 
 
-def together(columns: Columns) -> IntArray:
+def concurrent_flows(columns: Columns) -> IntArray:
     """For each of `crossings`, the streams that cross its link with flows of the same stage: those that a method starts
     together have the kind, the layer and the direction in common."""
 
@@ -130,7 +131,7 @@ def estimate(schedule: Schedule) -> Seconds:
     The largest load, or the longest chain to the end of an iteration when a link is divided among the flows of the same
     kind, layer and direction (those that a method starts together; of a stream one), whichever is longer.
     """
-    seconds = _durations(schedule, schedule.demand.mean(axis=0), together(schedule.columns))
+    seconds = _durations(schedule, schedule.demand.mean(axis=0), concurrent_flows(schedule.columns))
     chain = levels(schedule).longest(seconds)[list(schedule.ends)].max()
     return max(float(chain), float(resource_loads(schedule).seconds.mean(axis=0).max()))
 
@@ -266,11 +267,11 @@ def _turns(schedule: Schedule, threads: IntArray, demand: FloatArray) -> FloatAr
     known = np.unique(thread)
     there = np.bincount(machine[known], minlength=len(schedule.capacity))
     found = np.zeros(count)
-    for each in known.tolist():
-        cores = int(machine[each])
+    for item in known.tolist():
+        cores = int(machine[item])
         slice_s = schedule.cores[cores].slice_s
-        others, mine = int(there[cores]) - 1, float(own[each])
-        found[each] = max(mine, (mine + others * (mine + 2 * slice_s)) / schedule.capacity[cores])
+        others, mine = int(there[cores]) - 1, float(own[item])
+        found[item] = max(mine, (mine + others * (mine + 2 * slice_s)) / schedule.capacity[cores])
     return found
 
 
@@ -331,7 +332,7 @@ def _longest(schedule: Schedule, order: Levels, seconds: FloatArray) -> FloatArr
 
 def _longest_cycle(schedule: Schedule, order: Levels, seconds: FloatArray) -> Seconds:
     """Length of the longest chain from an op that waits for a worker's previous end to that worker's next end."""
-    begins, ends = _begins(schedule), list(schedule.ends)
+    begins, ends = _start_times(schedule), list(schedule.ends)
     workers, size = schedule.workers, schedule.columns.size
     if workers * size <= FEW_CHAINS:
         return max(0.0, float(_own_chains(order, seconds, begins, ends).max()))
@@ -351,8 +352,8 @@ def _longest_cycle(schedule: Schedule, order: Levels, seconds: FloatArray) -> Se
 def _own_chains(order: Levels, seconds: FloatArray, begins: list[IntArray], ends: list[int]) -> FloatArray:
     """Of each worker, the longest chain from one of its `begins` to its end, float64[len(ends)]."""
     begin = np.full((seconds.size, len(ends)), -np.inf)
-    for place, ops in enumerate(begins):
-        begin[ops, place] = 0.0
+    for index, ops in enumerate(begins):
+        begin[ops, index] = 0.0
     if len(ends) == 1:
         return order.longest(seconds, begin[:, 0])[ends]
     return order.longest(seconds[:, None], begin)[ends, np.arange(len(ends))]
@@ -371,7 +372,7 @@ def _at_most(order: Levels, seconds: FloatArray, begins: list[IntArray], ends: l
     return int(leaving.argmax()), np.minimum(arriving, leaving * (1.0 + ROUNDING))
 
 
-def _begins(schedule: Schedule) -> list[IntArray]:
+def _start_times(schedule: Schedule) -> list[IntArray]:
     """By worker, the ops that wait for the end of its previous iteration."""
     columns, streams = schedule.columns, stream_waits(schedule.columns)
     closing = ~columns.is_reuse() & (columns.lag == 1) & np.isin(columns.wait, schedule.ends)

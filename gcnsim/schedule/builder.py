@@ -15,7 +15,7 @@ import numpy as np
 
 from gcnsim.cluster import Cluster
 from gcnsim.ids import FloatArray, IntArray, Layer, Rank
-from gcnsim.schedule.assembly import Parts, assembled
+from gcnsim.schedule.assembly import BuilderParts, assembled
 from gcnsim.schedule.columns import Columns, Route
 from gcnsim.schedule.schedule import COMPUTE_STREAM, CoreTurns, Schedule, levels
 from gcnsim.timeline import KIND_CODE, Direction, OpKind
@@ -42,7 +42,7 @@ class Builder:
         self.iterations = iterations
         self._names: dict[str, int] = {}
         self._routes: dict[Route, int] = {}
-        self._parts = Parts()
+        self._parts = BuilderParts()
         self._takes_turns: dict[Route, bool] = {}
 
     @property
@@ -200,12 +200,12 @@ class Builder:
         """
         shape = np.shape(workers)
         numbers = self.numbers(np.ones(shape, np.int64)) if at is None else at
-        facts = np.empty((len(Parts.FACTS), *shape), np.int32)
+        facts = np.empty((len(BuilderParts.FACTS), *shape), np.int32)
         name = self.name(stream) if isinstance(stream, str) else stream
         link = -1 if connection is None else self.name(connection)
         each: tuple[Ops, ...] = (KIND_CODE[kind], workers, name, layer, int(direction), peers, -1, link, ways)
-        for place, values in enumerate(each):
-            facts[place] = values
+        for index, values in enumerate(each):
+            facts[index] = values
         self._parts.many(numbers, facts, cap, work)
         for each_wait in after:
             whom, lag = each_wait if isinstance(each_wait, tuple) else (each_wait, 0)
@@ -256,8 +256,8 @@ class Builder:
 def waits_of(after: Sequence[Sequence[Dependency]]) -> list[Waits]:
     """What each op of a block waits for, op by op, as a block takes it."""
     found: list[Waits] = []
-    for place in range(max(map(len, after), default=0)):
-        some = [each[place] if place < len(each) else -1 for each in after]
+    for index in range(max(map(len, after), default=0)):
+        some = [item[index] if index < len(item) else -1 for item in after]
         pairs = [dep if isinstance(dep, tuple) else (dep, 0) for dep in some]
         for lag in sorted({lag for _, lag in pairs}):
             found.append((np.array([op if own == lag else -1 for op, own in pairs], dtype=np.int64), lag))
@@ -269,6 +269,6 @@ def _pairs(ops: Ops, whom: Ops) -> tuple[IntArray, IntArray]:
     who, other = np.asarray(ops, dtype=np.int64), np.asarray(whom, dtype=np.int64)
     if other.ndim > who.ndim:
         who = who[..., None]
-    who, other = (each.ravel() for each in np.broadcast_arrays(who, other))
+    who, other = (array.ravel() for array in np.broadcast_arrays(who, other))
     real = other >= 0
     return (who, other) if real.all() else (who[real], other[real])

@@ -268,16 +268,16 @@ def _ring(
                 OpKind.ALLREDUCE,
                 rank,
                 nbytes / size,
-                hop(builder.cluster, rank, ring[(place + 1) % size]),
+                hop(builder.cluster, rank, ring[(index + 1) % size]),
                 stream=stream,
-                after=[ready[place]],
+                after=[ready[index]],
                 layer=layer,
                 direction=direction,
-                peer=ring[(place + 1) % size],
+                peer=ring[(index + 1) % size],
             )
-            for place, rank in enumerate(ring)
+            for index, rank in enumerate(ring)
         ]
-        ready = [sent[place - 1] for place in range(size)]
+        ready = [sent[index - 1] for index in range(size)]
     return [dep if isinstance(dep, int) else dep[0] for dep in ready]
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from gcnsim.ids import FloatArray, IntArray
-from gcnsim.schedule.bounds import together
+from gcnsim.schedule.bounds import concurrent_flows
 from gcnsim.schedule.columns import Columns, Route
 from gcnsim.schedule.schedule import Schedule, levels
 
@@ -61,7 +61,7 @@ def _estimates(schedule: Schedule, variants: Variants, some: slice) -> FloatArra
     alone = variants.demand[:, some].copy()
     seconds, carried = alone.copy(), np.zeros_like(capacity)
     if columns.is_flow.any():
-        _let_flow(variants, some, _alike(columns), alone, seconds, carried)
+        _let_flow(variants, some, _identical_ops(columns), alone, seconds, carried)
     order = np.argsort(columns.stream, kind="stable")
     starts = np.flatnonzero(np.diff(columns.stream[order], prepend=-1))
     loads = np.add.reduceat(alone[order], starts, axis=0)
@@ -71,7 +71,7 @@ def _estimates(schedule: Schedule, variants: Variants, some: slice) -> FloatArra
 
 
 def _let_flow(
-    variants: Variants, some: slice, alike: _Alike, alone: FloatArray, seconds: FloatArray, carried: FloatArray
+    variants: Variants, some: slice, alike: _IdenticalOps, alone: FloatArray, seconds: FloatArray, carried: FloatArray
 ) -> None:
     """Put into `alone` and `seconds`, float64[ops, K], what flows take alone and beside others, and into `carried`,
     float64[links, K], what links carry of them."""
@@ -91,7 +91,7 @@ def _let_flow(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Alike:
+class _IdenticalOps:
     """The flows of a schedule in G groups that are alike: of a route and a cap, sharing its links with as many streams.
 
     routes: of each group. caps: float64[G]. at: int64[G], links, shares: rows of the links of each route, and of the
@@ -107,21 +107,21 @@ class _Alike:
     group: IntArray
 
 
-def _alike(columns: Columns) -> _Alike:
+def _identical_ops(columns: Columns) -> _IdenticalOps:
     """The groups, in the order of their first flow."""
 
-    def make() -> _Alike:
+    def make() -> _IdenticalOps:
         ops, _ = columns.crossings
         shares: list[list[int]] = [[] for _ in range(columns.size)]
-        for op, count in zip(ops.tolist(), together(columns).tolist(), strict=True):
+        for op, count in zip(ops.tolist(), concurrent_flows(columns).tolist(), strict=True):
             shares[op].append(count)
         groups: dict[tuple[Route, float, tuple[int, ...]], list[int]] = {}
         for op, (way, cap) in enumerate(zip(columns.way.tolist(), columns.cap.tolist(), strict=True)):
             if way >= 0 and columns.routes[way]:
                 groups.setdefault((columns.routes[way], cap, tuple(shares[op])), []).append(op)
         lengths = [len(route) for route, _, _ in groups]
-        members = [len(each) for each in groups.values()]
-        return _Alike(
+        members = [len(group) for group in groups.values()]
+        return _IdenticalOps(
             routes=[route for route, _, _ in groups],
             caps=np.array([cap for _, cap, _ in groups]),
             at=np.cumsum([0, *lengths[:-1]], dtype=np.int64),

@@ -4,7 +4,7 @@ from gcnsim.simulation.faults import refuse_undrawn
 from gcnsim.simulation.limit import Limit, find_limit
 from gcnsim.simulation.measured_setting import answering, measured_methods
 from gcnsim.simulation.metrics import Metrics, balanced_parts, link_units, measure, worker_parts
-from gcnsim.simulation.run import Result, memory_of, study, tightest, write_schedule
+from gcnsim.simulation.run import Result, memory_of, simulate_scenario, tightest, write_schedule
 from gcnsim.simulation.steady import Steady, Window
 from gcnsim.simulation.time_limit import GRAIN, fidelity, wrong_by
 
@@ -24,7 +24,7 @@ __all__ = [
     "measured_methods",
     "memory_of",
     "refuse_undrawn",
-    "study",
+    "simulate_scenario",
     "tightest",
     "worker_parts",
     "write_schedule",

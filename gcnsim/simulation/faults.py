@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from gcnsim.engine import Run, begun, simulate, spare
+from gcnsim.engine import Run, begun, lookahead, simulate
 from gcnsim.errors import ScenarioError, nearest
 from gcnsim.ids import BoolArray, FloatArray, Iteration, Rank
 from gcnsim.machine import resolve_machine
@@ -45,27 +45,27 @@ WORK: Final = {
 """The ops that jitter may fall on, by `Jitter.on`."""
 
 
-def lasting(fault: Fault) -> bool:
+def is_static(fault: Fault) -> bool:
     """Whether a fault holds for the whole run."""
     if isinstance(fault, SlowGpu):
         return fault.first == 0 and fault.last is None
     return isinstance(fault, SlowLink | LossyLink | Background)
 
 
-def passing(faults: Iterable[Fault]) -> tuple[Fault, ...]:
+def is_transient(faults: Iterable[Fault]) -> tuple[Fault, ...]:
     """The faults that do not hold for the whole run."""
-    return tuple(fault for fault in faults if not lasting(fault))
+    return tuple(fault for fault in faults if not is_static(fault))
 
 
 def refuse_undrawn(scenarios: Sequence[Scenario]) -> None:
     """Raises ScenarioError for jitter of sampling, or for a sampler, where none of `scenarios`, alike but for methods,
     draws anything, or so."""
     _refuse_idle_sampler(scenarios)
-    if any(not each.method.sampling().whole or each.method.mini_batches for each in scenarios):
+    if any(not scenario.method.sampling().whole or scenario.method.mini_batches for scenario in scenarios):
         return
     for fault in scenarios[0].faults:
         if isinstance(fault, Jitter) and fault.on == "sampling":
-            names = ", ".join(dict.fromkeys(each.method.name for each in scenarios))
+            names = ", ".join(dict.fromkeys(scenario.method.name for scenario in scenarios))
             raise ScenarioError(f"{fault.path}.on: {names} does not sample; allowed: compute")
 
 
@@ -74,12 +74,12 @@ def _refuse_idle_sampler(scenarios: Sequence[Scenario]) -> None:
     cluster = scenarios[0].cluster
     if resolve_machine(cluster).kind != "gpu":
         return
-    devices = {each for scenario in scenarios for each in scenario.method.sampler_devices}
-    names = ", ".join(dict.fromkeys(each.method.name for each in scenarios))
+    devices = {device for scenario in scenarios for device in scenario.method.sampler_devices}
+    names = ", ".join(dict.fromkeys(scenario.method.name for scenario in scenarios))
     # One thread is what there would be anyway.
     threads = None if cluster.sampler_threads == 1 else cluster.sampler_threads
-    asked = {"sampler_device": cluster.sampler_device, "sampler_threads": threads}
-    for field, value in asked.items():
+    fields = {"sampler_device": cluster.sampler_device, "sampler_threads": threads}
+    for field, value in fields.items():
         if value is not None and (value if field == "sampler_device" else "cpu") not in devices:
             why = "draws nothing" if not devices else f"draws on the {', '.join(sorted(devices)).upper()}"
             raise ScenarioError(f"cluster.{field}: {value} would change nothing; {names} as asked {why}")
@@ -91,7 +91,7 @@ def apply_static_faults(schedule: Schedule, faults: Sequence[Fault], shares: Map
     shares: by link, payload over what its raw bandwidth carries; 1 where it is not named. Traffic of others is taken
     off what slow and lossy links leave. Raises ScenarioError for a link that is not there or has nothing left.
     """
-    lasts = [fault for fault in faults if lasting(fault)]
+    lasts = [fault for fault in faults if is_static(fault)]
     if not lasts:
         return schedule
     capacity, work = list(schedule.capacity), schedule.demand.copy()
@@ -99,11 +99,11 @@ def apply_static_faults(schedule: Schedule, faults: Sequence[Fault], shares: Map
         if isinstance(fault, SlowGpu):
             work[:, _ops(schedule, "compute", fault.worker)] *= fault.factor
         elif isinstance(fault, SlowLink | LossyLink | Background):
-            _lessen(capacity, schedule, fault, shares)
+            _reduce_capacity(capacity, schedule, fault, shares)
     return replace(schedule, demand=work, capacity=tuple(capacity))
 
 
-def _lessen(
+def _reduce_capacity(
     capacity: list[float], schedule: Schedule, fault: SlowLink | LossyLink | Background, shares: Mapping[str, float]
 ) -> None:
     """Leave a link, or both directions of it, what the fault leaves."""
@@ -126,7 +126,7 @@ def _lessen(
 def _links(schedule: Schedule, fault: SlowLink | LossyLink | Background) -> list[int]:
     """The links that a fault names. Raises ScenarioError where there is none, or where cores are no link of bytes."""
     names = schedule.link_names
-    chosen = [place for place, name in enumerate(names) if fault.link in (name, name.rpartition(".")[0])]
+    chosen = [index for index, name in enumerate(names) if fault.link in (name, name.rpartition(".")[0])]
     if not chosen:
         raise ScenarioError(f"{fault.path}.link: {fault.link}: no such link; {nearest(fault.link, names)}")
     if not isinstance(fault, SlowLink) and any(schedule.link_kinds[place] == "cpu" for place in chosen):
@@ -140,28 +140,28 @@ def apply_transient_faults(
     schedule: Schedule, faults: Sequence[Fault], begin: Iteration, measured: int, seed: int, shaken: int = 0
 ) -> Schedule:
     """`schedule` with those of `faults` that pass, its work told for every one of `begin` + `measured` iterations, and
-    for the `spare` ones that follow when the run goes on.
+    for the `lookahead` ones that follow when the run goes on.
 
     begin: iterations before the first measured one, which are free of them; but the last `shaken` of them have jitter.
     Jitter goes on after the last measured one, and so does a GPU that is slow to the end. More measured iterations
     change nothing about the first of them.
     """
-    struck = measured + spare(schedule)
-    rows = np.arange(begin + struck) % schedule.demand.shape[0]
+    affected = measured + lookahead(schedule)
+    rows = np.arange(begin + affected) % schedule.demand.shape[0]
     work: FloatArray = schedule.demand[rows].copy()
-    for place, fault in enumerate(faults):
-        if isinstance(fault, SlowGpu) and not lasting(fault):
+    for index, fault in enumerate(faults):
+        if isinstance(fault, SlowGpu) and not is_static(fault):
             slowed = slice(begin + fault.first, None if fault.last is None else begin + fault.last + 1)
             work[slowed, _ops(schedule, "compute", fault.worker)] *= fault.factor
         elif isinstance(fault, Jitter):
             chosen = _ops(schedule, fault.on)
-            shape = (shaken + struck, int(chosen.sum()))
-            work[begin - shaken :, chosen] *= _factors(fault.cv, shape, seed, place)
-    found = replace(schedule, demand=work, periodic=False)
+            shape = (shaken + affected, int(chosen.sum()))
+            work[begin - shaken :, chosen] *= _factors(fault.cv, shape, seed, index)
+    changed = replace(schedule, demand=work, periodic=False)
     pauses = [fault for fault in faults if isinstance(fault, Pause)]
     for pause in sorted(pauses, key=lambda pause: pause.iteration):
-        found = paused(found, pause, begin)
-    return found
+        changed = with_pause(changed, pause, begin)
+    return changed
 
 
 def _factors(cv: float, shape: tuple[int, int], seed: int, place: int) -> FloatArray:
@@ -183,7 +183,7 @@ HELD: Final = "held"
 """How streams begin whose spans hold a message up until its worker goes on."""
 
 
-class Hold(NamedTuple):
+class PauseGate(NamedTuple):
     """Op `op` of iteration `row` begins no sooner than `seconds` after the end of iteration `row` - 1 of `worker`."""
 
     worker: Rank
@@ -192,11 +192,11 @@ class Hold(NamedTuple):
     seconds: float
 
 
-def paused(schedule: Schedule, fault: Pause, begin: Iteration) -> Schedule:
+def with_pause(schedule: Schedule, fault: Pause, begin: Iteration) -> Schedule:
     """`schedule`, whose work is told for every iteration, with the pause; begin: the first measured iteration."""
     at = begin + fault.iteration
     # Until the pause the run is the same without it: what has begun by then is read off.
-    holds = list(_holds(simulate(schedule, at + 1, endless=True), fault, at))
+    holds = list(_pause_gates(simulate(schedule, at + 1, endless=True), fault, at))
     found = _stopped(schedule, fault, at)
     for hold in holds:
         found = _with_op(found, hold, f"{HELD}{found.columns.size}", [hold.op])
@@ -207,11 +207,11 @@ def _stopped(schedule: Schedule, fault: Pause, at: Iteration) -> Schedule:
     """What the worker would begin in iteration `at` waits for the pause."""
     columns = schedule.columns
     first = np.flatnonzero((stream_waits(columns).lag == 1) & (columns.worker == fault.worker)).tolist()
-    stop = Hold(fault.worker, at, -1, fault.seconds)
+    stop = PauseGate(fault.worker, at, -1, fault.seconds)
     return _with_op(schedule, stop, f"{PAUSE}{columns.size}", first)
 
 
-def _with_op(schedule: Schedule, hold: Hold, stream: str, followers: Sequence[int]) -> Schedule:
+def _with_op(schedule: Schedule, hold: PauseGate, stream: str, followers: Sequence[int]) -> Schedule:
     """`schedule` with a wait that begins with its worker's iteration, and that `followers` wait for."""
     after = (schedule.ends[hold.worker], 1)
     columns = with_op(schedule.columns, OpKind.WAIT, hold.worker, stream, after, followers)
@@ -224,7 +224,7 @@ def _with_op(schedule: Schedule, hold: Hold, stream: str, followers: Sequence[in
     )
 
 
-def _holds(run: Run, fault: Pause, at: Iteration) -> Iterator[Hold]:
+def _pause_gates(run: Run, fault: Pause, at: Iteration) -> Iterator[PauseGate]:
     """The first op of each stream that the pause holds up, where it is of an earlier iteration, or sent to the worker.
 
     Streams run in order, so what follows it on its stream waits too. What the worker itself begins in the paused
@@ -246,7 +246,7 @@ def _holds(run: Run, fault: Pause, at: Iteration) -> Iterator[Hold]:
             since = int(run.ends[row - 1, schedule.ends[lane.worker]]) if row else 0
             seconds = (stops - since) / PS_PER_S + fault.seconds
             if seconds > 0:
-                yield Hold(lane.worker, row, chosen[place], seconds)
+                yield PauseGate(lane.worker, row, chosen[place], seconds)
 
 
 MOST_STEPS: Final = 1_000_000

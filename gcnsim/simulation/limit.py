@@ -140,7 +140,7 @@ def gain_at_most(run: Run, first: int, iteration_s: Seconds, kinds: Collection[s
     """A share of the iteration by which it is no more shortened however fast all resources of `kinds` become; as
     `find_limit`. Proven, not simulated."""
     removals = Removals(run, first, iteration_s)
-    return removals.at_most_without([each for kind, each in removals.kinds.items() if kind in kinds])
+    return removals.at_most_without([value for kind, value in removals.kinds.items() if kind in kinds])
 
 
 class _Limits:
@@ -223,12 +223,12 @@ class _Limits:
             return most.owner, None, None
         if not links:
             links = tuple(np.unique(self.columns.first_link(most.ops)).tolist())
-        link = max(links, key=lambda each: float(self.removals.link_loads[each]))
+        link = max(links, key=lambda item: float(self.removals.link_loads[item]))
         name = self.schedule.link_names[link]
-        found = LinkName.of(name)
-        if found is None:
+        link_name = LinkName.of(name)
+        if link_name is None:
             return self.heaviest(link), None, name
-        return self.heaviest(link) if found.of_worker is None else found.of_worker, found.of_server, name
+        return self.heaviest(link) if link_name.of_worker is None else link_name.of_worker, link_name.of_server, name
 
     def _kind(self, kind: str) -> _Kind:
         """A kind with its name and its parts."""

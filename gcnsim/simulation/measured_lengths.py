@@ -149,8 +149,8 @@ def _look_up(
     """Look-ups by their rows: those of the law, where none was measured."""
     if seconds is None or not looked_up:
         return
-    asked = float(counts.hits[:, rank].sum(axis=1).mean())
-    _share(demand, ops, seconds * (asked / looked_up))
+    requested = float(counts.hits[:, rank].sum(axis=1).mean())
+    _share(demand, ops, seconds * (requested / looked_up))
 
 
 def _lengths(scenario: Scenario, found: Answering, rank: Rank, iterations: int) -> Lengths:
@@ -205,7 +205,7 @@ def _mapped(scenario: Scenario, part: MeasuredPart) -> dict[OpKey, FloatArray]:
 def _refuse_gaps(scenario: Scenario, lengths: Mapping[OpKey, FloatArray], rank: Rank) -> None:
     """Raises ScenarioError for times without the map of a layer, in either direction, or the optimizer's step."""
     layers = range(scenario.workload.layers or 0)
-    maps = [OpKey(OpKind.UPDATE, each, way) for each in layers for way in (Direction.FORWARD, Direction.BACKWARD)]
+    maps = [OpKey(OpKind.UPDATE, layer, way) for layer in layers for way in (Direction.FORWARD, Direction.BACKWARD)]
     for key in (*maps, OpKey(OpKind.STEP, -1, Direction.NONE)):
         if key not in lengths:
             where = "" if key.layer < 0 else f" of layer {key.layer}, {key.direction.name.lower()}"

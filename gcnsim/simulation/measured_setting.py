@@ -57,24 +57,29 @@ def answering(scenario: Scenario) -> Answering | None:
     if found is None:
         return None
     _refuse_other(scenario, machine, found)
-    asked = scenario.method
-    alike = [(each, own) for each in found.settings if (own := _alike(each, asked)) is not None]
+    requested = scenario.method
+    alike = [(setting, own) for setting in found.settings if (own := _alike(setting, requested)) is not None]
     # Of a rate that was measured with and without a cache, the one whose look-ups are those of the question.
-    alike.sort(key=lambda pair: _unlike(pair[1], asked))
+    alike.sort(key=lambda pair: _unlike(pair[1], requested))
     if not alike:
         _refuse_method(scenario, found)
-    same = [each for each, own in alike if own.epsilon == asked.epsilon]
+    same = [item for item, own in alike if own.epsilon == requested.epsilon]
     if same:
         return _whole(scenario, found, Answering(same[0], None, 0.0, same[0].relative_error))
-    by_rate = {own.epsilon: each for each, own in reversed(alike) if own.epsilon < 1.0}
+    by_rate = {own.epsilon: item for item, own in reversed(alike) if own.epsilon < 1.0}
     rates = sorted(by_rate.items(), key=lambda pair: pair[0])
-    below = [pair for pair in rates if pair[0] < asked.epsilon]
-    above = [pair for pair in rates if pair[0] > asked.epsilon]
+    below = [pair for pair in rates if pair[0] < requested.epsilon]
+    above = [pair for pair in rates if pair[0] > requested.epsilon]
     if not below or not above:
-        told = ", ".join(f"{own.epsilon:g}" for _, own in alike)
-        _refuse(scenario, found, f"method.{RATE}: {asked.epsilon:g}", f"{asked.name} at {RATE} {told}, and between")
+        content = ", ".join(f"{own.epsilon:g}" for _, own in alike)
+        _refuse(
+            scenario,
+            found,
+            f"method.{RATE}: {requested.epsilon:g}",
+            f"{requested.name} at {RATE} {content}, and between",
+        )
     (low, lower), (high, higher) = below[-1], above[0]
-    share = log(asked.epsilon / low) / log(high / low)
+    share = log(requested.epsilon / low) / log(high / low)
     error = hypot(max(lower.relative_error, higher.relative_error), INTERPOLATED)
     if share <= 0.5:
         return _whole(scenario, found, Answering(lower, higher, share, error))
@@ -121,17 +126,17 @@ def method_of(setting: MeasuredSetting) -> Method | None:
     return from_knobs(kind.name, {name: value for name, value in setting.knobs.items() if kind.has(name)})
 
 
-def _alike(setting: MeasuredSetting, asked: Method) -> Method | None:
-    """The method of a setting that was measured as `asked` is, whatever is free of it and its rate; else None."""
+def _alike(setting: MeasuredSetting, method: Method) -> Method | None:
+    """The method of a setting that was measured as `method` is, whatever is free of it and its rate; else None."""
     own = method_of(setting)
     if own is None:
         return None
-    case: Method | None = type(own).general(asked)
-    if case is None and asked.sampling().whole:
+    case: Method | None = type(own).as_this_method(method)
+    if case is None and method.sampling().whole:
         # What was measured may be a case of what is asked, as PipeGCN is of PSC-GCN.
-        own, case = type(asked).general(own), asked
+        own, case = type(method).as_this_method(own), method
     # Moving averages of what is received are kernels of their own.
-    if own is None or case is None or getattr(own, "smooths", ()) != getattr(asked, "smooths", ()):
+    if own is None or case is None or getattr(own, "smooths", ()) != getattr(method, "smooths", ()):
         return None
     values, others = own.values(), case.values()
     # A cache of mini-batches is what their loading takes.
@@ -142,27 +147,27 @@ def _alike(setting: MeasuredSetting, asked: Method) -> Method | None:
     return own if whole or all(values[name] == others[name] for name in kept) else None
 
 
-def _unlike(own: Method, asked: Method) -> int:
+def _unlike(own: Method, method: Method) -> int:
     """In how many of the knobs that may differ they do."""
-    values, others = own.values(), asked.values()
+    values, others = own.values(), method.values()
     return sum(values.get(name) != others.get(name) for name in FREE)
 
 
 def _whole(scenario: Scenario, found: MeasuredCompute, answer: Answering) -> Answering:
     """The answer. Raises ScenarioError where a part of it was skipped."""
-    for each in filter(None, (answer.near, answer.far)):
-        for part, why in each.skipped.items():
-            asked = setting_text(scenario.method)
+    for item in filter(None, (answer.near, answer.far)):
+        for part, why in item.skipped.items():
+            name = setting_text(scenario.method)
             raise ScenarioError(
-                f"cluster.measured_compute: {found.path} has no times of part {part} with {asked}: {why}; measure it "
+                f"cluster.measured_compute: {found.path} has no times of part {part} with {name}: {why}; measure it "
                 f"where it fits: {_command(scenario, found)}"
             )
     return answer
 
 
 def _refuse_method(scenario: Scenario, found: MeasuredCompute) -> NoReturn:
-    told = dict.fromkeys(setting_text(each) for each in map(method_of, found.settings) if each is not None)
-    _refuse(scenario, found, f"method: {setting_text(scenario.method)}", ", ".join(told) or ", ".join(found.methods))
+    content = dict.fromkeys(setting_text(item) for item in map(method_of, found.settings) if item is not None)
+    _refuse(scenario, found, f"method: {setting_text(scenario.method)}", ", ".join(content) or ", ".join(found.methods))
 
 
 def _refuse_other(scenario: Scenario, machine: Machine, found: MeasuredCompute) -> None:
@@ -177,8 +182,8 @@ def _refuse_other(scenario: Scenario, machine: Machine, found: MeasuredCompute) 
                 f"cluster.{name}: {getattr(cluster, name)} is not allowed with cluster.measured_compute, which has no "
                 f"times of it; allowed: {value or 'null'}"
             )
-    for name, asked, own in _differing(scenario, found):
-        _refuse(scenario, found, f"workload.{name}: {_text(asked)}", _text(own))
+    for name, question, own in _differing(scenario, found):
+        _refuse(scenario, found, f"workload.{name}: {_text(question)}", _text(own))
 
 
 def _refuse_device(scenario: Scenario, machine: Machine, found: MeasuredCompute) -> None:
@@ -195,9 +200,9 @@ def _differing(scenario: Scenario, found: MeasuredCompute) -> Iterator[tuple[str
     workload, measured = scenario.workload, found.model
     names = ("model", "layers", "hidden", "norm", "preaggregate", "sage_aggregator")
     for name in (*names, *(("heads",) if measured["model"] == "gat" else ())):
-        asked, own = getattr(workload, name), measured.get(name)
-        if own is not None and asked is not None and asked != own:
-            yield name, asked, own
+        requested, own = getattr(workload, name), measured.get(name)
+        if own is not None and requested is not None and requested != own:
+            yield name, requested, own
     share = measured.get("dropout")
     if share is not None and workload.dropout is not None and bool(workload.dropout) != bool(share):
         yield "dropout", workload.dropout, share
@@ -207,9 +212,9 @@ def _differing(scenario: Scenario, found: MeasuredCompute) -> Iterator[tuple[str
             yield name, getattr(workload, name), getattr(plain, name)
 
 
-def _refuse(scenario: Scenario, found: MeasuredCompute, asked: str, measured: str) -> NoReturn:
+def _refuse(scenario: Scenario, found: MeasuredCompute, name: str, measured: str) -> NoReturn:
     raise ScenarioError(
-        f"{asked} is not what {found.path} has measured: {measured}; measure it: {_command(scenario, found)}"
+        f"{name} is not what {found.path} has measured: {measured}; measure it: {_command(scenario, found)}"
     )
 
 
@@ -217,16 +222,16 @@ def _command(scenario: Scenario, found: MeasuredCompute) -> str:
     """What measures the scenario."""
     workload, method = scenario.workload, scenario.method
     names = ("model", "layers", "hidden", "norm", "sage_aggregator", "preaggregate", "dropout")
-    asked: dict[str, Any] = {name: getattr(workload, name) for name in names}
+    question: dict[str, Any] = {name: getattr(workload, name) for name in names}
     if workload.dropout:
-        asked["dropout_order"] = workload.dropout_order
+        question["dropout_order"] = workload.dropout_order
     if workload.model == "gat":
-        asked["heads"] = workload.heads
+        question["heads"] = workload.heads
     if workload.sage_aggregator == type(workload)().sage_aggregator:
-        asked["sage_aggregator"] = None
-    asked |= _cut(scenario.partition)
+        question["sage_aggregator"] = None
+    question |= _cut(scenario.partition)
     return measure_command(
-        found, workload.graph, parts=scenario.cluster.gpus, method=method.name, knobs=_knobs(method), **asked
+        found, workload.graph, parts=scenario.cluster.gpus, method=method.name, knobs=_knobs(method), **question
     )
 
 
@@ -234,16 +239,18 @@ def _cut(spec: PartitionSpec) -> dict[str, Any]:
     """What cuts the graph, as options, where it is not the default."""
     if spec.file is not None:
         return {"partition": spec.file}
-    told = {"method": "partition_method", "objective": "objective", "balance": "balance", "seed": "partition_seed"}
+    content = {"method": "partition_method", "objective": "objective", "balance": "balance", "seed": "partition_seed"}
     plain = PartitionSpec()
-    return {option: getattr(spec, name) for name, option in told.items() if getattr(spec, name) != getattr(plain, name)}
+    return {
+        option: getattr(spec, name) for name, option in content.items() if getattr(spec, name) != getattr(plain, name)
+    }
 
 
 def _knobs(method: Method) -> Mapping[str, Any]:
     """Those of its knobs that are not at their defaults, and what is measured of it, as options."""
     plain = create_method(method.name).values()
-    told = {name: value for name, value in method.values().items() if name not in FREE}
-    return {name: value for name, value in told.items() if name in (RATE, "rate") or value != plain[name]}
+    content = {name: value for name, value in method.values().items() if name not in FREE}
+    return {name: value for name, value in content.items() if name in (RATE, "rate") or value != plain[name]}
 
 
 def _text(value: Any) -> str:

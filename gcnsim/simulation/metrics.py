@@ -24,7 +24,7 @@ from gcnsim.engine import Run
 from gcnsim.ids import BoolArray, FloatArray, IntArray, Rank, Seconds
 from gcnsim.schedule import COMPUTE_STREAM
 from gcnsim.simulation.steady import MeasurementWindow
-from gcnsim.timeline import PS_PER_S, Intervals, Phase, Sweep
+from gcnsim.timeline import PS_PER_S, Intervals, IntervalSweep, Phase
 
 AT_ONCE: Final = 2_000_000
 """Spans that are looked at together: of many workers, some workers at a time."""
@@ -65,14 +65,14 @@ class _Stretches:
         columns = window.schedule.columns
         own = [columns.of_worker(rank) for rank in ranks]
         self._ops = np.concatenate(own)
-        self._place = np.repeat(np.arange(len(ranks)), [each.size for each in own])
+        self._place = np.repeat(np.arange(len(ranks)), [array.size for array in own])
         self.computing = self._under_way(window.is_computing[self._ops])
 
     def lengths(self, instants: Intervals) -> list[int]:
         """Picoseconds of `instants` in the stretch of each worker."""
         found = np.zeros(len(self._ranks), np.int64)
         np.add.at(found, instants.starts // self._stretch, instants.ends - instants.starts)
-        return [int(each) for each in found]
+        return [int(item) for item in found]
 
     def exposed(self) -> Intervals:
         """Exposed communication: the main stream handles what was sent, or waits and for no sampler and no pause;
@@ -89,7 +89,7 @@ class _Stretches:
         if window.is_sampling.any():
             sampling = self._under_way(window.is_sampling[self._ops])
             waits = waits.difference(self._for_samplers().intersection(sampling))
-        sweep = Sweep(self.computing, handled, optimizer, waits)
+        sweep = IntervalSweep(self.computing, handled, optimizer, waits)
         found = sweep.has(handled) | (sweep.has(waits) & ~sweep.has(optimizer))
         return sweep.instants(found & ~sweep.has(self.computing))
 
@@ -107,11 +107,11 @@ class _Stretches:
     def _waits(self, itself: BoolArray) -> Intervals:
         """Instants at which a main stream has nothing to do, or does what is a wait `itself`."""
         run, found = self._window.run, []
-        for place, rank in enumerate(self._ranks):
+        for index, rank in enumerate(self._ranks):
             for queue in self._window.main_queues(rank):
                 ends = run.ends[:, queue].ravel()
                 free = np.concatenate((np.zeros(1, np.int64), ends[:-1]))
-                found.append((free, run.starts[:, queue].ravel(), np.full(free.size, place)))
+                found.append((free, run.starts[:, queue].ravel(), np.full(free.size, index)))
         gaps = self._moved(*map(np.concatenate, zip(*found, strict=True)))
         return gaps.union(self._under_way(itself)) if itself.any() else gaps
 
@@ -119,7 +119,7 @@ class _Stretches:
         """What the waits of main streams are for where the chain of what they wait for samples."""
         late = [self._window.late(rank) for rank in self._ranks]
         places = np.repeat(np.arange(len(late)), [ops.size for ops, _ in late])
-        ops, since = (np.concatenate(each) for each in zip(*late, strict=True))
+        ops, since = (np.concatenate(item) for item in zip(*late, strict=True))
         return self._moved(*self._window.sampled(ops, since, places))
 
 
@@ -149,7 +149,7 @@ def balanced_parts(workers: Sequence[Parts], slowest: Rank, lasts_s: Seconds) ->
     owed = lasts_s - iteration_s(workers[slowest])
     if owed <= ROUNDING * lasts_s:
         return tuple(workers)
-    return tuple(replace(each, network_s=each.network_s + owed) for each in workers)
+    return tuple(replace(worker, network_s=worker.network_s + owed) for worker in workers)
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,14 +98,16 @@ class Removals:
         """By kind, all resources of it that have something to do."""
         columns, schedule = self.schedule.columns, self.schedule
         busy, nothing = self.work > 0, np.zeros(0, np.int64)
-        found = {kind: Resource(kind, None, np.flatnonzero(ops & busy)) for kind, ops in self._by_kind().items()}
+        resources = {kind: Resource(kind, None, np.flatnonzero(ops & busy)) for kind, ops in self._by_kind().items()}
         for kind in dict.fromkeys(schedule.link_kinds):
             if kind != CPU:
-                own = [link for link, each in enumerate(schedule.link_kinds) if each == kind]
-                found[kind] = Resource(kind, None, nothing, tuple(link for link in own if self.link_loads[link] > 0))
+                own = [link for link, link_kind in enumerate(schedule.link_kinds) if link_kind == kind]
+                resources[kind] = Resource(
+                    kind, None, nothing, tuple(link for link in own if self.link_loads[link] > 0)
+                )
         delayed = columns.is_flow & busy & (columns.of_route(columns.latency_s) > 0)
-        found[LATENCY] = Resource(LATENCY, None, np.flatnonzero(delayed))
-        return {kind: each for kind, each in found.items() if each.ops.size or each.links}
+        resources[LATENCY] = Resource(LATENCY, None, np.flatnonzero(delayed))
+        return {kind: value for kind, value in resources.items() if value.ops.size or value.links}
 
     def _by_kind(self) -> dict[str, BoolArray]:
         """The ops whose own work is a kind of resource, bool[ops] each."""
@@ -113,7 +115,8 @@ class Removals:
         alone = ~columns.is_flow
         names = np.array([name == COMPUTE_STREAM for name in columns.names])
         phases = {
-            phase: columns.is_kind(*(kind for kind, each in PHASE.items() if each is phase)) & alone for phase in Phase
+            phase: columns.is_kind(*(kind for kind, value in PHASE.items() if value is phase)) & alone
+            for phase in Phase
         }
         sampling = phases[Phase.SAMPLING]
         apart = sampling & ~names[columns.stream_name][columns.stream]
@@ -215,8 +218,8 @@ class Removals:
     def at_most_without(self, resources: Sequence[Resource]) -> float:
         """As `at_most`, without all of `resources` at once."""
         left = self._every
-        for each in resources:
-            left = each.taken_from(left)
+        for resource in resources:
+            left = resource.taken_from(left)
         return 1.0 - least_seconds(left) / self.iteration_s
 
     def saved(self, resource: Resource) -> float:

@@ -31,8 +31,8 @@ from gcnsim.machine import (
 )
 from gcnsim.methods import NO_OVERLAP, Facts, Method, MiniBatch, named
 from gcnsim.scenario import COARSE, EXACT, RELEASED, Scenario, WorkloadSpec
-from gcnsim.schedule import Bounds, Schedule, bounds
-from gcnsim.simulation.faults import apply_static_faults, passing, struck
+from gcnsim.schedule import Schedule, ScheduleBounds, bounds
+from gcnsim.simulation.faults import apply_static_faults, is_transient, struck
 from gcnsim.simulation.limit import Limit, find_limit, gain_at_most
 from gcnsim.simulation.measured_lengths import with_measured
 from gcnsim.simulation.measured_setting import measured_error, refuse_unmeasured
@@ -59,7 +59,7 @@ def fits(memory: Sequence[Memory] | None, room: Sequence[Bytes] | None) -> bool 
     """Whether every worker's GPU, of `room` bytes, holds its part; None where that is not known."""
     if memory is None or room is None:
         return None
-    return all(each.fits(capacity) for each, capacity in zip(memory, room, strict=True))
+    return all(item.fits(capacity) for item, capacity in zip(memory, room, strict=True))
 
 
 def tightest(memory: Sequence[Memory], room: Sequence[Bytes] | None) -> Rank:
@@ -82,7 +82,7 @@ class Result:
 
     scenario: Scenario
     metrics: Metrics
-    bounds: Bounds
+    bounds: ScheduleBounds
     low_s: float
     high_s: float
     cache_hit_rate: float
@@ -97,7 +97,7 @@ class Result:
     @cached_property
     def limit(self) -> Limit:
         """What limits its iterations: found when first asked for, since it takes some simulations more."""
-        measured = 0 if passing(self.scenario.faults) else self.scenario.run.iterations
+        measured = 0 if is_transient(self.scenario.faults) else self.scenario.run.iterations
         return find_limit(self.run, self.warm_up, self.metrics.iteration_s, measured)
 
     def gain_at_most(self, kinds: Collection[str]) -> float:
@@ -121,16 +121,16 @@ class Result:
 
 
 def write_schedule(
-    scenario: Scenario, counts: AccessCounts, accesses: Source, drawn: Mapping[str, FloatArray] | None = None
+    scenario: Scenario, counts: AccessCounts, accesses: Source, sample: Mapping[str, FloatArray] | None = None
 ) -> Schedule:
     """The schedule of the scenario's method on its machine, for these access counts.
 
-    drawn: figures of devices and the host by `NAME.FIGURE`, each with a value for every one of the counts' graphs, in
+    sample: figures of devices and the host by `NAME.FIGURE`, each with a value for every one of the counts' graphs, in
     place of the catalogue's (`gcnsim.uncertainty.propagation`); these graphs do not follow one another.
     """
     machine = resolve_machine(scenario.cluster)
-    if drawn is not None:
-        return _new_schedule(scenario, counts, accesses, drawn)
+    if sample is not None:
+        return _new_schedule(scenario, counts, accesses, sample)
     found = shared("schedule", scenario, (counts, accesses), lambda: _new_schedule(scenario, counts, accesses, None))
     return rebased(found, _topology(scenario, machine))
 
@@ -141,22 +141,22 @@ def _topology(scenario: Scenario, machine: Machine) -> Cluster:
 
 
 def _new_schedule(
-    scenario: Scenario, counts: AccessCounts, accesses: Source, drawn: Mapping[str, FloatArray] | None
+    scenario: Scenario, counts: AccessCounts, accesses: Source, sample: Mapping[str, FloatArray] | None
 ) -> Schedule:
     """As `write_schedule`."""
     machine = resolve_machine(scenario.cluster)
     measured = refuse_unmeasured(scenario, accesses)
     topology, device = _topology(scenario, machine), machine.device
     devices, host = machine.devices, machine.host
-    if drawn:
-        device, host = with_drawn(device, drawn), with_drawn(host, drawn)
-        devices = tuple(with_drawn(each, drawn) for each in devices)
+    if sample:
+        device, host = with_drawn(device, sample), with_drawn(host, sample)
+        devices = tuple(with_drawn(item, sample) for item in devices)
     if machine.calibration is not None:
         # A large graph takes a while to hash: only for a record, which knows graphs by their hash.
         device = for_graph(device, machine.calibration, accesses.graph_hash)
     if machine.calibration is None or machine.platform is not None:
         device, *others = (
-            with_l2_cache(each, machine.platform, scenario.workload.dataset, counts) for each in (device, *devices)
+            with_l2_cache(item, machine.platform, scenario.workload.dataset, counts) for item in (device, *devices)
         )
         devices = tuple(others)
     chosen = scenario.method
@@ -188,12 +188,12 @@ def _new_schedule(
         sampler_threads=scenario.cluster.sampler_threads or 1,
         samples_on_gpu=scenario.cluster.sampler_device == "gpu",
         placement=placement,
-        unrelated=drawn is not None,
+        unrelated=sample is not None,
     )
     schedule = _written(chosen, facts)
     if measured is None:
         return schedule
-    return with_measured(schedule, scenario, counts, measured, replayed=drawn is None)
+    return with_measured(schedule, scenario, counts, measured, replayed=sample is None)
 
 
 def _dropout(spec: WorkloadSpec, device: DeviceProfile) -> str:
@@ -224,8 +224,8 @@ def _refuse_attention(scenario: Scenario, shapes: tuple[LayerShape, ...], device
         return
     if device.kind == "cpu" and any(shape.keeps for shape in shapes):
         raise ScenarioError(f"workload.keep_inputs: true is modelled for GPUs only; cluster.device is {device.name}")
-    if not scenario.method.attends:
-        allowed = ", ".join(named(lambda kind: kind.attends))
+    if not scenario.method.supports_gat:
+        allowed = ", ".join(named(lambda kind: kind.supports_gat))
         raise ScenarioError(f"workload.model: gat is not modelled with {scenario.method.name}; allowed: {allowed}")
     if scenario.method.overlap != NO_OVERLAP:
         raise ScenarioError(
@@ -237,12 +237,12 @@ def _refuse_pooling(scenario: Scenario, shapes: tuple[LayerShape, ...], device: 
     """Raises ScenarioError for pooling where no schedule has it."""
     if not any(shape.pooled for shape in shapes):
         return
-    asked = f"workload.sage_aggregator: {scenario.workload.sage_aggregator}"
+    place_text = f"workload.sage_aggregator: {scenario.workload.sage_aggregator}"
     if device.kind != "cpu":
-        raise ScenarioError(f"{asked} is modelled for workers on CPU cores only; cluster.device is {device.name}")
-    if not scenario.method.pools:
-        allowed = ", ".join(named(lambda kind: kind.pools))
-        raise ScenarioError(f"{asked} is not modelled with {scenario.method.name}; allowed: {allowed}")
+        raise ScenarioError(f"{place_text} is modelled for workers on CPU cores only; cluster.device is {device.name}")
+    if not scenario.method.supports_pooling:
+        allowed = ", ".join(named(lambda kind: kind.supports_pooling))
+        raise ScenarioError(f"{place_text} is not modelled with {scenario.method.name}; allowed: {allowed}")
     if scenario.method.overlap != NO_OVERLAP:
         raise ScenarioError(
             f"method.overlap: {scenario.method.overlap} is not allowed with pooling; none is: a maximum needs every row"
@@ -272,14 +272,14 @@ def _less(mean_s: float, spread_s: float) -> float:
     return mean_s / (1.0 + spread_s / mean_s)
 
 
-def study(scenario: Scenario, accesses: Source | None = None, corner: RangeEnd = RangeEnd.LIKELY) -> Result:
+def simulate_scenario(scenario: Scenario, accesses: Source | None = None, bound: RangeEnd = RangeEnd.LIKELY) -> Result:
     """Simulate one scenario until it is steady; accesses: of `open_source`, to share slow work between studies.
 
     Raises GcnsimError for a scenario whose files or names cannot be used.
     """
     accesses = accesses or open_source(scenario)
     model = resolve_model(scenario.workload, accesses.declared)
-    counts = accesses.counts(scenario, model.features, corner)
+    counts = accesses.counts(scenario, model.features, bound)
     chosen = scenario.method.cache
     calm = write_schedule(scenario, counts, accesses)
     machine = resolve_machine(scenario.cluster)
@@ -293,7 +293,7 @@ def study(scenario: Scenario, accesses: Source | None = None, corner: RangeEnd =
     settled, measured = window.settled, schedule
     # A run that has not settled is still on its way to the pace of the op that falls behind.
     lag = 0.0 if settled else max(window.behind, 0.0)
-    passes = passing(scenario.faults)
+    passes = is_transient(scenario.faults)
     if passes:
         run, window, noise_s = struck(schedule, judge, window, passes, scenario.run.seed)
         measured = run.schedule
@@ -304,11 +304,11 @@ def study(scenario: Scenario, accesses: Source | None = None, corner: RangeEnd =
         measured = measured.of_graphs(np.flatnonzero(often))
     metrics = at_least(measure(run, window.first), limits.lower_s)
     # Of told faults the graphs vary as they do without them.
-    drawn = np.hypot(judge.spread(window, schedule if passes else measured), noise_s / metrics.iteration_s)
+    draw_spread = np.hypot(judge.spread(window, schedule if passes else measured), noise_s / metrics.iteration_s)
     # What a coarse run is wrong by is no chance that others even out.
     left_out = machine.law_error(attends=any(shape.heads for shape in model.shapes))
     unsure = float(np.linalg.norm([machine.error, left_out, measured_error(scenario)]))
-    chance = float(np.hypot(drawn, unsure))
+    chance = float(np.hypot(draw_spread, unsure))
     spread = metrics.iteration_s * (chance + wrong_by(schedule))
     many_times = noise_s > 0.0 or spread >= metrics.iteration_s
     # No run of this work is faster than its bound; what laws leave out, other factors of the jitter or another machine

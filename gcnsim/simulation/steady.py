@@ -110,7 +110,7 @@ class MeasurementWindow:
         """The ops of the worker's compute stream, in the order in which they run; of each where it has several."""
         columns = self.schedule.columns
         streams = columns.streams_called(COMPUTE_STREAM)
-        return [columns.queue_of(int(each)) for each in streams[columns.stream_worker[streams] == rank]]
+        return [columns.queue_of(int(item)) for item in streams[columns.stream_worker[streams] == rank]]
 
     def _for_sampler(self, rank: Rank, sampling: Intervals) -> Intervals:
         """Waits of the compute stream for this worker's own sampler, which are no communication."""
@@ -262,11 +262,11 @@ class Steady:
 
         More than are asked for only where the state returns over them and over no fewer, or comes nearer by half.
         """
-        found = self._best(ends, self.measured, self.cycle)
-        if found.settled or self.settling == self.measured or ends.shape[0] <= self.warm_up + self._round:
-            return found
+        window = self._best(ends, self.measured, self.cycle)
+        if window.settled or self.settling == self.measured or ends.shape[0] <= self.warm_up + self._round:
+            return window
         wider = self._best(ends, self.settling, self._round)
-        return wider if wider.settled or wider.off < found.off / 2 else found
+        return wider if wider.settled or wider.off < window.off / 2 else window
 
     def _best(self, ends: IntArray, measured: int, whole: int) -> Window:
         """Of at most `measured` iterations, a multiple of `whole` of them, those whose state returns best."""

@@ -17,7 +17,7 @@ from gcnsim.engine import engine
 from gcnsim.errors import ScenarioError
 from gcnsim.ids import Seconds
 from gcnsim.scenario import AUTO, COARSE, COARSE_FROM, EXACT, ClusterSpec, Scenario, SlowGpu
-from gcnsim.schedule import Bounds, Schedule, bounds, resource_loads
+from gcnsim.schedule import Schedule, ScheduleBounds, bounds, resource_loads
 from gcnsim.simulation.steady import Steady
 from gcnsim.timeline import PS_PER_S
 from gcnsim.units import BANDWIDTH, SECONDS
@@ -32,9 +32,9 @@ measured on 24 to 96 GPUs where exact runs agree (`studies.coarse_error`, docs/d
 
 def fidelity(scenario: Scenario) -> str:
     """EXACT or COARSE, as asked for; where it was left open, coarse from `COARSE_FROM` GPUs on."""
-    asked = scenario.run.fidelity
-    if asked != AUTO:
-        return asked
+    requested = scenario.run.fidelity
+    if requested != AUTO:
+        return requested
     return COARSE if scenario.cluster.gpus >= COARSE_FROM else EXACT
 
 
@@ -47,8 +47,8 @@ def as_closely(schedule: Schedule, scenario: Scenario, lower_s: Seconds) -> Sche
         return schedule
     found = engine()
     if found.kernel is None:
-        said = f"{AUTO} is {COARSE} from {COARSE_FROM} GPUs" if scenario.run.fidelity == AUTO else COARSE
-        raise ScenarioError(f"run.fidelity: {said}, which needs the compiled engine ({found.why}); allowed: {EXACT}")
+        text = f"{AUTO} is {COARSE} from {COARSE_FROM} GPUs" if scenario.run.fidelity == AUTO else COARSE
+        raise ScenarioError(f"run.fidelity: {text}, which needs the compiled engine ({found.why}); allowed: {EXACT}")
     return replace(schedule, grain_s=GRAIN * lower_s)
 
 
@@ -61,7 +61,7 @@ CLOCK_S: Final = 2.0**62 / PS_PER_S
 """Simulated seconds that integer picoseconds can tell, with room to add two of them."""
 
 
-def checked_bounds(scenario: Scenario, calm: Schedule, schedule: Schedule, judge: Steady) -> Bounds:
+def checked_bounds(scenario: Scenario, calm: Schedule, schedule: Schedule, judge: Steady) -> ScheduleBounds:
     """The bounds of `schedule`, which does not outlast the clock; calm: the same without the scenario's faults.
 
     Raises ScenarioError where it may, naming what is to blame.
@@ -95,8 +95,8 @@ def refuse_too_long(schedule: Schedule, path: str) -> None:
 def _worst(scenario: Scenario, schedule: Schedule) -> str:
     """The fault that costs most, by its field: of the busiest link, else of a slow GPU."""
     name = _link(schedule)[0]
-    at_link = [each for each in scenario.faults if getattr(each, "link", None) in (name, name.rpartition(".")[0])]
-    slow = [each for each in scenario.faults if isinstance(each, SlowGpu)]
+    at_link = [fault for fault in scenario.faults if getattr(fault, "link", None) in (name, name.rpartition(".")[0])]
+    slow = [fault for fault in scenario.faults if isinstance(fault, SlowGpu)]
     worst = (at_link or slow or list(scenario.faults))[0]
     for field in ("factor", "lost", "rate"):
         if hasattr(worst, field):
@@ -128,9 +128,9 @@ def _slowest(spec: ClusterSpec, schedule: Schedule) -> str:
     if name.startswith("dram") and spec.host_memory is not None:
         fields["memory"] = f"cluster.host_memory: {BANDWIDTH.exact(spec.host_memory)}"
     named = "cluster.link" if spec.latency is None else f"cluster.latency: {SECONDS.exact(spec.latency)}"
-    told = [
+    lines = [
         (carrying, fields.get(kind, f"cluster.host: {spec.host}")),
         (float(waiting.max()), named),
         (float(computing.max()), device),
     ]
-    return max(told)[1]
+    return max(lines)[1]

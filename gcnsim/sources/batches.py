@@ -19,7 +19,7 @@ from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph
 from gcnsim.ids import BoolArray, Bytes, Int32Array, IntArray, frozen
 from gcnsim.machine import resolve_machine
-from gcnsim.methods import ON_GPU, UVA, MiniBatch, NeighbourBatches, Placement, Plan, SubgraphBatches
+from gcnsim.methods import ON_GPU, UVA, BatchPlan, MiniBatch, NeighbourBatches, Placement, SubgraphBatches
 from gcnsim.partition import TrainingParts
 from gcnsim.sampling import (
     Batch,
@@ -60,13 +60,13 @@ def sampler_of(scenario: Scenario) -> Placement:
 
 def placement_of(scenario: Scenario, counts: AccessCounts, shapes: tuple[LayerShape, ...]) -> Placement:
     """The same, with where rows lie: on the GPU where every one holds them beside its largest batch, else UVA."""
-    found = sampler_of(scenario)
-    if found.features is not None:
-        return found
-    everywhere = replace(found, features=ON_GPU)
+    placement = sampler_of(scenario)
+    if placement.features is not None:
+        return placement
+    everywhere = replace(placement, features=ON_GPU)
     held, room = batch_memory_of(scenario, counts, shapes, everywhere), resolve_machine(scenario.cluster).capacities
     fits = held is not None and room is not None and all(map(Memory.fits, held, room))
-    return everywhere if fits else replace(found, features=UVA)
+    return everywhere if fits else replace(placement, features=UVA)
 
 
 def batch_memory_of(
@@ -83,7 +83,9 @@ def batch_memory_of(
     nodes, entries = int(counts.inner_nodes.sum()), int(counts.entries.sum())
     rows: Bytes = float(VALUE * nodes * method.plan(shapes).width)
     graph: Bytes = float(stored_graph_bytes(nodes, entries)) if lies.graph_on_gpu else 0.0
-    return tuple(replace(each, features=each.features + rows, adjacency=each.adjacency + graph) for each in held)
+    return tuple(
+        replace(memory, features=memory.features + rows, adjacency=memory.adjacency + graph) for memory in held
+    )
 
 
 TRAIN: Final = 0.65
@@ -112,7 +114,7 @@ def refuse_unmodelled(scenario: Scenario, method: MiniBatch, shapes: Sequence[La
         )
 
 
-def plan_of(scenario: Scenario, shapes: tuple[LayerShape, ...]) -> Plan:
+def plan_of(scenario: Scenario, shapes: tuple[LayerShape, ...]) -> BatchPlan:
     """How a mini-batch method draws. Raises ScenarioError for what it cannot train or lists of the wrong length."""
     method = batching(scenario)
     refuse_unmodelled(scenario, method, shapes)
@@ -120,7 +122,7 @@ def plan_of(scenario: Scenario, shapes: tuple[LayerShape, ...]) -> Plan:
 
 
 def cached_rows(
-    method: MiniBatch, memory: Bytes, plan: Plan, levels: Sequence[float], entries: Sequence[float], stored: int
+    method: MiniBatch, memory: Bytes, plan: BatchPlan, levels: Sequence[float], entries: Sequence[float], stored: int
 ) -> int:
     """Rows that one GPU's cache holds: as asked, or what its `memory` leaves (PaGraph).
 
@@ -177,22 +179,24 @@ def training_nodes(graph: Graph, mask: BoolArray | None, share: float, seed: int
     return np.sort(stream(seed, "training nodes").choice(graph.nodes, size=count, replace=False))
 
 
-def drawn_batches(source: BatchGraph, scenario: Scenario, plan: Plan) -> BatchCounts:
+def drawn_batches(source: BatchGraph, scenario: Scenario, plan: BatchPlan) -> BatchCounts:
     """Counts of the scenario's mini-batches, in as many iterations as it records, at most MOST_DRAWN."""
     graph, method, workers = source.graph, batching(scenario), scenario.cluster.gpus
     pools, stores = _pools(source, scenario, plan)
     draws = _draws(graph, scenario, plan, pools)
-    drawn = [[draws.draw(t, rank) for rank in range(workers)] for t in range(min(scenario.run.iterations, MOST_DRAWN))]
+    batches = [
+        [draws.draw(t, rank) for rank in range(workers)] for t in range(min(scenario.run.iterations, MOST_DRAWN))
+    ]
     cached = tuple(
-        most_connected(graph, holds, _cache(scenario, plan, [row[rank] for row in drawn], int(holds.sum())))
+        most_connected(graph, holds, _cache(scenario, plan, [row[rank] for row in batches], int(holds.sum())))
         for rank, holds in enumerate(stores)
     )
     stored = [int(holds.sum()) for holds in stores] or [graph.nodes] * workers
     store = Store(None if method.everywhere else source.owner(), cached, np.array(stored, np.int64))
-    return count_batches(drawn, store, draws.epoch)
+    return count_batches(batches, store, draws.epoch)
 
 
-def _pools(source: BatchGraph, scenario: Scenario, plan: Plan) -> tuple[list[IntArray], tuple[BoolArray, ...]]:
+def _pools(source: BatchGraph, scenario: Scenario, plan: BatchPlan) -> tuple[list[IntArray], tuple[BoolArray, ...]]:
     """Training nodes of every worker, and, for PaGraph, the nodes that its part holds."""
     trains, workers, seed = batching(scenario).trains, scenario.cluster.gpus, scenario.run.seed
     if trains == "dealt":
@@ -203,7 +207,7 @@ def _pools(source: BatchGraph, scenario: Scenario, plan: Plan) -> tuple[list[Int
     return shuffled_pools(source.training, workers, seed), ()
 
 
-def _draws(graph: Graph, scenario: Scenario, plan: Plan, pools: list[IntArray]) -> BatchDraws:
+def _draws(graph: Graph, scenario: Scenario, plan: BatchPlan, pools: list[IntArray]) -> BatchDraws:
     """Mini-batches of training nodes, or of nodes on random walks, or of a few clusters."""
     method, layers, workers, seed = batching(scenario), len(plan.shapes), scenario.cluster.gpus, scenario.run.seed
     if not isinstance(method, SubgraphBatches):
@@ -215,8 +219,8 @@ def _draws(graph: Graph, scenario: Scenario, plan: Plan, pools: list[IntArray]) 
     return ClusterDraws(graph, method.subgraph, layers, workers, seed, scenario.partition.seed)
 
 
-def _cache(scenario: Scenario, plan: Plan, drawn: list[Batch], stored: int) -> int:
-    largest = max(drawn, key=lambda batch: batch.levels[0].size)
+def _cache(scenario: Scenario, plan: BatchPlan, batches: list[Batch], stored: int) -> int:
+    largest = max(batches, key=lambda batch: batch.levels[0].size)
     machine = resolve_machine(scenario.cluster)
     if machine.kind == "cpu" and batching(scenario).cache.auto:
         # Device and host share one memory, so all rows of a part are kept.

@@ -15,7 +15,7 @@ import numpy as np
 from gcnsim.boundary import BatchCounts
 from gcnsim.ids import FloatArray, IntArray, frozen
 from gcnsim.machine import resolve_machine
-from gcnsim.methods import MiniBatch, NeighbourBatches, Plan, SubgraphBatches
+from gcnsim.methods import BatchPlan, MiniBatch, NeighbourBatches, SubgraphBatches
 from gcnsim.sampling import (
     DegreeLaw,
     Expected,
@@ -50,16 +50,16 @@ def degree_spreads(facts: DatasetFacts) -> tuple[float, float, float]:
     return SPREADS if known is None else (known + KNOWN, known, known - KNOWN)
 
 
-def degree_law(facts: DatasetFacts, corner: RangeEnd, *, directed: bool = False) -> DegreeLaw:
+def degree_law(facts: DatasetFacts, bound: RangeEnd, *, directed: bool = False) -> DegreeLaw:
     """The law at one end of the assumed range. directed: of the graph as distributed, where that has a direction."""
     one_way = directed and facts.directed > 0
     entries = facts.directed if one_way else facts.entries
-    law = lognormal_law(float(facts.nodes), entries / facts.nodes, degree_spreads(facts)[corner.value])
+    law = lognormal_law(float(facts.nodes), entries / facts.nodes, degree_spreads(facts)[bound.value])
     return replace(law, directed=one_way)
 
 
 def expected_batches(
-    facts: DatasetFacts, scenario: Scenario, plan: Plan, corner: RangeEnd, crossing: float
+    facts: DatasetFacts, scenario: Scenario, plan: BatchPlan, bound: RangeEnd, crossing: float
 ) -> BatchCounts:
     """Expected counts of the scenario's mini-batches, one iteration that stands for all.
 
@@ -68,51 +68,51 @@ def expected_batches(
     method, workers = batching(scenario), scenario.cluster.gpus
     # Sub-graphs are of the graph made symmetric, as their systems' codes have it; on cores all are, as the runtime's.
     on_gpus = resolve_machine(scenario.cluster).kind == "gpu"
-    law = degree_law(facts, corner, directed=on_gpus and isinstance(method, NeighbourBatches))
+    law = degree_law(facts, bound, directed=on_gpus and isinstance(method, NeighbourBatches))
     share = scenario.workload.train_fraction or facts.train
     training = max(1, round(share * facts.nodes))
     own = method.trains == "own"
     groups = Groups.own_and_others(workers, crossing) if own else Groups.one()
-    found = _drawn(method, law, groups, plan, training / workers, corner)
-    sizes = [counted(law, groups, chance) for chance in found.chance]
+    expected = _drawn(method, law, groups, plan, training / workers, bound)
+    sizes = [counted(law, groups, chance) for chance in expected.chance]
     levels = [float(size.sum()) for size in sizes]
     held = _held(law, plan, training / workers) if method.one_server else None
     stored = law.nodes if held is None else float(counted(law, groups, held).sum())
     memory = resolve_machine(scenario.cluster).device.memory.value
-    rows = cached_rows(method, memory, plan, levels, found.entries, int(stored)) if held is not None else 0
-    hits = 0.0 if held is None else _hits(law, held[0], found.chance[0][0], rows)
+    rows = cached_rows(method, memory, plan, levels, expected.entries, int(stored)) if held is not None else 0
+    hits = 0.0 if held is None else _hits(law, held[0], expected.chance[0][0], rows)
     epoch = method.epoch(facts.nodes, training, workers)
-    return _counts(scenario, levels, found, sizes[0], own, hits, rows, round(stored), epoch)
+    return _counts(scenario, levels, expected, sizes[0], own, hits, rows, round(stored), epoch)
 
 
 def _drawn(
-    method: MiniBatch, law: DegreeLaw, groups: Groups, plan: Plan, training: float, corner: RangeEnd
+    method: MiniBatch, law: DegreeLaw, groups: Groups, plan: BatchPlan, training: float, bound: RangeEnd
 ) -> Expected:
     """What one mini-batch of a worker with `training` training nodes is expected to hold."""
     if isinstance(method, SubgraphBatches):
         if method.nodes_of == "walks":
             return _walks(law, method.subgraph, plan)
-        return _clusters(law, method.subgraph, plan, corner)
+        return _clusters(law, method.subgraph, plan, bound)
     assert isinstance(method, NeighbourBatches)
     return _neighbourhoods(law, groups, plan, min(method.batch, training))
 
 
-def _neighbourhoods(law: DegreeLaw, groups: Groups, plan: Plan, batch: float) -> Expected:
+def _neighbourhoods(law: DegreeLaw, groups: Groups, plan: BatchPlan, batch: float) -> Expected:
     targets = np.zeros(groups.size.size)
     targets[0] = min(1.0, batch / (law.nodes * groups.size[0]))
     if plan.sizes:
-        found = expected_layers(law, min(1.0, batch / law.nodes), plan.sizes)
+        expected = expected_layers(law, min(1.0, batch / law.nodes), plan.sizes)
         if groups.size.size > 1:
             # Layers are drawn among all neighbours: what leaves the part is spread as the entries are.
-            parts = tuple(np.repeat(chance, groups.size.size, axis=0) for chance in found.chance)
-            found = Expected(parts, found.entries, found.looked)
+            parts = tuple(np.repeat(chance, groups.size.size, axis=0) for chance in expected.chance)
+            expected = Expected(parts, expected.entries, expected.looked)
     else:
-        found = expected_neighbours(law, targets, plan.fanout, groups)
-    ahead = len(plan.shapes) - len(found.entries)
-    return Expected((found.chance[0],) * ahead + found.chance, (0.0,) * ahead + found.entries, found.looked)
+        expected = expected_neighbours(law, targets, plan.fanout, groups)
+    ahead = len(plan.shapes) - len(expected.entries)
+    return Expected((expected.chance[0],) * ahead + expected.chance, (0.0,) * ahead + expected.entries, expected.looked)
 
 
-def _walks(law: DegreeLaw, subgraph: float, plan: Plan) -> Expected:
+def _walks(law: DegreeLaw, subgraph: float, plan: BatchPlan) -> Expected:
     """A sub-graph of the nodes on random walks: roots anywhere, then nodes in proportion to their degree."""
     roots = subgraph * law.nodes / (WALK + 1)
     ending = law.nodes * law.mean
@@ -121,21 +121,21 @@ def _walks(law: DegreeLaw, subgraph: float, plan: Plan) -> Expected:
     return _subgraph(law, plan, chance, 2.0 * WALK * roots)
 
 
-def _clusters(law: DegreeLaw, subgraph: float, plan: Plan, corner: RangeEnd) -> Expected:
+def _clusters(law: DegreeLaw, subgraph: float, plan: BatchPlan, bound: RangeEnd) -> Expected:
     """A sub-graph of a few clusters: a share of every class of nodes."""
     chance = np.full(law.degree.size, subgraph)
     inside = float(law.nodes * (law.share * chance * law.degree).sum())
-    return _subgraph(law, plan, chance, WITHIN[corner.value] * inside)
+    return _subgraph(law, plan, chance, WITHIN[bound.value] * inside)
 
 
-def _subgraph(law: DegreeLaw, plan: Plan, chance: FloatArray, more: float) -> Expected:
+def _subgraph(law: DegreeLaw, plan: BatchPlan, chance: FloatArray, more: float) -> Expected:
     leaving = float(law.nodes * (law.share * chance * law.degree).sum())
     entries = min(leaving, leaving * leaving / (law.nodes * law.mean) + more)
     layers = len(plan.shapes)
     return Expected((chance[None, :],) * (layers + 1), (entries,) * layers, leaving)
 
 
-def _held(law: DegreeLaw, plan: Plan, training: float) -> FloatArray:
+def _held(law: DegreeLaw, plan: BatchPlan, training: float) -> FloatArray:
     """Chance of a node of each class to be in a worker's part: within reach of its training nodes, float64[1, K]."""
     targets = np.array([min(1.0, training / law.nodes)])
     return expected_neighbours(law, targets, (1.0,) * len(plan.shapes)).chance[0]
@@ -145,8 +145,8 @@ def _hits(law: DegreeLaw, held: FloatArray, wanted: FloatArray, rows: int) -> fl
     """Expected input rows in a cache of `rows` rows, the highest degrees of a part first."""
     nodes = law.nodes * law.share * held
     above = np.cumsum(nodes[::-1])[::-1] - nodes
-    kept = np.clip((rows - above) / np.maximum(nodes, 1e-12), 0.0, 1.0)
-    return float(law.nodes * (law.share * np.minimum(wanted, held) * kept).sum())
+    cached = np.clip((rows - above) / np.maximum(nodes, 1e-12), 0.0, 1.0)
+    return float(law.nodes * (law.share * np.minimum(wanted, held) * cached).sum())
 
 
 def _counts(

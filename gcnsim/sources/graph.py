@@ -70,7 +70,7 @@ class GraphSource(Source):
         self._graph = self._trained(whole) if training else whole
         self.most_gpus = self.graph.nodes
         self.declared = Declared(features=self.graph.features, classes=self.graph.classes)
-        self.corners: tuple[RangeEnd, ...] = (RangeEnd.LIKELY,)
+        self.assumption_bounds: tuple[RangeEnd, ...] = (RangeEnd.LIKELY,)
         self._parts: dict[object, tuple[Partitioning, tuple[Part, ...]]] = {}
         self._prepared: dict[object, PreparedSampling] = {}
         self._traces: dict[object, AccessTrace] = {}
@@ -103,26 +103,26 @@ class GraphSource(Source):
             "hash": cut.graph_hash,
         }
 
-    def warnings(self, asked: Sequence[Scenario]) -> Iterator[str]:
+    def warnings(self, scenarios: Sequence[Scenario]) -> Iterator[str]:
         """What is odd about the graph, and about its partitions."""
         yield from graph_warnings(self.graph)
-        cut = (each for each in asked if not each.method.mini_batches)
-        for one in {each.cluster.gpus: each for each in cut}.values():
+        cut = (item for item in scenarios if not item.method.mini_batches)
+        for one in {item.cluster.gpus: item for item in cut}.values():
             for line in partition_warnings(self.partition(one)[1]):
                 yield f"{plural(one.cluster.gpus, 'GPU')}: {line}"
-        files = {each.partition.file: each for each in asked if each.partition.file is not None}
+        files = {text.partition.file: text for text in scenarios if text.partition.file is not None}
         for note in (self.partition(one)[0].note for one in files.values()):
             if note:
                 yield note
-        for scenario in asked:
+        for scenario in scenarios:
             shares = self.training_shares(scenario)
             if shares is not None and shares.uneven:
                 yield shares.text
-        yield from fewer_drawn(asked, nodes=True)
+        yield from fewer_drawn(scenarios, nodes=True)
 
-    def batch_assumptions(self, asked: Sequence[Scenario]) -> Iterator[Assumed]:
+    def batch_assumptions(self, scenarios: Sequence[Scenario]) -> Iterator[Assumed]:
         """Who trains, where neither the graph nor a scenario says."""
-        if not self.splits and all(each.workload.train_fraction is None for each in asked):
+        if not self.splits and all(scenario.workload.train_fraction is None for scenario in scenarios):
             yield Assumed("train_fraction", f"{TRAIN:.0%}", "50%", "80%", "share of the nodes that train", False)
 
     @cached_property
@@ -132,10 +132,10 @@ class GraphSource(Source):
 
     def cut_for(self, scenarios: Sequence[Scenario]) -> None:
         """Cut the graph for these scenarios, side by side: asking for their counts later is then sooner answered."""
-        asked = {self._cut_of(each): each for each in scenarios if each.partition.file is None}
-        missing = [each for key, each in asked.items() if key not in self._parts]
-        for each, found in zip(missing, parallel_map(self._cut, missing, self.processes), strict=True):
-            self._parts[self._cut_of(each)] = found, split(self.graph, found)
+        wanted = {self._cut_of(scenario): scenario for scenario in scenarios if scenario.partition.file is None}
+        missing = [value for key, value in wanted.items() if key not in self._parts]
+        for item, found in zip(missing, parallel_map(self._cut, missing, self.processes), strict=True):
+            self._parts[self._cut_of(item)] = found, split(self.graph, found)
 
     def _cut_of(self, scenario: Scenario) -> Hashable:
         """What decides how the graph is cut for the scenario: equal for equal partitions."""
@@ -233,13 +233,13 @@ class GraphSource(Source):
             self._prepared[rule] = prepared_sampling(name, parts, norms)
         return self._prepared[rule]
 
-    def counts(self, scenario: Scenario, features: int, corner: RangeEnd) -> AccessCounts:
+    def counts(self, scenario: Scenario, features: int, bound: RangeEnd) -> AccessCounts:
         """Counts of the recorded trace with the scenario's cache filled once."""
         if scenario.method.mini_batches:
             return self._batched(scenario)
         method, run = scenario.method, scenario.run
         if method.sampling().drops_edges:
-            return edge_counts(self, scenario, features, corner)
+            return edge_counts(self, scenario, features, bound)
         cluster = scenario.cluster
         key = (scenario.partition, cluster.gpus, cluster.device, drawing(method), features, run)
         if key not in self._counts:

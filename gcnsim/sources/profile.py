@@ -31,7 +31,9 @@ class ProfileSource(Source):
         if origin.source != "graph" and origin.name in datasets():
             facts = dataset(origin.name)
             self.declared = Declared(facts.model, facts.layers, facts.hidden, facts.features, facts.classes)
-        self.corners: tuple[RangeEnd, ...] = (RangeEnd.LIKELY,) if origin.cross_range == (1.0, 1.0) else tuple(RangeEnd)
+        self.assumption_bounds: tuple[RangeEnd, ...] = (
+            (RangeEnd.LIKELY,) if origin.cross_range == (1.0, 1.0) else tuple(RangeEnd)
+        )
         self._counts: dict[object, AccessCounts] = {}
 
     @property
@@ -57,25 +59,25 @@ class ProfileSource(Source):
             "hash": origin.graph_hash,
         }
 
-    def warnings(self, asked: Sequence[Scenario]) -> Iterator[str]:
+    def warnings(self, scenarios: Sequence[Scenario]) -> Iterator[str]:
         """Where fewer graphs are drawn than there are iterations."""
-        yield from fewer_drawn(asked)
+        yield from fewer_drawn(scenarios)
 
-    def assumptions(self, scenario: Scenario, asked: Sequence[Scenario]) -> Iterator[Assumed]:
+    def assumptions(self, scenario: Scenario, scenarios: Sequence[Scenario]) -> Iterator[Assumed]:
         """The cross edges of a boundary node, where its origin leaves them open."""
-        if len(self.corners) > 1:
-            ends = [self.profile(corner).cross_edges_mean for corner in (RangeEnd.LOW, RangeEnd.LIKELY, RangeEnd.HIGH)]
+        if len(self.assumption_bounds) > 1:
+            ends = [self.profile(bound).cross_edges_mean for bound in (RangeEnd.LOW, RangeEnd.LIKELY, RangeEnd.HIGH)]
             low, likely, high = (f"{mean:.3g}" for mean in ends)
             basis = f"of a boundary node in {self.path}; its own range"
             yield Assumed("cross_edges", likely, low, high, basis, True)
 
-    def profile(self, corner: RangeEnd = RangeEnd.LIKELY) -> StoredProfile:
+    def profile(self, bound: RangeEnd = RangeEnd.LIKELY) -> StoredProfile:
         """The profile at one end of what its origin leaves open: the cross edges per boundary node."""
         low, high = self.stored.origin.cross_range
-        return with_cross_edges(self.stored, (low, 1.0, high)[corner.value])
+        return with_cross_edges(self.stored, (low, 1.0, high)[bound.value])
 
-    def counts(self, scenario: Scenario, features: int, corner: RangeEnd) -> AccessCounts:
-        """Counts drawn from the profile at `corner`, or their means where it draws nodes.
+    def counts(self, scenario: Scenario, features: int, bound: RangeEnd) -> AccessCounts:
+        """Counts drawn from the profile at `bound`, or their means where it draws nodes.
 
         Raises ScenarioError for another number of GPUs than it has parts, and for mini-batches.
         """
@@ -89,20 +91,20 @@ class ProfileSource(Source):
                 f"method.name: {scenario.method.name} trains mini-batches; {self.path} has only what crosses partitions"
             )
         if scenario.method.sampling().drops_edges:
-            return edge_counts(self, scenario, features, corner)
-        key = (drawing(scenario.method), features, scenario.run, corner)
+            return edge_counts(self, scenario, features, bound)
+        key = (drawing(scenario.method), features, scenario.run, bound)
         if key not in self._counts:
-            self._counts[key] = drawn_counts(self.profile(cross_end(scenario, corner)), scenario, features)
+            self._counts[key] = drawn_counts(self.profile(cross_end(scenario, bound)), scenario, features)
         return self._counts[key]
 
 
-def cross_end(scenario: Scenario, corner: RangeEnd) -> RangeEnd:
-    """The end of the cross edges per boundary node that belongs to the `corner` of the iteration time."""
+def cross_end(scenario: Scenario, bound: RangeEnd) -> RangeEnd:
+    """The end of the cross edges per boundary node that belongs to the `bound` of the iteration time."""
     # Where only entries that cross are dropped, the fewer cross the slower.
     turned = (
         {RangeEnd.LOW: RangeEnd.HIGH, RangeEnd.HIGH: RangeEnd.LOW} if scenario.method.sampling().rule == NODES else {}
     )
-    return turned.get(corner, corner)
+    return turned.get(bound, bound)
 
 
 def drawn_counts(profile: StoredProfile, scenario: Scenario, features: int) -> AccessCounts:

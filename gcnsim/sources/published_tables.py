@@ -28,7 +28,7 @@ from gcnsim.errors import ScenarioError
 from gcnsim.results import Assumed
 from gcnsim.scenario import Scenario
 from gcnsim.sources.source import RangeEnd
-from gcnsim.sources.statistics import Range, StatisticsSource, grown
+from gcnsim.sources.statistics import Range, StatisticsSource, extrapolated_boundary
 from gcnsim.sources.surrogate import boundary_ratio
 from gcnsim.workload import BoundaryRow, DatasetFacts, boundary_at, crossing_fraction
 
@@ -50,20 +50,20 @@ class TableSource(StatisticsSource):
         self.parts = parts or workers
         self.printed = facts.boundary
 
-    def remote(self, scenario: Scenario, corner: RangeEnd) -> float:
+    def remote(self, scenario: Scenario, bound: RangeEnd) -> float:
         """Where workers stand for more: as much comes from other servers as among all of them."""
         cluster = scenario.cluster
         away = [1.0 - (cluster.gpus_per_server - 1) / max(1, count - 1) for count in (self.parts, cluster.gpus)]
-        return super().remote(scenario, corner) * (away[0] / away[1] if self.parts > cluster.gpus else 1.0)
+        return super().remote(scenario, bound) * (away[0] / away[1] if self.parts > cluster.gpus else 1.0)
 
-    def boundary_by(self, scenario: Scenario, corner: RangeEnd) -> float:
+    def boundary_by(self, scenario: Scenario, bound: RangeEnd) -> float:
         """Of a dataset that is outlined, and of more parts than any table has, the boundary over the likely one."""
         if self.at_random or self.parts == 1:
             return 1.0
         facts = outline_named(self.facts.name)
         if self.printed or facts is None:
-            return grown(self.printed, self.parts, corner)
-        return mean_ratio(facts, self.parts, corner.value) / mean_ratio(facts, self.parts)
+            return extrapolated_boundary(self.printed, self.parts, bound)
+        return mean_ratio(facts, self.parts, bound.value) / mean_ratio(facts, self.parts)
 
     def imbalances(self, scenario: Scenario, figure: str) -> Range:
         """The largest part over the mean part at the scenario's workers: low, likely, high."""
@@ -103,7 +103,7 @@ class PublishedTables(StatisticsSource):
 
     def table(self, scenario: Scenario) -> TableSource:
         """The partitions that the scenario's method is asked on. Raises ScenarioError where none are known."""
-        gpus, at_random = scenario.cluster.gpus, scenario.method.cut_at_random
+        gpus, at_random = scenario.cluster.gpus, scenario.method.random_partition
         if self.parts is not None and self.parts < gpus:
             raise ScenarioError(f"partition.parts: {self.parts} is not allowed; at least cluster.gpus, {gpus}")
         key = gpus, at_random
@@ -120,21 +120,21 @@ class PublishedTables(StatisticsSource):
             )
         return random_parts(self.facts, gpus, self.facts.nodes * (1.0 - 1.0 / gpus))
 
-    def assumptions(self, scenario: Scenario, asked: Sequence[Scenario]) -> Iterator[Assumed]:
+    def assumptions(self, scenario: Scenario, scenarios: Sequence[Scenario]) -> Iterator[Assumed]:
         """What stands in for what the tables do not say."""
         facts = None if self.facts.boundary else outline_of(self.facts)
-        if scenario.cluster.gpus > 1 and facts is not None and not self._untold(scenario):
+        if scenario.cluster.gpus > 1 and facts is not None and not self._unpublished(scenario):
             yield boundary_ratio(facts, self.parts or scenario.cluster.gpus)
-        yield from StatisticsSource.assumptions(self, scenario, asked)
+        yield from StatisticsSource.assumptions(self, scenario, scenarios)
 
     def _of_growth(self, scenario: Scenario) -> Iterator[Assumed]:
         # Of an outline the ratio says it.
-        if outline_of(self.facts) is None and not self._untold(scenario):
+        if outline_of(self.facts) is None and not self._unpublished(scenario):
             yield from super()._of_growth(scenario)
 
-    def boundary_by(self, scenario: Scenario, corner: RangeEnd) -> float:
+    def boundary_by(self, scenario: Scenario, bound: RangeEnd) -> float:
         """As its partitions have it."""
-        return self.table(scenario).boundary_by(scenario, corner)
+        return self.table(scenario).boundary_by(scenario, bound)
 
     def basis(self, scenario: Scenario) -> tuple[str, str]:
         """On what the share of crossing entries rests, and the unevenness of the parts."""
@@ -145,21 +145,21 @@ class PublishedTables(StatisticsSource):
 
     def cut(self, scenario: Scenario) -> tuple[float, float, str]:
         """Mean inner and boundary nodes of a part, and where they come from."""
-        if self._untold(scenario):
+        if self._unpublished(scenario):
             return super().cut(scenario)
         inner, boundary, _ = self.table(scenario).cut(scenario)
-        if scenario.method.cut_at_random:
+        if scenario.method.random_partition:
             return inner, boundary, "of parts at random, as their tables have them"
         known = "as tables print them" if self.facts.boundary else "by assumption"
         return inner, boundary, f"of {self.parts or scenario.cluster.gpus} parts {known}"
 
-    def _untold(self, scenario: Scenario) -> bool:
+    def _unpublished(self, scenario: Scenario) -> bool:
         """Mini-batches of a dataset whose boundary is not published."""
         return scenario.method.mini_batches and not self.facts.boundary
 
     def cross_fractions(self, scenario: Scenario) -> tuple[float, float, float]:
         """Share of entries that cross partitions: low, likely, high."""
-        if self._untold(scenario):
+        if self._unpublished(scenario):
             return super().cross_fractions(scenario)
         return self.table(scenario).cross_fractions(scenario)
 
@@ -167,15 +167,15 @@ class PublishedTables(StatisticsSource):
         """The largest part over the mean part: low, likely, high."""
         return self.table(scenario).imbalances(scenario, figure)
 
-    def profile(self, scenario: Scenario, corner: RangeEnd) -> BoundaryProfile:
+    def profile(self, scenario: Scenario, bound: RangeEnd) -> BoundaryProfile:
         """The boundary profile at one corner of the assumptions."""
-        return self.table(scenario).profile(scenario, corner)
+        return self.table(scenario).profile(scenario, bound)
 
-    def counts(self, scenario: Scenario, features: int, corner: RangeEnd) -> AccessCounts:
-        """Counts drawn from the profile at `corner`, or their means where it draws nodes."""
-        if self._untold(scenario):
-            return super().counts(scenario, features, corner)
-        return self.table(scenario).counts(scenario, features, corner)
+    def counts(self, scenario: Scenario, features: int, bound: RangeEnd) -> AccessCounts:
+        """Counts drawn from the profile at `bound`, or their means where it draws nodes."""
+        if self._unpublished(scenario):
+            return super().counts(scenario, features, bound)
+        return self.table(scenario).counts(scenario, features, bound)
 
 
 def random_parts(facts: DatasetFacts, workers: int, boundary: float) -> TableSource:

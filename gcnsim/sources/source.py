@@ -28,7 +28,7 @@ from gcnsim.errors import plural
 from gcnsim.graph import Graph
 from gcnsim.ids import Int32Array, IntArray, Iteration, Rank
 from gcnsim.methods import BASELINE, Method, NeighbourBatches, create_method
-from gcnsim.partition import TRAINING_NODES, Scatter
+from gcnsim.partition import TRAINING_NODES, SeedVariation
 from gcnsim.results import Assumed
 from gcnsim.sampling import passes
 from gcnsim.scenario import Scenario
@@ -130,16 +130,16 @@ def drawn_graphs(scenario: Scenario) -> int:
     """Graphs drawn for the scenario, one where it drops nothing; its iterations take them in turn."""
     if scenario.method.sampling().whole:
         return 1
-    asked, gpus = scenario.run.iterations, scenario.cluster.gpus
-    return asked if gpus <= MANY_PARTS else min(asked, max(2, MOST_PAIRS // gpus**2))
+    scenarios, gpus = scenario.run.iterations, scenario.cluster.gpus
+    return scenarios if gpus <= MANY_PARTS else min(scenarios, max(2, MOST_PAIRS // gpus**2))
 
 
-def fewer_drawn(asked: Iterable[Scenario], *, nodes: bool = False) -> Iterator[str]:
+def fewer_drawn(scenarios: Iterable[Scenario], *, nodes: bool = False) -> Iterator[str]:
     """A warning where fewer graphs are drawn than there are iterations, once for each number of GPUs.
 
     nodes: whether graphs of drawn nodes are drawn, and not taken as their mean.
     """
-    for one in {each.cluster.gpus: each for each in asked if _draws(each, nodes=nodes)}.values():
+    for one in {scenario.cluster.gpus: scenario for scenario in scenarios if _draws(scenario, nodes=nodes)}.values():
         drawn, gpus = drawn_graphs(one), one.cluster.gpus
         if drawn < one.run.iterations:
             yield (
@@ -156,15 +156,15 @@ def _draws(scenario: Scenario, *, nodes: bool) -> bool:
 class Counting(Protocol):
     """What counts the accesses of a scenario (`gcnsim.sources.Source`)."""
 
-    def counts(self, scenario: Scenario, features: int, corner: RangeEnd) -> AccessCounts:
+    def counts(self, scenario: Scenario, features: int, bound: RangeEnd) -> AccessCounts:
         """Access counts of the scenario's method."""
         ...
 
 
-def edge_counts(source: Counting, scenario: Scenario, features: int, corner: RangeEnd) -> AccessCounts:
+def edge_counts(source: Counting, scenario: Scenario, features: int, bound: RangeEnd) -> AccessCounts:
     """Counts of `source` where edges are dropped at the scenario's rate, each for itself."""
     sampling = scenario.method.sampling()
-    whole = source.counts(replace(scenario, method=create_method(BASELINE)), features, corner)
+    whole = source.counts(replace(scenario, method=create_method(BASELINE)), features, bound)
     kept = sampling.rate
     if sampling.sample == "edges":
         every = whole.inner_edges.sum() + whole.boundary_edges.sum()
@@ -174,7 +174,7 @@ def edge_counts(source: Counting, scenario: Scenario, features: int, corner: Ran
     if kept == 1.0:
         return whole
     uniform = create_method("psc-gcn", tau=0, epsilon=kept, sampler="uniform")
-    drawn = source.counts(replace(scenario, method=uniform), features, corner)
+    drawn = source.counts(replace(scenario, method=uniform), features, bound)
     if sampling.sample == "edges":
         return drawn
     return replace(drawn, inner_edges=np.tile(whole.inner_edges, (drawn.iterations, 1)))
@@ -189,7 +189,7 @@ class Source(ABC):
     """
 
     declared: Declared
-    corners: tuple[RangeEnd, ...]
+    assumption_bounds: tuple[RangeEnd, ...]
     most_gpus: int
     any_parts: bool = False
 
@@ -209,7 +209,7 @@ class Source(ABC):
         """What its graph is called."""
 
     @abstractmethod
-    def counts(self, scenario: Scenario, features: int, corner: RangeEnd) -> AccessCounts:
+    def counts(self, scenario: Scenario, features: int, bound: RangeEnd) -> AccessCounts:
         """Access counts of the scenario's method; one all-ones graph when it keeps every edge."""
 
     def cut_for(self, scenarios: Sequence[Scenario]) -> None:  # noqa: B027 - most cut nothing
@@ -219,16 +219,16 @@ class Source(ABC):
     def describe(self, scenario: Scenario) -> Mapping[str, Any]:
         """Kind and text, as provenance has them, and the hash of a graph or the citations of statistics."""
 
-    def warnings(self, asked: Sequence[Scenario]) -> Iterator[str]:
+    def warnings(self, scenarios: Sequence[Scenario]) -> Iterator[str]:
         """What is odd about it, or thin, for these scenarios."""
         yield from ()
 
-    def assumptions(self, scenario: Scenario, asked: Sequence[Scenario]) -> Iterator[Assumed]:
-        """What stands in for what is not known of the partition, with its range; asked: all scenarios."""
+    def assumptions(self, scenario: Scenario, scenarios: Sequence[Scenario]) -> Iterator[Assumed]:
+        """What stands in for what is not known of the partition, with its range; scenarios: all scenarios."""
         yield from ()
 
-    def batch_assumptions(self, asked: Sequence[Scenario]) -> Iterator[Assumed]:
-        """The same of mini-batches; asked: scenarios some of which train them."""
+    def batch_assumptions(self, scenarios: Sequence[Scenario]) -> Iterator[Assumed]:
+        """The same of mini-batches; scenarios: scenarios some of which train them."""
         yield from ()
 
     def evidence(self, scenario: Scenario) -> str:
@@ -247,7 +247,7 @@ class Source(ABC):
         """How the training nodes lie in the parts, where each worker trains those of its own; None elsewhere."""
         return None
 
-    def scatter(self, scenario: Scenario) -> Scatter | None:
+    def scatter(self, scenario: Scenario) -> SeedVariation | None:
         """How much the partitions behind the scenario's counts scatter; None where they are the scenario's own to
         choose, where their unevenness is assumed with a range, of mini-batches and of one worker.
         """
@@ -259,7 +259,11 @@ class SourceView(Source):
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self.declared, self.corners, self.most_gpus = source.declared, source.corners, source.most_gpus
+        self.declared, self.assumption_bounds, self.most_gpus = (
+            source.declared,
+            source.assumption_bounds,
+            source.most_gpus,
+        )
         self.any_parts = source.any_parts
 
     @property
@@ -276,6 +280,6 @@ class SourceView(Source):
         """As its source's."""
         return self.source.describe(scenario)
 
-    def scatter(self, scenario: Scenario) -> Scatter | None:
+    def scatter(self, scenario: Scenario) -> SeedVariation | None:
         """As its source's."""
         return self.source.scatter(scenario)

@@ -12,10 +12,10 @@ from gcnsim.boundary import (
     AccessCounts,
     BoundaryProfile,
     draw_counts,
+    fade_to_one,
     likely_cross_fraction,
     node_counts,
     published_profile,
-    towards_one,
 )
 from gcnsim.errors import ScenarioError, plural
 from gcnsim.ids import FloatArray, IntArray
@@ -71,7 +71,7 @@ PARTS_OF_OTHERS = "METIS parts of other graphs (studies/cuts.py)"
 """Where shares and unevenness were seen."""
 
 
-def thin_note(gpus: int, note: str) -> Iterator[str]:
+def extrapolation_warning(gpus: int, note: str) -> Iterator[str]:
     """A warning where boundary nodes are interpolated, extrapolated or assumed."""
     if "polated" in note or "assumption" in note:
         yield f"{plural(gpus, 'GPU')}: boundary nodes {note}"
@@ -84,7 +84,7 @@ class StatisticsSource(Source):
         self.facts = facts
         self.most_gpus = facts.nodes if facts.boundary else 1
         self.declared = Declared(facts.model, facts.layers, facts.hidden, facts.features, facts.classes)
-        self.corners = tuple(RangeEnd)
+        self.assumption_bounds = tuple(RangeEnd)
         self.any_parts = True
         self._profiles: dict[object, BoundaryProfile] = {}
         self._counts: dict[object, AccessCounts] = {}
@@ -104,13 +104,13 @@ class StatisticsSource(Source):
             "citations": dict(facts.citations),
         }
 
-    def warnings(self, asked: Sequence[Scenario]) -> Iterator[str]:
+    def warnings(self, scenarios: Sequence[Scenario]) -> Iterator[str]:
         """Where boundary nodes are interpolated, extrapolated or assumed."""
-        for one in {each.cluster.gpus: each for each in asked}.values():
-            yield from thin_note(one.cluster.gpus, self.cut(one)[2])
-        yield from fewer_drawn(asked)
+        for one in {scenario.cluster.gpus: scenario for scenario in scenarios}.values():
+            yield from extrapolation_warning(one.cluster.gpus, self.cut(one)[2])
+        yield from fewer_drawn(scenarios)
 
-    def assumptions(self, scenario: Scenario, asked: Sequence[Scenario]) -> Iterator[Assumed]:
+    def assumptions(self, scenario: Scenario, scenarios: Sequence[Scenario]) -> Iterator[Assumed]:
         """What stands in for what publications do not say of the partition."""
         if scenario.cluster.gpus == 1:
             return
@@ -124,7 +124,7 @@ class StatisticsSource(Source):
             "remote_ownership": (REMOTE, f"boundary rows owned on other servers, over equal ownership, {FOUR}"),
         }
         # Nodes that are drawn whatever their edges are ask nothing of the spread of edges.
-        methods = [each.method for each in asked if each.method.sampling().by_edge]
+        methods = [item.method for item in scenarios if item.method.sampling().by_edge]
         if methods:
             known["dispersion"] = (DISPERSION, f"standard deviation of log cross edges per boundary node, {FOUR}")
         if any(method.sampling().rule == "vr" for method in methods):
@@ -137,7 +137,7 @@ class StatisticsSource(Source):
 
     def _of_growth(self, scenario: Scenario) -> Iterator[Assumed]:
         """The boundary of more parts than any published run had, where it grows from fewer."""
-        ends = [self.boundary_by(scenario, corner) for corner in RangeEnd]
+        ends = [self.boundary_by(scenario, bound) for bound in RangeEnd]
         if min(ends) < max(ends):
             inner, boundary, _ = self.cut(scenario)
             most = min(self.facts.nodes - inner, self.facts.entries / scenario.cluster.gpus)
@@ -153,22 +153,22 @@ class StatisticsSource(Source):
             f"of the largest part over the mean part, {PARTS_OF_OTHERS}" if workload.imbalance is None else "given",
         )
 
-    def batch_assumptions(self, asked: Sequence[Scenario]) -> Iterator[Assumed]:
+    def batch_assumptions(self, scenarios: Sequence[Scenario]) -> Iterator[Assumed]:
         """How widely degrees are spread, and what stays in a cluster."""
         low, likely, high = (f"{spread:.3g}" for spread in sorted(degree_spreads(self.facts)))
         basis = "standard deviation of log degrees, of mini-batches"
         yield Assumed("degree_spread", likely, low, high, basis, True)
-        methods = [each.method for each in asked]
-        if any(isinstance(each, SubgraphBatches) and each.nodes_of == "clusters" for each in methods):
+        methods = [scenario.method for scenario in scenarios]
+        if any(isinstance(method, SubgraphBatches) and method.nodes_of == "clusters" for method in methods):
             low, likely, high = (f"{100 * share:.3g} %" for share in WITHIN)
             basis = "entries that stay in a cluster of ClusterGCN"
             yield Assumed("within_cluster", likely, low, high, basis, True)
 
     def cross_fractions(self, scenario: Scenario) -> tuple[float, float, float]:
         """Share of entries that cross partitions: low, likely, high (all the scenario's own where it gives one)."""
-        given = scenario.workload.cross_fraction
-        if given is not None:
-            return given, given, given
+        stated = scenario.workload.cross_fraction
+        if stated is not None:
+            return stated, stated, stated
         inner, boundary, _ = self.cut(scenario)
         if self.dealt(scenario):
             crossing = boundary / self.facts.nodes
@@ -192,35 +192,35 @@ class StatisticsSource(Source):
     def imbalances(self, scenario: Scenario, figure: str) -> Range:
         """Largest part over mean part, of `LOAD` or `BOUNDARY`: by law, or what the scenario gives; at most what that
         many parts allow."""
-        given, gpus = scenario.workload.imbalance, scenario.cluster.gpus
-        if given is None and self.dealt(scenario):
+        stated, gpus = scenario.workload.imbalance, scenario.cluster.gpus
+        if stated is None and self.dealt(scenario):
             return Range(1.0, 1.0, 1.0)
         most = max(1.0, MOST_OF_ALL * gpus)
-        if given is not None and given > most:
+        if stated is not None and stated > most:
             raise ScenarioError(
-                f"workload.imbalance: {given:g} is not allowed; with {gpus} workers it is at most {most:g}"
+                f"workload.imbalance: {stated:g} is not allowed; with {gpus} workers it is at most {most:g}"
             )
-        ends = largest_of(figure, gpus) if given is None else (given, given, given)
+        ends = largest_of(figure, gpus) if stated is None else (stated, stated, stated)
         return Range(*(min(value, most) for value in ends))
 
-    def profile(self, scenario: Scenario, corner: RangeEnd) -> BoundaryProfile:
+    def profile(self, scenario: Scenario, bound: RangeEnd) -> BoundaryProfile:
         """The boundary profile at one corner of the assumptions."""
         cluster, workload = scenario.cluster, scenario.workload
-        key = (cluster.gpus, cluster.gpus_per_server, self._cross(scenario, corner), workload.imbalance, corner)
+        key = (cluster.gpus, cluster.gpus_per_server, self._cross(scenario, bound), workload.imbalance, bound)
         if key not in self._profiles:
-            self._profiles[key] = self._profile(scenario, corner)
+            self._profiles[key] = self._profile(scenario, bound)
         return self._profiles[key]
 
-    def _profile(self, scenario: Scenario, corner: RangeEnd) -> BoundaryProfile:
-        gpus, end = scenario.cluster.gpus, corner.value
+    def _profile(self, scenario: Scenario, bound: RangeEnd) -> BoundaryProfile:
+        gpus, end = scenario.cluster.gpus, bound.value
         inner, boundary, _ = self.cut(scenario)
-        place = placement(gpus, corner)
-        boundary *= self.boundary_by(scenario, corner)
-        load = loads(self.imbalances(scenario, LOAD)[end], gpus)[place]
-        border = loads(self.imbalances(scenario, BOUNDARY)[end], gpus)[place]
+        place = server_of(gpus, bound)
+        boundary *= self.boundary_by(scenario, bound)
+        load = load_shares(self.imbalances(scenario, LOAD)[end], gpus)[place]
+        border = load_shares(self.imbalances(scenario, BOUNDARY)[end], gpus)[place]
         entries = np.rint(self.facts.entries / gpus * load).astype(np.int64)
         nodes = np.rint(np.minimum(boundary * border, self.facts.nodes - inner)).astype(np.int64)
-        cross = self._cross(scenario, corner)
+        cross = self._cross(scenario, bound)
         return published_profile(
             np.full(gpus, round(inner), dtype=np.int64),
             # A boundary node has a cross edge, so there are no more of them than cross edges.
@@ -228,58 +228,58 @@ class StatisticsSource(Source):
             entries,
             cross,
             DISPERSION[end],
-            ownership(gpus, scenario.cluster.gpus_per_server, self.remote(scenario, corner)),
+            owner_shares(gpus, scenario.cluster.gpus_per_server, self.remote(scenario, bound)),
         )
 
-    def boundary_by(self, scenario: Scenario, corner: RangeEnd) -> float:
+    def boundary_by(self, scenario: Scenario, bound: RangeEnd) -> float:
         """Mean boundary nodes at this end of what is open of them, over the likely ones: 1 where they are printed."""
-        return 1.0 if self.dealt(scenario) else grown(self.facts.boundary, scenario.cluster.gpus, corner)
+        return 1.0 if self.dealt(scenario) else extrapolated_boundary(self.facts.boundary, scenario.cluster.gpus, bound)
 
-    def remote(self, scenario: Scenario, corner: RangeEnd) -> float:
+    def remote(self, scenario: Scenario, bound: RangeEnd) -> float:
         """Boundary rows owned on other servers, over what equal ownership would give."""
-        return REMOTE[corner.value]
+        return REMOTE[bound.value]
 
-    def _cross(self, scenario: Scenario, corner: RangeEnd) -> float:
+    def _cross(self, scenario: Scenario, bound: RangeEnd) -> float:
         """The cross fraction at one corner. Where only entries that cross are dropped, the fewer cross the slower."""
         low, likely, high = self.cross_fractions(scenario)
         ends = (high, likely, low) if scenario.method.sampling().rule == NODES else (low, likely, high)
-        return ends[corner.value]
+        return ends[bound.value]
 
-    def counts(self, scenario: Scenario, features: int, corner: RangeEnd) -> AccessCounts:
-        """Counts drawn from the profile at `corner`, or their means where it draws nodes."""
+    def counts(self, scenario: Scenario, features: int, bound: RangeEnd) -> AccessCounts:
+        """Counts drawn from the profile at `bound`, or their means where it draws nodes."""
         if scenario.method.mini_batches:
-            return self.batched(scenario, corner, self._crossing(scenario, corner))
+            return self.batched(scenario, bound, self._crossing(scenario, bound))
         if scenario.method.sampling().drops_edges:
-            return edge_counts(self, scenario, features, corner)
+            return edge_counts(self, scenario, features, bound)
         workload = scenario.workload
-        drawn = (*drawing(scenario.method), self.dealt(scenario))
+        draw_key = (*drawing(scenario.method), self.dealt(scenario))
         cluster = scenario.cluster
-        key = (cluster.gpus, cluster.gpus_per_server, workload, drawn, features, scenario.run, corner)
+        key = (cluster.gpus, cluster.gpus_per_server, workload, draw_key, features, scenario.run, bound)
         if key not in self._counts:
-            self._counts[key] = self._draw(scenario, features, corner)
+            self._counts[key] = self._draw(scenario, features, bound)
         return self._counts[key]
 
-    def batched(self, scenario: Scenario, corner: RangeEnd, crossing: float) -> AccessCounts:
+    def batched(self, scenario: Scenario, bound: RangeEnd, crossing: float) -> AccessCounts:
         """Expected counts of mini-batches; crossing: share of the entries that lead to other parts."""
         plan = plan_of(scenario, resolve_model(scenario.workload, self.declared).shapes)
-        batches = expected_batches(self.facts, scenario, plan, corner, crossing)
+        batches = expected_batches(self.facts, scenario, plan, bound, crossing)
         return only_batches(batches, self.facts.nodes, self.facts.entries)
 
-    def _crossing(self, scenario: Scenario, corner: RangeEnd) -> float:
+    def _crossing(self, scenario: Scenario, bound: RangeEnd) -> float:
         """Of METIS parts where their boundary is known, else of parts at random."""
         gpus = scenario.cluster.gpus
         if gpus == 1 or not self.facts.boundary:
             return 1.0 - 1.0 / gpus
-        return self.cross_fractions(scenario)[corner.value]
+        return self.cross_fractions(scenario)[bound.value]
 
-    def _draw(self, scenario: Scenario, features: int, corner: RangeEnd) -> AccessCounts:
+    def _draw(self, scenario: Scenario, features: int, bound: RangeEnd) -> AccessCounts:
         method, run = scenario.method, scenario.run
-        profile = self.profile(scenario, corner)
+        profile = self.profile(scenario, bound)
         sampling = method.sampling()
         sampler, rate = sampling.drawn_by
         if sampler == NODES:
             return node_counts(profile, rate)
-        drawn = draw_counts(
+        counts = draw_counts(
             profile,
             sampler=sampler,
             epsilon=rate,
@@ -290,10 +290,10 @@ class StatisticsSource(Source):
             feature_width=features,
         )
         # At rate 1 every row is needed and every cached one hit: what is assumed of smaller rates fades towards it.
-        fading = 0.0 if sampling.whole else towards_one(rate)
-        rows = 1.0 + fading * (VR_ROWS[corner.value] - 1.0) if sampler == "vr" else 1.0
-        hits = 1.0 + fading * (CACHE_HITS[corner.value] - 1.0) if method.cache_policy != "random" else 1.0
-        return scaled(drawn, rows, hits)
+        fading = 0.0 if sampling.whole else fade_to_one(rate)
+        rows = 1.0 + fading * (VR_ROWS[bound.value] - 1.0) if sampler == "vr" else 1.0
+        hits = 1.0 + fading * (CACHE_HITS[bound.value] - 1.0) if method.cache_policy != "random" else 1.0
+        return scaled(counts, rows, hits)
 
 
 def scaled(counts: AccessCounts, rows_by: float, hits_by: float) -> AccessCounts:
@@ -308,28 +308,28 @@ def scaled(counts: AccessCounts, rows_by: float, hits_by: float) -> AccessCounts
     return replace(counts, rows=rows, hits=np.rint(rows * rate).astype(np.int64), boundary_edges=edges)
 
 
-def grown(rows: Sequence[BoundaryRow], parts: int, corner: RangeEnd) -> float:
-    """Boundary nodes at `corner` over the likely ones, of `parts` parts by published `rows` and the law beyond them."""
+def extrapolated_boundary(rows: Sequence[BoundaryRow], parts: int, bound: RangeEnd) -> float:
+    """Boundary nodes at `bound` over the likely ones, of `parts` parts by published `rows` and the law beyond them."""
     if not rows or parts == 1:
         return 1.0
     least, most = left_open(rows, parts)
-    return (least, 1.0, most)[corner.value]
+    return (least, 1.0, most)[bound.value]
 
 
-def placement(workers: int, corner: RangeEnd) -> IntArray:
+def server_of(workers: int, bound: RangeEnd) -> IntArray:
     """Which of the loads, lightest first, each worker has: servers hold neighbouring workers.
 
     Low: the heaviest beside the lightest. Likely: every other load first, then the rest. High: the heaviest together.
     """
     order = np.arange(workers)
-    if corner is RangeEnd.HIGH:
+    if bound is RangeEnd.HIGH:
         return order
-    if corner is RangeEnd.LIKELY:
+    if bound is RangeEnd.LIKELY:
         return np.concatenate([order[::2], order[1::2]])
     return np.array([order[step // 2] if step % 2 == 0 else order[-1 - step // 2] for step in range(workers)], np.int64)
 
 
-def ownership(workers: int, per_server: int, remote: float) -> FloatArray:
+def owner_shares(workers: int, per_server: int, remote: float) -> FloatArray:
     """Weights by which each worker's boundary nodes belong to the others, float64[P, P].
 
     The workers of other servers own `remote` times what they would own if all others owned alike.
@@ -345,7 +345,7 @@ def ownership(workers: int, per_server: int, remote: float) -> FloatArray:
     return np.asarray(away * per_far + beside * per_near, dtype=np.float64)
 
 
-def loads(imbalance: float, workers: int) -> FloatArray:
+def load_shares(imbalance: float, workers: int) -> FloatArray:
     """Load of each worker over the mean, float64[P]: rising by one factor from worker to worker up to `imbalance`.
 
     The factor is found by bisection; every worker has some load, as METIS parts do.

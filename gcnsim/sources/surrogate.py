@@ -8,27 +8,27 @@ from typing import TYPE_CHECKING, Any, Final
 from gcnsim.boundary import (
     AccessCounts,
     StoredProfile,
+    bundled_parts,
     interpolation,
     mean_ratio,
     outline_of,
-    outlined,
     profile_at,
     profile_end,
     profiled_parts,
-    shipped_parts,
+    size_only_profile,
     with_cross_edges,
 )
 from gcnsim.errors import ScenarioError
-from gcnsim.partition import Scatter, partition_scatter
+from gcnsim.partition import SeedVariation, partition_scatter
 from gcnsim.results import Assumed
 from gcnsim.scenario import MOST_GPUS, Scenario
 from gcnsim.sources.profile import cross_end, drawn_counts
 from gcnsim.sources.source import RangeEnd, Source, drawing, edge_counts, fewer_drawn
-from gcnsim.sources.statistics import FOUR, HOW_IT_GROWS, VR_ROWS, StatisticsSource, thin_note
+from gcnsim.sources.statistics import FOUR, HOW_IT_GROWS, VR_ROWS, StatisticsSource, extrapolation_warning
 from gcnsim.workload import FAR, DatasetFacts
 
 if TYPE_CHECKING:
-    from gcnsim.graph.generate import Outline
+    from gcnsim.graph.generate import SizeOnlyDataset
 
 BY_ASSUMPTION: Final = "by assumption"
 """Where the boundary nodes of an outline come from."""
@@ -43,11 +43,11 @@ class SurrogateSource(Source):
     def __init__(self, facts: DatasetFacts) -> None:
         self.facts = facts
         self.published = StatisticsSource(facts)
-        self.outline = None if shipped_parts(facts.name) else outline_of(facts)
+        self.outline = None if bundled_parts(facts.name) else outline_of(facts)
         self.answered = profiled_parts(facts.name) if self.outline is None else within(self.outline)
         self.most_gpus = self.published.most_gpus if facts.boundary else self.answered[-1]
         self.declared = self.published.declared
-        self.corners = tuple(RangeEnd)
+        self.assumption_bounds = tuple(RangeEnd)
         self.any_parts = True
         self._counts: dict[object, AccessCounts] = {}
         self._outlined: dict[tuple[int, RangeEnd], StoredProfile] = {}
@@ -76,60 +76,62 @@ class SurrogateSource(Source):
         text += "" if note is None else f"; {note}"
         return _described("surrogate-profile", facts, "a surrogate", text)
 
-    def warnings(self, asked: Sequence[Scenario]) -> Iterator[str]:
+    def warnings(self, scenarios: Sequence[Scenario]) -> Iterator[str]:
         """Where boundary nodes are interpolated, extrapolated or assumed."""
-        for one in {each.cluster.gpus: each for each in asked}.values():
+        for one in {scenario.cluster.gpus: scenario for scenario in scenarios}.values():
             gpus = one.cluster.gpus
-            yield from thin_note(gpus, self.note(gpus) if self.profiled(one) else self.published.cut(one)[2])
-        yield from fewer_drawn(asked)
+            yield from extrapolation_warning(
+                gpus, self.note(gpus) if self.profiled(one) else self.published.cut(one)[2]
+            )
+        yield from fewer_drawn(scenarios)
 
-    def assumptions(self, scenario: Scenario, asked: Sequence[Scenario]) -> Iterator[Assumed]:
+    def assumptions(self, scenario: Scenario, scenarios: Sequence[Scenario]) -> Iterator[Assumed]:
         """What publications leave open of the profile; of the statistics where there is none."""
-        profiled = dict.fromkeys(each.cluster.gpus for each in asked if self.profiled(each))
+        profiled = dict.fromkeys(item.cluster.gpus for item in scenarios if self.profiled(item))
         for gpus in list(profiled)[:1]:
             yield self._cross_edges(gpus)
             yield from self._of_interpolation(gpus)
             if self.outline is not None:
                 yield from _of_outline(self.outline, self.profile(gpus))
         if not (profiled and self.profiled(scenario)):
-            yield from self.published.assumptions(scenario, asked)
+            yield from self.published.assumptions(scenario, scenarios)
 
-    def batch_assumptions(self, asked: Sequence[Scenario]) -> Iterator[Assumed]:
+    def batch_assumptions(self, scenarios: Sequence[Scenario]) -> Iterator[Assumed]:
         """As the published statistics."""
-        return self.published.batch_assumptions(asked)
+        return self.published.batch_assumptions(scenarios)
 
     def evidence(self, scenario: Scenario) -> str:
         """Profiles of partitions that were made, or else what was published, scaled to other numbers of parts."""
         return "profiles" if self.profiled(scenario) else "statistics"
 
-    def scatter(self, scenario: Scenario) -> Scatter | None:
+    def scatter(self, scenario: Scenario) -> SeedVariation | None:
         """How much partitions of the surrogate scatter over seeds."""
         if scenario.cluster.gpus == 1 or scenario.method.mini_batches:
             return None
-        if not self.profiled(scenario) or not shipped_parts(self.facts.name):
+        if not self.profiled(scenario) or not bundled_parts(self.facts.name):
             return None
         return partition_scatter(self.facts.name, scenario.cluster.gpus)
 
     def partition_note(self, scenario: Scenario) -> str | None:
         """From which partition the scenario's profile is, and how much another one differs."""
-        found = self.scatter(scenario)
-        if found is None:
+        scatter = self.scatter(scenario)
+        if scatter is None:
             return None
         origin = self.profile(scenario.cluster.gpus).origin
         named = {"metis-vol": "volume", "metis-cut": "edges cut"}
         objective = named.get(origin.partition_method, origin.partition_method)
         scale = "" if origin.scale == 1.0 else f", of {100 * origin.scale:g} % of the nodes"
-        low, high = (100 * (factor - 1.0) for factor in found.factors("boundary_largest"))
+        low, high = (100 * (factor - 1.0) for factor in scatter.factors("boundary_largest"))
         return (
             f"of one partition: METIS k-way, objective {objective}, seed {origin.partition_seed}{scale}; with other "
-            f"seeds the largest worker has {low:+.0f} to {high:+.0f} % boundary nodes ({found.source})"
+            f"seeds the largest worker has {low:+.0f} to {high:+.0f} % boundary nodes ({scatter.source})"
         )
 
     def _cross_edges(self, gpus: int) -> Assumed:
         """What publications leave open of a surrogate: it decides the rows needed at a rate below 1."""
         low, likely, high = (
-            f"{self.profile(gpus, corner).cross_edges_mean:.3g}"
-            for corner in (RangeEnd.LOW, RangeEnd.LIKELY, RangeEnd.HIGH)
+            f"{self.profile(gpus, bound).cross_edges_mean:.3g}"
+            for bound in (RangeEnd.LOW, RangeEnd.LIKELY, RangeEnd.HIGH)
         )
         source = self.profile(gpus).origin.source
         where = "surrogate" if source == "interpolated" else source
@@ -141,7 +143,7 @@ class SurrogateSource(Source):
         between = interpolation(self.facts.name, gpus)
         if between is None or between.missed is None:
             return
-        ends = [self.profile(gpus, corner).boundary_nodes for corner in (RangeEnd.LOW, RangeEnd.LIKELY, RangeEnd.HIGH)]
+        ends = [self.profile(gpus, bound).boundary_nodes for bound in (RangeEnd.LOW, RangeEnd.LIKELY, RangeEnd.HIGH)]
         basis = f"interpolated between profiles at {between.low} and {between.high} parts, leave-one-out error"
         low, likely, high = (f"{nodes.mean():,.0f}" for nodes in ends)
         yield Assumed("boundary_nodes", likely, low, high, f"of the mean worker; {basis}", True)
@@ -151,22 +153,22 @@ class SurrogateSource(Source):
     def profiled(self, scenario: Scenario) -> bool:
         """Whether the scenario is answered from a profile."""
         workload = scenario.workload
-        given = workload.cross_fraction is not None or workload.imbalance is not None
+        stated = workload.cross_fraction is not None or workload.imbalance is not None
         # Whole blocks are sent whatever the parts: of a graph that nobody cut they are taken to be random ones.
         blocks = self.outline is not None and scenario.method.sends_blocks and self.published.dealt(scenario)
-        return not given and not blocks and scenario.cluster.gpus in self.answered
+        return not stated and not blocks and scenario.cluster.gpus in self.answered
 
-    def profile(self, gpus: int, corner: RangeEnd = RangeEnd.LIKELY, cross: RangeEnd | None = None) -> StoredProfile:
+    def profile(self, gpus: int, bound: RangeEnd = RangeEnd.LIKELY, cross: RangeEnd | None = None) -> StoredProfile:
         """The profile at one end of what is open: cross edges per boundary node, and what interpolation misses.
 
         cross: the end of the cross edges where that is another one than of the boundary nodes.
         """
-        crossing = corner if cross is None else cross
+        crossing = bound if cross is None else cross
         if self.outline is None:
-            return profile_end(self.facts.name, gpus, corner.value, crossing.value)
-        key = gpus, corner
+            return profile_end(self.facts.name, gpus, bound.value, crossing.value)
+        key = gpus, bound
         if key not in self._outlined:
-            self._outlined[key] = outlined(self.outline, gpus, corner.value)
+            self._outlined[key] = size_only_profile(self.outline, gpus, bound.value)
         low, high = self._outlined[key].origin.cross_range
         return with_cross_edges(self._outlined[key], (low, 1.0, high)[crossing.value])
 
@@ -174,22 +176,22 @@ class SurrogateSource(Source):
         """Where the profile at `gpus` comes from."""
         return profile_at(self.facts.name, gpus)[1] if self.outline is None else BY_ASSUMPTION
 
-    def counts(self, scenario: Scenario, features: int, corner: RangeEnd) -> AccessCounts:
-        """Counts drawn from the profile at `corner`, or their means where it draws nodes."""
+    def counts(self, scenario: Scenario, features: int, bound: RangeEnd) -> AccessCounts:
+        """Counts drawn from the profile at `bound`, or their means where it draws nodes."""
         if scenario.method.mini_batches and self.profiled(scenario):
-            profile = self.profile(scenario.cluster.gpus, corner)
+            profile = self.profile(scenario.cluster.gpus, bound)
             crossing = float(profile.boundary_entries.sum() / max(1, int(profile.entries.sum())))
-            return self.published.batched(scenario, corner, crossing)
+            return self.published.batched(scenario, bound, crossing)
         if scenario.method.mini_batches:
-            return self.published.counts(scenario, features, corner)
+            return self.published.counts(scenario, features, bound)
         if scenario.method.sampling().drops_edges:
-            return edge_counts(self, scenario, features, corner)
+            return edge_counts(self, scenario, features, bound)
         if not self.profiled(scenario):
             self._refuse_unpublished(scenario)
-            return self.published.counts(scenario, features, corner)
-        key = (scenario.cluster.gpus, drawing(scenario.method), features, scenario.run, corner)
+            return self.published.counts(scenario, features, bound)
+        key = (scenario.cluster.gpus, drawing(scenario.method), features, scenario.run, bound)
         if key not in self._counts:
-            self._counts[key] = self._draw(scenario, features, corner)
+            self._counts[key] = self._draw(scenario, features, bound)
         return self._counts[key]
 
     def _refuse_unpublished(self, scenario: Scenario) -> None:
@@ -202,13 +204,13 @@ class SurrogateSource(Source):
         if gpus not in answered:
             most = min(self.most_gpus, MOST_GPUS)
             raise ScenarioError(f"cluster.gpus: {gpus} is not allowed; {answered[0]} to {most} are, {why}")
-        name, given = "imbalance", workload.imbalance
+        name, stated = "imbalance", workload.imbalance
         if workload.cross_fraction is not None:
-            name, given = "cross_fraction", workload.cross_fraction
-        raise ScenarioError(f"workload.{name}: {given:g} is not allowed; null is, {why}")
+            name, stated = "cross_fraction", workload.cross_fraction
+        raise ScenarioError(f"workload.{name}: {stated:g} is not allowed; null is, {why}")
 
-    def _draw(self, scenario: Scenario, features: int, corner: RangeEnd) -> AccessCounts:
-        profile = self.profile(scenario.cluster.gpus, corner, cross_end(scenario, corner))
+    def _draw(self, scenario: Scenario, features: int, bound: RangeEnd) -> AccessCounts:
+        profile = self.profile(scenario.cluster.gpus, bound, cross_end(scenario, bound))
         return drawn_counts(profile, scenario, features)
 
 
@@ -217,12 +219,12 @@ def _described(kind: str, facts: DatasetFacts, what: str, text: str) -> Mapping[
     return {"kind": kind, "text": f"{size}; {text}", "citations": dict(facts.citations)}
 
 
-def within(facts: Outline) -> range:
+def within(facts: SizeOnlyDataset) -> range:
     """The numbers of parts that an outline speaks of."""
     return range(facts.parts[0], facts.parts[-1] + 1)
 
 
-def _of_outline(facts: Outline, profile: StoredProfile) -> Iterator[Assumed]:
+def _of_outline(facts: SizeOnlyDataset, profile: StoredProfile) -> Iterator[Assumed]:
     """The further assumption without a partition: no publication counts a boundary."""
     yield boundary_ratio(facts, profile.parts)
     ratio = profile.boundary_nodes / profile.inner_nodes
@@ -233,7 +235,7 @@ def _of_outline(facts: Outline, profile: StoredProfile) -> Iterator[Assumed]:
     yield Assumed("vr_rows", "1", f"{VR_ROWS.low:.3g}", f"{VR_ROWS.high:.3g}", basis, False)
 
 
-def boundary_ratio(facts: Outline, parts: int) -> Assumed:
+def boundary_ratio(facts: SizeOnlyDataset, parts: int) -> Assumed:
     """The boundary of an outlined graph over its inner nodes, assumed."""
     low, likely, high = (f"{mean_ratio(facts, parts, end):.3g}" for end in range(3))
     basis = f"boundary over inner nodes of the mean worker: {facts.boundary.source}"

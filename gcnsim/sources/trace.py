@@ -29,7 +29,7 @@ class TraceSource(Source):
         self.trace: AccessTrace = read_trace(path)
         self.most_gpus = int(self.trace.inner_nodes.sum())
         self.declared = Declared()
-        self.corners: tuple[RangeEnd, ...] = (RangeEnd.LIKELY,)
+        self.assumption_bounds: tuple[RangeEnd, ...] = (RangeEnd.LIKELY,)
         self._counts: dict[object, AccessCounts] = {}
 
     @property
@@ -55,7 +55,7 @@ class TraceSource(Source):
             "hash": origin.graph_hash,
         }
 
-    def counts(self, scenario: Scenario, features: int, corner: RangeEnd) -> AccessCounts:
+    def counts(self, scenario: Scenario, features: int, bound: RangeEnd) -> AccessCounts:
         """Counts of the trace with the scenario's cache filled once.
 
         Raises ScenarioError when the scenario has other workers, another sampler or another rate than the trace.
@@ -83,12 +83,12 @@ class TraceSource(Source):
             )
         if method.sampling().whole:
             return
-        asked = method.sampling().drawn_by
-        if (origin.sampler, origin.epsilon) != asked:
+        sampler = method.sampling().drawn_by
+        if (origin.sampler, origin.epsilon) != sampler:
             knob = "rate" if origin.sampler == NODES else "epsilon"
             raise ScenarioError(
                 f"{self.path}: was drawn with {origin.sampler} at {knob} {origin.epsilon:g}, "
-                f"the method asks for {asked[0]} at {asked[1]:g}"
+                f"the method asks for {sampler[0]} at {sampler[1]:g}"
             )
 
 
@@ -120,7 +120,7 @@ class BatchTraceSource(Source):
         self.trace: BatchTrace = read_batch_trace(path)
         self.most_gpus = self.trace.nodes
         self.declared = Declared()
-        self.corners: tuple[RangeEnd, ...] = (RangeEnd.LIKELY,)
+        self.assumption_bounds: tuple[RangeEnd, ...] = (RangeEnd.LIKELY,)
 
     @property
     def graph_hash(self) -> str | None:
@@ -142,7 +142,7 @@ class BatchTraceSource(Source):
             "hash": origin.graph_hash,
         }
 
-    def counts(self, scenario: Scenario, features: int, corner: RangeEnd) -> AccessCounts:
+    def counts(self, scenario: Scenario, features: int, bound: RangeEnd) -> AccessCounts:
         """Counts of the recorded batches. Raises ScenarioError for another method, model or number of workers."""
         method, trace = scenario.method, self.trace
         if method.name != trace.origin.method:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
 from gcnsim.errors import FileError, GcnsimError, ScenarioError
-from gcnsim.fields import Measure, Number, Truth, Word, shown
+from gcnsim.fields import Choice, Flag, Number, QuantityRange, shown
 from gcnsim.io.yaml_files import parse_yaml
 from gcnsim.scenario import Scenario, paths, rule_at
 
@@ -81,8 +81,8 @@ def read_condition(written: object, where: str) -> Condition:
     """The condition in a line of text. Raises ScenarioError starting with `where`."""
     if not isinstance(written, str):
         raise ScenarioError(f"{where}: {shown(written)} is not a condition; {HOW}")
-    must, found, when = written.partition(" if ")
-    return Condition(written, _comparison(must, where), _comparison(when, where) if found else None)
+    must, parts, when = written.partition(" if ")
+    return Condition(written, _comparison(must, where), _comparison(when, where) if parts else None)
 
 
 def _comparison(text: str, where: str) -> Comparison:
@@ -94,7 +94,7 @@ def _comparison(text: str, where: str) -> Comparison:
         rule, _ = rule_at(path)
     except ScenarioError as error:
         raise ScenarioError(f"{where}: {error}") from None
-    if sign in ORDERS and not isinstance(rule, Number | Measure):
+    if sign in ORDERS and not isinstance(rule, Number | QuantityRange):
         raise ScenarioError(f"{where}: {path} has no order; allowed: ==, !=, in")
     if right in paths():
         if sign == "in":
@@ -115,11 +115,11 @@ def _comparison(text: str, where: str) -> Comparison:
 
 def _kind(rule: Any) -> str:
     """What a field holds, in words: only what is alike has an order, or can be equal."""
-    if isinstance(rule, Measure):
+    if isinstance(rule, QuantityRange):
         return rule.quantity.noun
-    if isinstance(rule, Number | Truth):
+    if isinstance(rule, Number | Flag):
         return NUMBER if isinstance(rule, Number) else TRUTH
-    return WORDS if isinstance(rule, Word) else rule.allowed
+    return WORDS if isinstance(rule, Choice) else rule.allowed
 
 
 def _read(rule: Any, text: str, path: str, where: str) -> Any:

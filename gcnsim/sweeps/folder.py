@@ -131,8 +131,8 @@ def begin(path: str | Path, question: Question, points: int, files: Mapping[str,
     """
     place = Path(path)
     if (place / MANIFEST).exists():
-        found = open_folder(place)
-        if found.question.hash != question.hash:
+        folder = open_folder(place)
+        if folder.question.hash != question.hash:
             raise FileError(
                 f"{path}: holds the results of another question; allowed: a new folder, or the question that "
                 f"{MANIFEST} in it has"
@@ -142,12 +142,12 @@ def begin(path: str | Path, question: Question, points: int, files: Mapping[str,
         if changed is not None:
             raise FileError(f"{path}: was begun with other contents of {changed}; allowed: a new folder")
         own = versions()
-        for name, begun in json.loads(found.about["versions"]).items():
+        for name, begun in json.loads(folder.about["versions"]).items():
             if own.get(name) != begun:
                 raise FileError(
                     f"{path}: was begun with {name} {begun}, this is {own.get(name)}; allowed: a new folder"
                 )
-        return found
+        return folder
     refuse_foreign(place)
     made = _folder(place, question, points, versions())
     manifest_data = {

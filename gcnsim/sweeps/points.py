@@ -149,7 +149,7 @@ def points_of(question: Question) -> list[Point]:
     that no point has.
     """
     settings = Settings(question.base)
-    found: list[Point] = []
+    points: list[Point] = []
     known: set[Any] = set()
     paths: set[str] = set()
     for values in _combinations(question):
@@ -170,15 +170,15 @@ def points_of(question: Question) -> list[Point]:
         if scenario is not None:
             known.add(scenario)
         paths |= own.keys()
-        found.append(Point(len(found), own, scenario, refused))
-    if not found:
+        points.append(Point(len(points), own, scenario, refused))
+    if not points:
         raise ScenarioError("where: no point is left; allowed: conditions that some combination of the axes keeps")
-    if all(point.scenario is None for point in found):
-        raise ScenarioError(f"{found[0].refused} (so for every point)")
+    if all(point.scenario is None for point in points):
+        raise ScenarioError(f"{points[0].refused} (so for every point)")
     for axis in question.axes:
         if axis.path not in paths:
             raise ScenarioError(f"axes.{axis.path}: no method of this sweep has it, so it would change nothing")
-    return found
+    return points
 
 
 def _written(values: Values, path: str) -> Any:

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from gcnsim.errors import GcnsimError, ScenarioError, nearest
 from gcnsim.fields import denied, shown, unknown_schema
-from gcnsim.hardware import PRICINGS, Exchange, Price, PriceBook
+from gcnsim.hardware import PRICINGS, ExchangeRate, Price, PriceBook
 from gcnsim.io.yaml_files import read_yaml
 from gcnsim.methods import DEFAULT, all_knobs, method_type
 from gcnsim.scenario import SCHEMA as SCENARIO_SCHEMA
@@ -287,7 +287,7 @@ def _written_prices(given: Mapping[str, Any]) -> PriceBook:
     damaged = ScenarioError(f"prices: is not what a sweep writes; allowed: {', '.join(CHOSEN)}")
     try:
         rows = tuple(Price(**row) for row in given["given"])
-        rate = Exchange(str(given["currency"]), float(given["per_usd"]), str(given["rate_source"]))
+        rate = ExchangeRate(str(given["currency"]), float(given["per_usd"]), str(given["rate_source"]))
         right = all(row.usd_per_gpu_hour >= 0 and row.gpus >= 1 for row in rows) and rate.per_usd > 0
     except (KeyError, TypeError, ValueError):
         raise damaged from None

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from gcnsim.caching import Cache
 from gcnsim.errors import FileError, ScenarioError, UnitError
-from gcnsim.fields import Measure, Named, Number, Rule, Share, Truth, Word, shown
+from gcnsim.fields import Choice, FieldRule, Flag, Named, Number, QuantityRange, Share, shown
 from gcnsim.io.yaml_files import parse_yaml
 from gcnsim.scenario import rule_at
 from gcnsim.units import FRACTION, Quantity
@@ -109,7 +109,7 @@ def _key(value: Any) -> tuple[str, str]:
     return type(value).__name__, repr(value)
 
 
-def _check(value: Any, rule: Rule, optional: bool, at: str, path: str) -> None:
+def _check(value: Any, rule: FieldRule, optional: bool, at: str, path: str) -> None:
     """Refuse a value that the field may not hold; what only some methods' knobs may hold is read with the method."""
     if value is None and optional:
         return
@@ -121,7 +121,7 @@ def _check(value: Any, rule: Rule, optional: bool, at: str, path: str) -> None:
         raise
 
 
-def _items(written: object, rule: Rule, at: str) -> list[object]:
+def _items(written: object, rule: FieldRule, at: str) -> list[object]:
     """What is listed. Raises ScenarioError for a mapping, and for text that is no document."""
     if isinstance(written, list):
         return list(written)
@@ -130,7 +130,7 @@ def _items(written: object, rule: Rule, at: str) -> list[object]:
     if not isinstance(written, str):
         return [written]
     # Of a list of names or numbers the commas are its own: several are given as a list.
-    single = isinstance(rule, Number | Measure | Word | Truth | Cache)
+    single = isinstance(rule, Number | QuantityRange | Choice | Flag | Cache)
     texts = list(_split(written, at)) if single else [written]
     try:
         return [text if _is_range(text) else parse_yaml(text, at) for text in texts]
@@ -163,7 +163,7 @@ def _is_range(text: object) -> bool:
     return isinstance(text, str) and bool(_WHOLE.fullmatch(text.strip()) or _RANGE.fullmatch(text.strip()))
 
 
-def _one(item: object, rule: Rule, at: str) -> list[Any] | Between:
+def _one(item: object, rule: FieldRule, at: str) -> list[Any] | Between:
     """The values of one item of a list."""
     if not isinstance(item, str) or not _is_range(item):
         return [item]
@@ -200,9 +200,9 @@ def _counted(text: str, first: int, last: int, step: int, at: str) -> list[Any]:
     return list(range(first, last + 1, step))
 
 
-def _between(kind: str, low: str, high: str, rule: Rule, at: str) -> Between:
+def _between(kind: str, low: str, high: str, rule: FieldRule, at: str) -> Between:
     shares = isinstance(rule, Cache) or (isinstance(rule, Share) and low.endswith("%"))
-    quantity = rule.quantity if isinstance(rule, Measure) else FRACTION if shares else None
+    quantity = rule.quantity if isinstance(rule, QuantityRange) else FRACTION if shares else None
     whole = isinstance(rule, Number) and rule.whole
     if quantity is None and not isinstance(rule, Number):
         raise ScenarioError(f"{at}: only a number or a quantity has a range; {rule.allowed}")

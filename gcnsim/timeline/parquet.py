@@ -15,7 +15,7 @@ from gcnsim.io.parquet import read_parquet_table
 from gcnsim.timeline import KINDS, Direction, Timeline
 
 _KINDS: Final = tuple(str(kind) for kind in KINDS)
-_DIRECTIONS: Final = tuple(each.name.lower() for each in Direction)
+_DIRECTIONS: Final = tuple(item.name.lower() for item in Direction)
 
 _NUMBERS: Final[dict[str, tuple[str, int]]] = {
     "worker": ("int32", 0),

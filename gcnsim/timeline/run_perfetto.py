@@ -79,9 +79,9 @@ def write_run_trace(path: str | Path, timeline: Timeline, title: str, facts: Run
 
 
 def _events(timeline: Timeline, facts: RunFacts, slices: list[Slice], arrows: list[Arrow]) -> Iterator[str]:
-    workers = sorted({each.worker for each in slices})
+    workers = sorted({part.worker for part in slices})
     iterations = (workers[-1] if workers else 0) + 1
-    place = _places({(each.worker, each.track) for each in slices})
+    place = _places({(part.worker, part.track) for part in slices})
     yield from _processes(iterations, "iterations", 0)
     yield _named("thread_name", iterations, 1, {"name": "iterations"})
     for worker in workers:
@@ -91,8 +91,8 @@ def _events(timeline: Timeline, facts: RunFacts, slices: list[Slice], arrows: li
         yield _named("thread_sort_index", worker, number, {"sort_index": number})
     yield from _processes(iterations + 1, "links", iterations + 1)
     yield from _iterations(facts, iterations)
-    for each in slices:
-        yield _slice(timeline, each, place[each.worker, each.track])
+    for part in slices:
+        yield _slice(timeline, part, place[part.worker, part.track])
     for number, arrow in enumerate(arrows):
         yield from _arrow(timeline, arrow, number, place)
     for name, (instants, rates) in facts.rates.items():
@@ -103,10 +103,10 @@ def _events(timeline: Timeline, facts: RunFacts, slices: list[Slice], arrows: li
 
 def _places(tracks: set[tuple[int, str]]) -> dict[tuple[int, str], int]:
     """The number of each (worker, track): 1.. within a worker, those that compute first, then by kind or by name."""
-    shown = {track: place for place, track in enumerate(TRACKS)} | dict.fromkeys(MAIN, 0)
+    shown = {track: index for index, track in enumerate(TRACKS)} | dict.fromkeys(MAIN, 0)
     ordered = sorted(tracks, key=lambda own: (own[0], shown.get(own[1], len(TRACKS)), own[1]))
     first: dict[int, int] = {}
-    return {own: place - first.setdefault(own[0], place) + 1 for place, own in enumerate(ordered)}
+    return {own: index - first.setdefault(own[0], index) + 1 for index, own in enumerate(ordered)}
 
 
 def _named(name: str, pid: int, tid: int, args: dict[str, Any]) -> str:
@@ -218,9 +218,9 @@ def _by_kind(timeline: Timeline, spans: Sequence[int] | None = None) -> tuple[li
             held.setdefault((peer, RECEIVE, True), []).append(span)
             arrows.append(Arrow(span, (worker, track), (peer, RECEIVE)))
     slices = [
-        each
+        item
         for (worker, track, received), own in held.items()
-        for each in _cut(timeline, worker, track, own, received=received)
+        for item in _cut(timeline, worker, track, own, received=received)
     ]
     return slices, arrows
 
@@ -278,7 +278,7 @@ def _lanes(timeline: Timeline) -> Int32Array:
     for i, key in enumerate(zip(timeline.worker.tolist(), timeline.stream.tolist(), strict=True)):
         start, end = int(timeline.start_ps[i]), int(timeline.end_ps[i])
         ends = busy.setdefault(key, [])
-        lane = next((place for place, until in enumerate(ends) if until <= start), len(ends))
+        lane = next((index for index, until in enumerate(ends) if until <= start), len(ends))
         ends[lane : lane + 1] = [end]
         lanes[i] = lane
     return lanes

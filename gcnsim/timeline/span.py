@@ -56,20 +56,20 @@ class Intervals:
 
     def difference(self, other: Intervals) -> Intervals:
         """Instants in this and not in the other."""
-        sweep = Sweep(self, other)
+        sweep = IntervalSweep(self, other)
         return sweep.instants(sweep.has(self) & ~sweep.has(other))
 
     def intersection(self, other: Intervals) -> Intervals:
         """Instants in this and in the other."""
-        sweep = Sweep(self, other)
+        sweep = IntervalSweep(self, other)
         return sweep.instants(sweep.has(self) & sweep.has(other))
 
 
-class Sweep:
+class IntervalSweep:
     """The stretches between neighbouring edges of several sets: each set has all of a stretch, or nothing of it."""
 
     def __init__(self, *sets: Intervals) -> None:
-        edges = np.concatenate([edge for each in sets for edge in (each.starts, each.ends)])
+        edges = np.concatenate([edge for intervals in sets for edge in (intervals.starts, intervals.ends)])
         edges.sort()
         self._starts, self._ends = edges[:-1], edges[1:]
 

@@ -142,11 +142,11 @@ def _patterns(path: str | Path, names: Any) -> list[tuple[str, OpKind | None]]:
     if not isinstance(names, dict):
         raise FileError(f"{path}: names: {shown(names)} is not a mapping; allowed: kinds, each with a list of patterns")
     found: list[tuple[str, OpKind | None]] = []
-    for kind, given in names.items():
+    for kind, texts in names.items():
         if kind not in kinds:
             raise FileError(f"{path}: names.{kind}: is not a kind of operation; {nearest(str(kind), kinds)}")
-        patterns = [given] if isinstance(given, str) else given
-        if not isinstance(patterns, list) or not all(isinstance(each, str) and each for each in patterns):
+        patterns = [texts] if isinstance(texts, str) else texts
+        if not isinstance(patterns, list) or not all(isinstance(pattern, str) and pattern for pattern in patterns):
             raise FileError(f"{path}: names.{kind}: not a list of patterns; allowed: text such as 'sample*'")
         found += [(pattern, kinds[kind]) for pattern in patterns]
     return found

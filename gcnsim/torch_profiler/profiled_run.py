@@ -85,20 +85,20 @@ def read_profiled_run(
     names: patterns that say what names mean, or the YAML file that has them. Raises FileError, naming the file and what
     is wrong: no trace, no iterations, two files of one rank, no iteration that all have.
     """
-    given = names if isinstance(names, Names) else Names() if names is None else read_names(names)
+    chosen = names if isinstance(names, Names) else Names() if names is None else read_names(names)
     place = Path(path)
     files, others = trace_files(place) if place.is_dir() else ([place], [])
-    found, faults = _read(files, given, progress)
+    found, faults = _read(files, chosen, progress)
     if faults and not place.is_dir():
         raise next(iter(faults.values()))
     found, bare = _on_gpus(found)
     ranked: dict[int, _File] = {}
-    for each in found:
-        if each.rank in ranked:
-            other = ranked[each.rank].path.name
-            raise FileError(f"{each.path}: of rank {each.rank}, as {other}; allowed: one file for each rank")
-        ranked[each.rank] = each
-    world = max((each.world for each in found), default=0)
+    for file in found:
+        if file.rank in ranked:
+            other = ranked[file.rank].path.name
+            raise FileError(f"{file.path}: of rank {file.rank}, as {other}; allowed: one file for each rank")
+        ranked[file.rank] = file
+    world = max((file.world for file in found), default=0)
     empty = {name: fault for name, fault in faults.items() if fault.meant}
     if empty and len(ranked) < max(world, 1):
         raise next(iter(empty.values()))
@@ -108,7 +108,7 @@ def read_profiled_run(
         raise FileError(f"{path}: has no trace (*.json, *.json.gz){held}; allowed: a folder with a file for each rank")
     left_out = {"no trace of the profiler": others, "without iterations": [*empty], "without a GPU": bare}
     notes = [f"{path}: not read, since {why}: {_listed(names)}" for why, names in left_out.items() if names]
-    mended = [f"{each.path.name}: {each.mended}" for each in found if each.mended]
+    mended = [f"{file.path.name}: {file.mended}" for file in found if file.mended]
     if mended:
         notes.append(mended[0] + (f"; likewise in {len(mended) - 1} more of the files" if len(mended) > 1 else ""))
     if len(ranked) < world:
@@ -150,9 +150,9 @@ def _on_gpus(found: list[_File]) -> tuple[list[_File], list[str]]:
     """The traces without those of a CPU alone that lie beside traces of GPUs and are of no rank of their own; and the
     names of these.
     """
-    gpus = {each.rank for each in found if each.workers[0].device}
-    bare = [each for each in found if gpus and not each.workers[0].device and (each.rank in gpus or not each.sure)]
-    return [each for each in found if each not in bare], [each.path.name for each in bare]
+    gpus = {file.rank for file in found if file.workers[0].device}
+    bare = [file for file in found if gpus and not file.workers[0].device and (file.rank in gpus or not file.sure)]
+    return [file for file in found if file not in bare], [file.path.name for file in bare]
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -160,14 +160,14 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(sorted(names)[:LISTED]) + more
 
 
-def _run(path: Path, workers: Sequence[WorkerTrace], told: Sequence[str]) -> ProfiledRun:
+def _run(path: Path, workers: Sequence[WorkerTrace], messages: Sequence[str]) -> ProfiledRun:
     steps, notes = _measured(path, workers)
     if any(worker.windows[steps[-1]][1] - worker.windows[steps[0]][0] > LONGEST_US for worker in workers):
         raise FileError(f"{path}: its iterations last more than {LONGEST_US / PS_PER_US:,.0f} s; allowed: less")
     timeline = _with_waits(_timeline(workers, steps), len(workers), len(steps))
     windows = [_windows(worker, steps) for worker in workers]
     parts = _parts(timeline, len(workers), windows)
-    slowest = int(np.argmax([each.compute_s + each.exposed_sampling_s for each in parts]))
+    slowest = int(np.argmax([part.compute_s + part.exposed_sampling_s for part in parts]))
     notes += _unnamed(path, workers[slowest], steps)
     starts, ends = windows[slowest]
     iterations = (ends - starts) / PS_PER_S
@@ -187,7 +187,7 @@ def _run(path: Path, workers: Sequence[WorkerTrace], told: Sequence[str]) -> Pro
         parts=parts,
         devices=tuple(worker.device for worker in workers),
         timeline=timeline,
-        notes=tuple(dict.fromkeys([*(note for worker in workers for note in worker.notes), *told, *notes])),
+        notes=tuple(dict.fromkeys([*(note for worker in workers for note in worker.notes), *messages, *notes])),
     )
 
 
@@ -239,21 +239,21 @@ def _timeline(workers: Sequence[WorkerTrace], steps: Sequence[int]) -> Timeline:
         spans, origin = worker.spans, worker.windows[steps[0]][0]
         starts, ends = _windows(worker, steps)
         begin, end = _picoseconds(spans.start_us, origin), _picoseconds(spans.end_us, origin)
-        kept = (end > 0) & (begin < ends[-1])
-        begin, end = np.maximum(begin[kept], 0), np.minimum(end[kept], ends[-1])
+        inside = (end > 0) & (begin < ends[-1])
+        begin, end = np.maximum(begin[inside], 0), np.minimum(end[inside], ends[-1])
         streams = np.array([names.index(name) for name in worker.streams], np.int32)
         columns.append(
             {
-                "kind": spans.kind[kept],
+                "kind": spans.kind[inside],
                 "worker": np.full(begin.size, rank, np.int32),
-                "stream": streams[spans.stream[kept]] if streams.size else np.zeros(0, np.int32),
+                "stream": streams[spans.stream[inside]] if streams.size else np.zeros(0, np.int32),
                 "iteration": np.maximum(np.searchsorted(starts, begin, side="right") - 1, 0).astype(np.int32),
                 "start_ps": begin,
                 "end_ps": end,
-                "nbytes": spans.nbytes[kept],
+                "nbytes": spans.nbytes[inside],
             }
         )
-    joined = {name: np.concatenate([each[name] for each in columns]) for name in columns[0]}
+    joined = {name: np.concatenate([column[name] for column in columns]) for name in columns[0]}
     return _ordered(joined, names)
 
 
@@ -285,7 +285,7 @@ def _with_waits(timeline: Timeline, workers: int, iterations: int) -> Timeline:
     for iteration in range(iterations):
         here = chosen[timeline.iteration[chosen] == iteration]
         mine = [here[timeline.worker[here] == rank] for rank in range(workers)]
-        if len({each.size for each in mine}) > 1:
+        if len({array.size for array in mine}) > 1:
             continue
         for same in np.stack(mine, axis=1).tolist():
             least = int(lasted[same].min())

@@ -45,7 +45,7 @@ OPTIMIZER: Final = "Optimizer.step#*"
 
 
 @dataclass(frozen=True, slots=True)
-class Spans:
+class DeviceSpans:
     """Spans as columns: kind uint8 codes, stream by position in `WorkerTrace.streams`; microseconds and bytes."""
 
     kind: AnyArray
@@ -63,7 +63,7 @@ class WorkerTrace:
 
     device: str
     windows: Mapping[int, tuple[float, float]]
-    spans: Spans
+    spans: DeviceSpans
     streams: tuple[str, ...]
     unnamed_us: FloatArray
     notes: tuple[str, ...]
@@ -71,7 +71,7 @@ class WorkerTrace:
 
 def workers_of(trace: TraceFile, names: Names) -> list[WorkerTrace]:
     """The workers in one file, in the order of their GPUs' numbers. Raises FileError where no iterations are marked."""
-    reading = _Reading(trace, names)
+    reading = _WorkerReader(trace, names)
     steps, notes = reading.steps()
     devices, small = reading.devices()
     if small:
@@ -90,11 +90,11 @@ def workers_of(trace: TraceFile, names: Names) -> list[WorkerTrace]:
     return found
 
 
-def _joined(one: Spans, other: Spans) -> Spans:
-    return Spans(*(np.concatenate([getattr(one, name), getattr(other, name)]) for name in Spans.__slots__))
+def _joined(one: DeviceSpans, other: DeviceSpans) -> DeviceSpans:
+    return DeviceSpans(*(np.concatenate([getattr(one, name), getattr(other, name)]) for name in DeviceSpans.__slots__))
 
 
-class _Reading:
+class _WorkerReader:
     """A file's events with the kinds that their names say."""
 
     def __init__(self, trace: TraceFile, names: Names) -> None:
@@ -105,11 +105,11 @@ class _Reading:
         self.annotated = np.repeat([True, False], [ranges.name.size, operators.name.size])[order]
         self.thread = NONE
         """The place of the thread that trains."""
-        told = [(self._told(name, True), self._told(name, False)) for name in trace.names]
-        self._kinds = np.array([[kind for kind, _ in pair] for pair in told], np.uint8).reshape(-1, 2)
-        self._sure = np.array([[sure for _, sure in pair] for pair in told], np.bool_).reshape(-1, 2)
+        pairs = [(self._kind_of(name, True), self._kind_of(name, False)) for name in trace.names]
+        self._kinds = np.array([[kind for kind, _ in pair] for pair in pairs], np.uint8).reshape(-1, 2)
+        self._sure = np.array([[sure for _, sure in pair] for pair in pairs], np.bool_).reshape(-1, 2)
 
-    def _told(self, name: str, annotated: bool) -> tuple[int, bool]:
+    def _kind_of(self, name: str, annotated: bool) -> tuple[int, bool]:
         """Code of the kind of what the CPU calls `name`, and whether it is that of all within; NO_KIND without one."""
         mine, kind = self.names.own(name)
         if mine:
@@ -127,8 +127,8 @@ class _Reading:
         if self.names.iteration is not None:
             marks = [self.names.marks(name) for name in self.trace.names]
             found = np.flatnonzero(np.array(marks, np.bool_)[events.name])
-            asked = f"no range is called {self.names.iteration!r} (iteration, in the file of names)"
-            return self._between(events.start_us, found, asked), ()
+            problem = f"no range is called {self.names.iteration!r} (iteration, in the file of names)"
+            return self._between(events.start_us, found, problem), ()
         marked = self.trace.steps()
         if marked:
             self.thread = int(ranges.place[next(iter(marked.values()))])
@@ -157,15 +157,15 @@ class _Reading:
         """GPUs that are workers, by their numbers; and those on which hardly anything ran."""
         spent: dict[str, float] = {}
         kernels = self.trace.sorts["kernel"]
-        for place, (where, number, _) in enumerate(self.trace.places):
+        for index, (where, number, _) in enumerate(self.trace.places):
             if where == "gpu":
-                spent[number] = spent.get(number, 0.0) + float(kernels.lasted_us[kernels.place == place].sum())
+                spent[number] = spent.get(number, 0.0) + float(kernels.lasted_us[kernels.place == index].sum())
         order = sorted(spent, key=lambda number: (len(number), number))
         most = max(spent.values(), default=0.0)
-        kept = [number for number in order if spent[number] > SMALL * most]
-        return kept, [number for number in order if number not in kept and most > 0.0]
+        busy = [number for number in order if spent[number] > SMALL * most]
+        return busy, [number for number in order if number not in busy and most > 0.0]
 
-    def on_cpu(self, trains: bool) -> Spans:
+    def on_cpu(self, trains: bool) -> DeviceSpans:
         """Spans of the threads; trains: whether operators are the computation, or kernels of a GPU are."""
         pieces: list[tuple[int, int, float, float]] = []
         for place in np.unique(self.events.place).tolist():
@@ -177,7 +177,7 @@ class _Reading:
         codes = np.array([self._message(name) for name in self.trace.names], np.uint8)[self.events.name]
         sent = self.events.chosen(codes != NO_KIND)
         columns = [np.array(column) for column in zip(*pieces, strict=True)] or [np.zeros(0)] * 4
-        return Spans(
+        return DeviceSpans(
             np.r_[columns[0], codes[codes != NO_KIND]].astype(np.uint8),
             np.r_[columns[1], sent.place].astype(np.int32),
             np.r_[columns[2], sent.start_us],
@@ -201,11 +201,11 @@ class _Reading:
         codes, sure = self._kinds[self.events.name, column], self._sure[self.events.name, column]
         chosen = np.flatnonzero(mask & (codes != NO_KIND))
         columns = (self.events.start_us, self.events.end_us, codes, sure)
-        yield from flattened(zip(*(each[chosen].tolist() for each in columns), strict=True))
+        yield from flattened(zip(*(item[chosen].tolist() for item in columns), strict=True))
 
     def on_device(
         self, number: str, steps: Mapping[int, tuple[float, float]]
-    ) -> tuple[Spans, dict[int, tuple[float, float]]]:
+    ) -> tuple[DeviceSpans, dict[int, tuple[float, float]]]:
         """Spans of a GPU, and its iterations by the ends of what they launched; empty where that is not known."""
         kernels, copies = (self._on(number, sort) for sort in ("kernel", "copy"))
         launched = [self._launched(events) for events in (kernels, copies)]
@@ -214,16 +214,16 @@ class _Reading:
         usual = np.array([KIND_CODE[first_of(COMPUTE, name) or OpKind.UPDATE] for name in self.trace.names], np.uint8)
         kinds = np.where(kinds != NO_KIND, kinds, usual[kernels.name])
         moved = np.array([self._copy(name) for name in self.trace.names], np.uint8)[copies.name]
-        spans = Spans(
+        spans = DeviceSpans(
             np.r_[kinds, moved].astype(np.uint8),
             np.r_[kernels.place, copies.place].astype(np.int32),
             np.r_[kernels.start_us, copies.start_us],
             np.r_[kernels.end_us, copies.end_us],
             np.r_[kernels.nbytes, copies.nbytes],
         )
-        kept = spans.kind < IGNORED
+        counted = spans.kind < IGNORED
         windows = by_ends(np.r_[launched[0][0], launched[1][0]], spans.end_us, steps)
-        return Spans(*(getattr(spans, name)[kept] for name in Spans.__slots__)), windows
+        return DeviceSpans(*(getattr(spans, name)[counted] for name in DeviceSpans.__slots__)), windows
 
     def unnamed(self, number: str) -> FloatArray:
         """Starts and ends [2, K] of a GPU's collectives whose kind neither their names nor the user's patterns say."""
@@ -234,7 +234,7 @@ class _Reading:
 
     def _on(self, number: str, sort: str) -> Events:
         """Events of one sort on a GPU."""
-        places = [place for place, told in enumerate(self.trace.places) if told[:2] == ("gpu", number)]
+        places = [index for index, location in enumerate(self.trace.places) if location[:2] == ("gpu", number)]
         events = self.trace.sorts[sort]
         return events.chosen(np.isin(events.place, places))
 

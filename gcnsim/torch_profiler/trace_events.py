@@ -52,7 +52,7 @@ class TraceEvents:
         try:
             with open(self.path, "rb") as raw:
                 size = os.fstat(raw.fileno()).st_size
-                yield from self._events(Text(unpacked(raw), lambda: self._said(raw.tell(), size)))
+                yield from self._events(Text(unpacked(raw), lambda: self._report_progress(raw.tell(), size)))
         except CutOffError as error:
             raise FileError(f"{self.path}: {error}{self._so_far()}; copy it again, or record it again") from None
         except TraceTextError as error:
@@ -60,18 +60,18 @@ class TraceEvents:
         except OSError as error:
             raise FileError(f"{self.path}: cannot be read: {error.strerror}") from None
 
-    def said(self) -> str:
+    def mended_text(self) -> str:
         """The repairs so far, in a sentence; empty without any."""
         if not self._faults:
             return ""
         places = "1 damaged place was" if self._faults == 1 else f"{self._faults:,} damaged places were"
         first = "" if self._faults == 1 else "the first of them "
-        said = f"{places} mended while reading, {first}{self._first}"
+        sentence = f"{places} mended while reading, {first}{self._first}"
         if not self._unusual:
-            return f"{said}: a known fault of the profiler, which leaves times as they are"
-        return f"{said}; not known of the profiler: {', '.join(self._unusual)}"
+            return f"{sentence}: a known fault of the profiler, which leaves times as they are"
+        return f"{sentence}; not known of the profiler: {', '.join(self._unusual)}"
 
-    def _said(self, done: int, size: int) -> None:
+    def _report_progress(self, done: int, size: int) -> None:
         self._progress(f"reading {self.path.name}, {100 * done // max(size, 1)} % of {size / 1e6:,.0f} MB")
 
     def _so_far(self) -> str:

@@ -52,7 +52,7 @@ NONE: Final = -1
 
 
 @dataclass(slots=True)
-class Column:
+class EventColumn:
     """Events of one sort while they are read, a value per event; `done` makes arrays of them.
 
     start_us, lasted_us; name and place: positions in `TraceFile.names` and `places`; link: correlation of a launch and
@@ -68,14 +68,14 @@ class Column:
 
     def done(self) -> Events:
         """The same, as arrays in the order of their starts; of equal ones the longest first."""
-        columns = [np.array(getattr(self, name)) for name in Column.__slots__]
+        columns = [np.array(getattr(self, name)) for name in EventColumn.__slots__]
         order = np.lexsort((-columns[1], columns[0]))
         return Events(*(column[order] for column in columns))
 
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    """Events of one sort by their starts, a value per event in each array; as `Column`."""
+    """Events of one sort by their starts, a value per event in each array; as `EventColumn`."""
 
     start_us: FloatArray
     lasted_us: FloatArray
@@ -117,7 +117,7 @@ class TraceFile:
         """Positions among `range` and `op` events that are the profiler's steps: by number, the position of a range."""
         found: dict[int, int] = {}
         events = self.sorts["range"]
-        numbers = {index: int(told[1]) for index, name in enumerate(self.names) if (told := STEP.match(name))}
+        numbers = {index: int(match[1]) for index, name in enumerate(self.names) if (match := STEP.match(name))}
         for position in np.flatnonzero(np.isin(events.name, list(numbers))).tolist():
             number = numbers[int(events.name[position])]
             if number in found:
@@ -132,7 +132,7 @@ def read_trace_file(path: str | Path, progress: Progress = lambda _: None) -> Tr
     Raises FileError, naming the file and the event, for what is no such trace, and for times that are none.
     """
     events = TraceEvents(path, progress)
-    reading = _Reading(Path(path))
+    reading = _EventReader(Path(path))
     for number, event in enumerate(events):
         counts = reading.add(number, event)
         if events.mended:
@@ -140,8 +140,8 @@ def read_trace_file(path: str | Path, progress: Progress = lambda _: None) -> Tr
             _check(where, events.mended, READ if counts else READ_OF_ALL)
     _check(f"{path}: its header", events.header_mended, READ_OF_HEADER)
     about = events.header.get("distributedInfo")
-    told = [about.get(key) if isinstance(about, dict) else None for key in ("rank", "world_size")]
-    rank, world = (value if type(value) is int and value >= 0 else None for value in told)
+    numbers = [about.get(key) if isinstance(about, dict) else None for key in ("rank", "world_size")]
+    rank, world = (value if type(value) is int and value >= 0 else None for value in numbers)
     return TraceFile(
         path=Path(path),
         rank=rank,
@@ -150,7 +150,7 @@ def read_trace_file(path: str | Path, progress: Progress = lambda _: None) -> Tr
         names=tuple(reading.names),
         places=tuple(reading.places),
         devices=_devices(events.header.get("deviceProperties")),
-        mended=events.said(),
+        mended=events.mended_text(),
     )
 
 
@@ -161,19 +161,19 @@ def _check(where: str, mended: Sequence[Mend], read: frozenset[str]) -> None:
             raise FileError(f"{where}: {mend.what}, which is read; allowed: a value (mend it there, or record again)")
 
 
-def _devices(told: Any) -> dict[str, str]:
-    listed = told if isinstance(told, list) else []
-    return {str(each.get("id")): str(each.get("name")) for each in listed if isinstance(each, dict)}
+def _devices(value: Any) -> dict[str, str]:
+    listed = value if isinstance(value, list) else []
+    return {str(item.get("id")): str(item.get("name")) for item in listed if isinstance(item, dict)}
 
 
-class _Reading:
+class _EventReader:
     """The events of a file as they come."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.names: dict[str, int] = {}
         self.places: dict[tuple[str, str, str], int] = {}
-        self.sorts = {sort: Column() for sort in dict.fromkeys(CATEGORIES.values())}
+        self.sorts = {sort: EventColumn() for sort in dict.fromkeys(CATEGORIES.values())}
         self._kept = 0
 
     def add(self, number: int, event: Mapping[str, Any]) -> bool:
@@ -185,7 +185,7 @@ class _Reading:
         name, args = event.get("name"), event.get("args")
         if not isinstance(name, str):
             raise FileError(f"{self.path}: event {number}: name is {shown(name)}; allowed: text")
-        told: Mapping[str, Any] = args if isinstance(args, dict) else {}
+        arguments: Mapping[str, Any] = args if isinstance(args, dict) else {}
         start, lasted = (self._time(number, name, key, event) for key in ("ts", "dur"))
         if sort == "op" and STEP.match(name):
             sort = "range"
@@ -193,15 +193,15 @@ class _Reading:
         process, thread = str(event.get("pid")), str(event.get("tid"))
         place = ("cpu", process, thread)
         if on_device:
-            place = ("gpu", str(told.get("device", process)), str(told.get("stream", thread)))
-            name = _collective(name, told)
+            place = ("gpu", str(arguments.get("device", process)), str(arguments.get("stream", thread)))
+            name = _collective(name, arguments)
         column = self.sorts[sort]
         column.start_us.append(start)
         column.lasted_us.append(lasted)
         column.name.append(self.names.setdefault(name, len(self.names)))
         column.place.append(self.places.setdefault(place, len(self.places)))
-        column.link.append(_whole(told.get("correlation")))
-        column.nbytes.append(_bytes(told) if on_device else 0.0)
+        column.link.append(_whole(arguments.get("correlation")))
+        column.nbytes.append(_bytes(arguments) if on_device else 0.0)
         self._kept += 1
         if self._kept > MOST:
             raise FileError(f"{self.path}: more than {MOST:,} events; allowed: fewer (profile fewer iterations)")
@@ -218,9 +218,9 @@ class _Reading:
         raise FileError(f"{self.path}: event {number} ({shown(name)}): {found}; allowed: {allowed} microseconds")
 
 
-def _collective(name: str, told: Mapping[str, Any]) -> str:
+def _collective(name: str, arguments: Mapping[str, Any]) -> str:
     """The name of a kernel; where a collective's kernel has a general one, with what it carries out."""
-    done = told.get("Collective name")
+    done = arguments.get("Collective name")
     return f"{name.partition('(')[0]} [{done}]" if isinstance(done, str) and done else name
 
 
@@ -228,6 +228,6 @@ def _whole(value: Any) -> int:
     return value if type(value) is int and 0 <= value < 2**62 else NONE
 
 
-def _bytes(told: Mapping[str, Any]) -> float:
-    value = told.get("bytes")
+def _bytes(arguments: Mapping[str, Any]) -> float:
+    value = arguments.get("bytes")
     return float(value) if type(value) is int and 0 <= value < 2**62 else 0.0

@@ -85,16 +85,16 @@ def replay_worker(
 ) -> dict[tuple[str, int], CacheTally]:
     """A tally for each of `policies` and each number of cached rows of `rows`."""
     needed = worker.needed()
-    found: dict[tuple[str, int], CacheTally] = {}
+    cache_tallies: dict[tuple[str, int], CacheTally] = {}
     for policy in policies:
         if policy in RANKINGS:
-            found.update(_static(rank, worker, needed, policy, rows, how))
+            cache_tallies.update(_static(rank, worker, needed, policy, rows, how))
         elif policy == REFRESHED:
-            found.update(((policy, size), _refreshed(worker, needed, size, how)) for size in rows)
+            cache_tallies.update(((policy, size), _refreshed(worker, needed, size, how)) for size in rows)
     demand = [policy for policy in policies if policy in DEMAND]
     if demand:
-        found.update(_demand(rank, needed, demand, rows, how))
-    return found
+        cache_tallies.update(_demand(rank, needed, demand, rows, how))
+    return cache_tallies
 
 
 def _static(
@@ -103,8 +103,8 @@ def _static(
     """Caches filled once: the requests of the first rows of a ranking are their hits."""
     generator = stream(how.seed, "cache", rank)
     ranking = RANKINGS[policy].ranking(worker.inclusion, worker.boundary_degree, generator)
-    asked = np.count_nonzero(needed[how.warm_up :], axis=0)
-    hits = np.concatenate([[0], np.cumsum(asked[ranking])])
+    request_counts = np.count_nonzero(needed[how.warm_up :], axis=0)
+    hits = np.concatenate([[0], np.cumsum(request_counts[ranking])])
     for size in rows:
         yield (policy, size), CacheTally(ranking.size, size, int(hits[-1]), int(hits[size]), size, 0)
 
@@ -143,13 +143,13 @@ def _best(worker: WorkerAccess, chance: FloatArray, size: int) -> BoolArray:
 def _demand(
     rank: Rank, needed: BoolArray, policies: Sequence[str], rows: Sequence[int], how: Replay
 ) -> Iterator[tuple[tuple[str, int], CacheTally]]:
-    asked = requests(rank, needed, how)
+    requested = requests(rank, needed, how)
     first = int(np.count_nonzero(needed[: how.warm_up]))
-    with request_stream(asked) as opened:
+    with request_stream(requested) as opened:
         for policy in policies:
             for size in rows:
                 hits = opened.hits(policy, size, first)
-                yield (policy, size), CacheTally(needed.shape[1], size, asked.size - first, hits, 0, 0)
+                yield (policy, size), CacheTally(needed.shape[1], size, requested.size - first, hits, 0, 0)
 
 
 def requests(rank: Rank, needed: BoolArray, how: Replay) -> IntArray:
@@ -215,7 +215,7 @@ def cache_curve(
     no row or does not tell what a rule needs, and a demand rule where libcachesim is not installed.
     """
     how = how or Replay()
-    asked, notes = _answerable(trace, tuple(policies), how, path)
+    chosen, notes = _supported_policies(trace, tuple(policies), how, path)
     shares = _shares(sizes)
     _check(trace, how, path)
     tallies = []
@@ -223,36 +223,36 @@ def cache_curve(
         on_worker(rank)
         # The width of a row plays no part in a share.
         rows = [capacity(share, worker.boundary_nodes, 1) for share in shares]
-        found = replay_worker(rank, worker, asked, sorted(set(rows)), how)
-        tallies.append([[found[policy, size] for size in rows] for policy in asked])
+        cache_tallies = replay_worker(rank, worker, chosen, sorted(set(rows)), how)
+        tallies.append([[cache_tallies[policy, size] for size in rows] for policy in chosen])
     points = tuple(
-        CachePoint(policy, share.fraction or 0.0, tuple(worker[at][place] for worker in tallies))
-        for at, policy in enumerate(asked)
-        for place, share in enumerate(shares)
+        CachePoint(policy, share.fraction or 0.0, tuple(worker[at][index] for worker in tallies))
+        for at, policy in enumerate(chosen)
+        for index, share in enumerate(shares)
     )
     return CacheCurve(trace.origin, trace.iterations, how, points, notes)
 
 
-def _answerable(
+def _supported_policies(
     trace: AccessTrace, names: tuple[str, ...], how: Replay, path: str
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The rules to replay, and notes; a rule asked for by its own name is never left out."""
-    asked, notes = expanded(names), []
-    if not asked:
+    chosen, notes = expanded(names), []
+    if not chosen:
         raise ScenarioError("cache policy: none is given; allowed: static, demand, all or names of rules")
     ratio = ByDegreeRatio.name
-    if ratio in asked and not _tells_cross_edges(trace.origin):
+    if ratio in chosen and not _has_cross_edges(trace.origin):
         untold = f"{path}: graphs drawn by {trace.origin.sampler} at {trace.origin.epsilon:g} do not tell cross edges"
         if ratio in names:
             raise ScenarioError(f"{untold}, which {ratio} needs; allowed: {', '.join(_others(ratio))}")
-        asked = tuple(name for name in asked if name != ratio)
+        chosen = tuple(name for name in chosen if name != ratio)
         notes.append(f"{ratio} left out: {untold}")
-    if REFRESHED in asked and how.refresh >= trace.iterations:
+    if REFRESHED in chosen and how.refresh >= trace.iterations:
         notes.append(f"{REFRESHED} never refreshes: every {how.refresh} graphs, and the trace has {trace.iterations}")
-    for name in asked:
+    for name in chosen:
         if name in DEMAND:
             need_library(name)
-    return asked, tuple(notes)
+    return chosen, tuple(notes)
 
 
 def _others(policy: str) -> tuple[str, ...]:
@@ -260,7 +260,7 @@ def _others(policy: str) -> tuple[str, ...]:
     return tuple(name for name in KINDS if name != policy)
 
 
-def _tells_cross_edges(origin: TraceOrigin) -> bool:
+def _has_cross_edges(origin: TraceOrigin) -> bool:
     """Whether inclusion depends on the number of cross edges: not where nodes are drawn, nor where all is kept."""
     return origin.sampler not in (NODES, Full.name) and origin.epsilon < 1.0
 

@@ -56,11 +56,11 @@ class AccessRecorder:
         """
         needed = self._needed(nodes)
         most = (self._part.entries - int(self._crossing.sum()), int(self._crossing[needed].sum()))
-        kept = most if edges is None else (int(edges[0]), int(edges[1]))
-        if not all(0 <= count <= limit for count, limit in zip(kept, most, strict=True)):
-            raise ScenarioError(f"edges: {kept} of worker {self._part.rank}; there are {most}")
+        entries = most if edges is None else (int(edges[0]), int(edges[1]))
+        if not all(0 <= count <= limit for count, limit in zip(entries, most, strict=True)):
+            raise ScenarioError(f"edges: {entries} of worker {self._part.rank}; there are {most}")
         self._bits.append(np.packbits(needed, bitorder="little"))
-        self._edges.append(kept)
+        self._edges.append(entries)
         if self._reuse is None:
             rows = np.append(np.ones(self._part.inner_nodes, np.bool_), needed)
             self._reuse = graph_reuse(self._part, rows[self._part.columns])
@@ -84,16 +84,16 @@ class AccessRecorder:
 
     def _needed(self, nodes: ArrayLike) -> BoolArray:
         """bool[B] of the nodes."""
-        asked = np.asarray(nodes)
-        if asked.size and asked.dtype.kind not in "iu":
-            raise ScenarioError(f"nodes: {asked.dtype} are not ids of nodes; give whole numbers")
-        asked = np.unique(asked.astype(np.int64))
+        ids = np.asarray(nodes)
+        if ids.size and ids.dtype.kind not in "iu":
+            raise ScenarioError(f"nodes: {ids.dtype} are not ids of nodes; give whole numbers")
+        ids = np.unique(ids.astype(np.int64))
         needed = np.zeros(self._part.boundary_nodes, np.bool_)
-        places = np.searchsorted(self._part.boundary, asked, sorter=self._order)
+        places = np.searchsorted(self._part.boundary, ids, sorter=self._order)
         found = places < self._part.boundary_nodes
-        found[found] = self._part.boundary[self._order[places[found]]] == asked[found]
+        found[found] = self._part.boundary[self._order[places[found]]] == ids[found]
         if not found.all():
-            stranger = int(asked[~found][0])
+            stranger = int(ids[~found][0])
             raise ScenarioError(f"nodes: {stranger} is not a boundary node of worker {self._part.rank}")
         needed[self._order[places]] = True
         return needed

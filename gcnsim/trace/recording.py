@@ -147,14 +147,14 @@ def _recorded(
     if settings.iterations < 1:
         raise ScenarioError(f"iterations: {settings.iterations} is not 1 or more")
 
-    def work(part: Part, told: Callable[[int], object]) -> tuple[WorkerAccess, IntArray, int]:
-        return _worker(part, pieces(part), settings, told)
+    def work(part: Part, report: Callable[[int], object]) -> tuple[WorkerAccess, IntArray, int]:
+        return _worker(part, pieces(part), settings, report)
 
-    drawn = parallel_map_counted(work, parts, processes, on_entries)
+    recorded = parallel_map_counted(work, parts, processes, on_entries)
     return AccessTrace(
-        origin=_origin(settings, partitioning, sum(floored for _, _, floored in drawn)),
-        workers=tuple(worker for worker, _, _ in drawn),
-        edges=frozen(np.stack([kept for _, kept, _ in drawn], axis=1)),
+        origin=_origin(settings, partitioning, sum(floored for _, _, floored in recorded)),
+        workers=tuple(worker for worker, _, _ in recorded),
+        edges=frozen(np.stack([edges for _, edges, _ in recorded], axis=1)),
         inner_nodes=frozen(np.array([part.inner_nodes for part in parts], np.int64)),
         entries=frozen(np.array([part.entries for part in parts], np.int64)),
     )
@@ -166,7 +166,7 @@ def _origin(settings: _Settings, partitioning: Partitioning, floored: int) -> Tr
 
 
 def _worker(
-    part: Part, pieces: Iterator[_Piece], settings: _Settings, told: Callable[[int], object]
+    part: Part, pieces: Iterator[_Piece], settings: _Settings, report: Callable[[int], object]
 ) -> tuple[WorkerAccess, IntArray, int]:
     """One worker's draws; the inner and boundary edges kept, int64[T, 2]; entries at the least probability."""
     bits = np.zeros((settings.iterations, -(-part.boundary_nodes // 8)), np.uint8)
@@ -176,7 +176,7 @@ def _worker(
     for first, found in pieces:
         add_log_missed(log_missed, part, found.p, first)
         floored += found.floored
-        _draw(part, first, found.p, settings.seed, (bits, edges), told)
+        _draw(part, first, found.p, settings.seed, (bits, edges), report)
         if settings.reuse and first < REUSE_ENTRIES:
             generator = skipped(stream(settings.seed, "trace", part.rank, 0), first)
             graph.append(draw_edges(part, found.p, generator))
@@ -196,22 +196,22 @@ def _draw(
     p: Float32Array,
     seed: int,
     into: tuple[ByteArray, IntArray],
-    told: Callable[[int], object],
+    report: Callable[[int], object],
 ) -> None:
     """Add what every graph keeps of the entries from `first` on to its bits and edges; certain ones are drawn once."""
     bits, edges = into
     if p.min(initial=1.0) == 1.0:
-        needed, *kept = draw(part, p, stream(seed, "trace", part.rank, 0), first)
+        needed, *edge_counts = draw(part, p, stream(seed, "trace", part.rank, 0), first)
         bits |= _packed(needed)
-        edges += kept
-        told(len(bits) * p.size)
+        edges += edge_counts
+        report(len(bits) * p.size)
         return
     draws = Draws(part, p, first)
     for t in range(len(bits)):
-        needed, *kept = draws.draw(skipped(stream(seed, "trace", part.rank, t), first))
+        needed, *edge_counts = draws.draw(skipped(stream(seed, "trace", part.rank, t), first))
         bits[t] |= _packed(needed)
-        edges[t] += kept
-        told(p.size)
+        edges[t] += edge_counts
+        report(p.size)
 
 
 def _norms_hash(norms: Float32Array | None) -> str | None:
@@ -234,11 +234,11 @@ def record_nodes(
     checked_share(rate)
     if iterations < 1:
         raise ScenarioError(f"iterations: {iterations} is not 1 or more")
-    drawn = [_node_worker(part, rate, iterations, seed, reuse=reuse) for part in parts]
+    recorded = [_node_worker(part, rate, iterations, seed, reuse=reuse) for part in parts]
     return AccessTrace(
         origin=TraceOrigin.of(partitioning, NODES, rate, seed),
-        workers=tuple(worker for worker, _ in drawn),
-        edges=frozen(np.stack([kept for _, kept in drawn], axis=1)),
+        workers=tuple(worker for worker, _ in recorded),
+        edges=frozen(np.stack([edges for _, edges in recorded], axis=1)),
         inner_nodes=frozen(np.array([part.inner_nodes for part in parts], np.int64)),
         entries=frozen(np.array([part.entries for part in parts], np.int64)),
     )
@@ -254,13 +254,13 @@ def _node_worker(part: Part, rate: float, iterations: int, seed: int, *, reuse: 
         needed = _needed(part, rate, seed, t)
         bits[t] = np.packbits(needed, bitorder="little")
         edges[t, 1] = crossing[needed].sum()
-    kept = np.append(np.ones(part.inner_nodes, np.bool_), _needed(part, rate, seed, 0))[part.columns]
+    mask = np.append(np.ones(part.inner_nodes, np.bool_), _needed(part, rate, seed, 0))[part.columns]
     access = WorkerAccess(
         bits=frozen(bits),
         boundary_ptr=part.boundary_ptr,
         inclusion=frozen(np.full(part.boundary_nodes, rate, np.float32)),
         boundary_degree=frozen(part.boundary_degree.astype(np.uint32)),
-        reuse=graph_reuse(part, kept) if reuse else None,
+        reuse=graph_reuse(part, mask) if reuse else None,
     )
     return access, edges
 

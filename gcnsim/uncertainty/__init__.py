@@ -13,17 +13,24 @@ from gcnsim.uncertainty.assumed import (
     refuse_unused_figures,
     used_figures,
 )
-from gcnsim.uncertainty.drawn import WORKLOAD, DrawnRuns, at_once, estimated_counts, estimated_s, paces_to_factors
+from gcnsim.uncertainty.open_assumptions import (
+    WORKLOAD,
+    DrawnRuns,
+    can_batch_draws,
+    estimated_counts,
+    estimated_s,
+    paces_to_factors,
+)
 from gcnsim.uncertainty.placement import (
     PARTITION,
+    PartOrder,
     Placed,
-    Placement,
     partition_factors,
     placements,
     scattered,
     statistics_warning,
 )
-from gcnsim.uncertainty.propagation import Factors, best_lower_s, factors, with_figures
+from gcnsim.uncertainty.propagation import TimeFactors, best_lower_s, factors, with_figures
 
 __all__ = [
     "DRAWS",
@@ -32,13 +39,13 @@ __all__ = [
     "WORKLOAD",
     "Assumption",
     "DrawnRuns",
-    "Factors",
     "OtherPath",
+    "PartOrder",
     "Placed",
-    "Placement",
+    "TimeFactors",
     "assumptions_of",
-    "at_once",
     "best_lower_s",
+    "can_batch_draws",
     "estimated_counts",
     "estimated_s",
     "factors",

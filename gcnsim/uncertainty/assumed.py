@@ -105,7 +105,7 @@ def used_figures(machine: Machine, *, batches: bool = False) -> dict[str, Figure
     batches: whether mini-batches are trained, which need figures of their own.
     """
     cluster, gpu, network = machine.spec, machine.device, machine.network
-    found: dict[str, LinkProfile] = {each.name: each for each in (machine.copies, machine.host_memory, network)}
+    links: dict[str, LinkProfile] = {item.name: item for item in (machine.copies, machine.host_memory, network)}
     staged = machine.kind == "gpu" and not machine.between.direct and machine.calibration is None
     replaced = {(network.name, "bandwidth")}
     if machine.kind == "gpu":
@@ -113,12 +113,12 @@ def used_figures(machine: Machine, *, batches: bool = False) -> dict[str, Figure
     if cluster.latency is not None:
         replaced.add((network.name, "latency_s"))
     if machine.between.nvlink is not None:
-        found[NVLINK] = machine.nvlink
+        links[NVLINK] = machine.nvlink
         replaced |= {(NVLINK, "bandwidth")} if cluster.nvlink is not None else set()
-    unequal = {each.name: each for each in machine.devices}
-    found |= {each.name: each for each in machine.own_copies}
+    unequal = {device.name: device for device in machine.devices}
+    links |= {copy.name: copy for copy in machine.own_copies}
     used = {}
-    for name, profile in {gpu.name: gpu, **unequal, **found, machine.host.name: machine.host}.items():
+    for name, profile in {gpu.name: gpu, **unequal, **links, machine.host.name: machine.host}.items():
         for field, figure in figures_of(profile).items():
             where = f"{field} of a host" if name == machine.host.name else field
             on_cores = machine.kind == "cpu" and where in ON_CORES
@@ -137,8 +137,8 @@ def used_figures(machine: Machine, *, batches: bool = False) -> dict[str, Figure
 
 def refuse_unused_figures(machines: Sequence[Machine]) -> None:
     """Raises ScenarioError for a figure in `cluster.figures` that no cost law reads on any of `machines`."""
-    used = dict.fromkeys(name for each in machines for name in used_figures(each, batches=True))
-    for name, _ in dict.fromkeys(pair for each in machines for pair in each.spec.figures):
+    used = dict.fromkeys(name for machine in machines for name in used_figures(machine, batches=True))
+    for name, _ in dict.fromkeys(pair for machine in machines for pair in machine.spec.figures):
         if name not in used:
             raise ScenarioError(
                 f"cluster.figures: {name} would change nothing on this machine; figures it uses: {', '.join(used)}"
@@ -178,8 +178,8 @@ def assumptions_of(machine: Machine, *, batches: bool = False) -> tuple[Assumpti
 
 def _shared(machine: Machine, used: Mapping[str, Figure]) -> Iterator[tuple[str, str]]:
     """Per figure, the kind of thing it is of, and its own name."""
-    gpus = {each.name for each in (machine.device, *machine.devices)}
-    copies = {machine.copies.name, *(each.name for each in machine.own_copies)}
+    gpus = {device.name for device in (machine.device, *machine.devices)}
+    copies = {machine.copies.name, *(copy.name for copy in machine.own_copies)}
     for name in used:
         profile, _, field = name.rpartition(".")
         kind = (
@@ -209,7 +209,7 @@ def position(name: str, seed: int, draws: int = DRAWS) -> FloatArray:
 def normal_position(name: str, seed: int, draws: int = DRAWS) -> FloatArray:
     """As `position`, of what is known by a 90 % interval and not by a range: float64[draws], -1 and 1 its two ends,
     normally distributed. Read-only."""
-    quantiles = [NormalDist().inv_cdf((1.0 + each) / 2.0) for each in position(name, seed, draws)]
+    quantiles = [NormalDist().inv_cdf((1.0 + item) / 2.0) for item in position(name, seed, draws)]
     found = np.array(quantiles) / NORMAL_90
     found.setflags(write=False)
     return found

@@ -18,12 +18,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from gcnsim.boundary import AccessCounts, shipped_parts
+from gcnsim.boundary import AccessCounts, bundled_parts
 from gcnsim.diagnosis import evened
 from gcnsim.hardware import DeviceProfile
 from gcnsim.ids import AnyArray, FloatArray, IntArray, Seconds
 from gcnsim.machine import resolve_machine
-from gcnsim.partition import Scatter
+from gcnsim.partition import SeedVariation
 from gcnsim.scenario import Scenario
 from gcnsim.schedule import estimate
 from gcnsim.simulation.run import write_schedule
@@ -31,7 +31,7 @@ from gcnsim.sources import Source, SourceView
 from gcnsim.sources.source import RangeEnd
 
 
-class Placement(Enum):
+class PartOrder(Enum):
     """An order of the parts among unequal GPUs."""
 
     NUMBERED = 0
@@ -39,32 +39,32 @@ class Placement(Enum):
     HEAVY_ON_SLOW = 2
 
 
-def placements(scenario: Scenario) -> tuple[Placement, ...]:
+def placements(scenario: Scenario) -> tuple[PartOrder, ...]:
     """The orders that an interval covers: one where GPUs are equal, or where whoever asks numbered the parts."""
     chosen = scenario.partition.file is not None or scenario.workload.trace is not None
-    unequal = len({each.name for each in resolve_machine(scenario.cluster).devices}) > 1
-    return tuple(Placement) if unequal and not chosen else (Placement.NUMBERED,)
+    unequal = len({device.name for device in resolve_machine(scenario.cluster).devices}) > 1
+    return tuple(PartOrder) if unequal and not chosen else (PartOrder.NUMBERED,)
 
 
 class Placed(SourceView):
     """The accesses of `source` with its parts in another order."""
 
-    def __init__(self, source: Source, placement: Placement) -> None:
+    def __init__(self, source: Source, placement: PartOrder) -> None:
         super().__init__(source)
         self.placement = placement
 
-    def counts(self, scenario: Scenario, features: int, corner: RangeEnd) -> AccessCounts:
+    def counts(self, scenario: Scenario, features: int, bound: RangeEnd) -> AccessCounts:
         """Access counts of the scenario's method, worker by worker in the order asked for."""
-        found = self.source.counts(scenario, features, corner)
-        if self.placement is Placement.NUMBERED:
-            return found
-        work = (found.inner_edges + found.boundary_edges).mean(axis=0) + found.inner_nodes
-        pace = np.array([_pace(each) for each in resolve_machine(scenario.cluster).devices])
+        counts = self.source.counts(scenario, features, bound)
+        if self.placement is PartOrder.NUMBERED:
+            return counts
+        work = (counts.inner_edges + counts.boundary_edges).mean(axis=0) + counts.inner_nodes
+        pace = np.array([_pace(device) for device in resolve_machine(scenario.cluster).devices])
         heaviest = np.argsort(-work, kind="stable")
-        ranks = np.argsort(-pace if self.placement is Placement.HEAVY_ON_FAST else pace, kind="stable")
-        order: IntArray = np.empty(found.workers, dtype=np.int64)
+        ranks = np.argsort(-pace if self.placement is PartOrder.HEAVY_ON_FAST else pace, kind="stable")
+        order: IntArray = np.empty(counts.workers, dtype=np.int64)
         order[ranks] = heaviest
-        return found.placed(order)
+        return counts.placed(order)
 
 
 def _pace(device: DeviceProfile) -> float:
@@ -82,18 +82,18 @@ def partition_factors(
     """The estimated iteration time at either end of other partitions over `now_s`, that of the scenario's own, whose
     counts are `counts`; None without any. The scenario has no faults.
     """
-    found = accesses.scatter(scenario)
-    if found is None:
+    scatter = accesses.scatter(scenario)
+    if scatter is None:
         return None
-    ends = [scattered(counts, found, end, scenario.cluster.gpus_per_server) for end in (RangeEnd.LOW, RangeEnd.HIGH)]
-    low, high = (estimate(write_schedule(scenario, each, accesses)) / now_s for each in ends)
+    ends = [scattered(counts, scatter, end, scenario.cluster.gpus_per_server) for end in (RangeEnd.LOW, RangeEnd.HIGH)]
+    low, high = (estimate(write_schedule(scenario, end, accesses)) / now_s for end in ends)
     return min(low, 1.0), max(high, 1.0)
 
 
 def statistics_warning(scenario: Scenario) -> str | None:
     """Why the other statistics of a dataset answer otherwise; None where it has one kind, and of one worker."""
     spec, name = scenario.partition, scenario.workload.dataset
-    if name is None or scenario.cluster.gpus not in shipped_parts(name) or scenario.cluster.gpus == 1:
+    if name is None or scenario.cluster.gpus not in bundled_parts(name) or scenario.cluster.gpus == 1:
         return None
     if scenario.method.mini_batches or spec.parts is not None:
         return None
@@ -109,7 +109,7 @@ def statistics_warning(scenario: Scenario) -> str | None:
     )
 
 
-def scattered(counts: AccessCounts, scatter: Scatter, end: RangeEnd, per_server: int = 1) -> AccessCounts:
+def scattered(counts: AccessCounts, scatter: SeedVariation, end: RangeEnd, per_server: int = 1) -> AccessCounts:
     """The counts as another partition would have them at `end` of the scatter; those of `LIKELY` are `counts`."""
     if end is RangeEnd.LIKELY or counts.batches is not None:
         return counts

@@ -24,7 +24,15 @@ from gcnsim.simulation.templates import shared
 from gcnsim.sources import Source
 from gcnsim.sources.source import RangeEnd
 from gcnsim.uncertainty.assumed import DRAWS, Assumption, assumptions_of, other_paths, path_by_draw, position
-from gcnsim.uncertainty.drawn import WORKLOAD, LeftOpen, at_once, averaged, estimated_counts, estimated_s, place_of
+from gcnsim.uncertainty.open_assumptions import (
+    WORKLOAD,
+    OpenAssumptions,
+    averaged,
+    can_batch_draws,
+    draw_positions,
+    estimated_counts,
+    estimated_s,
+)
 from gcnsim.uncertainty.placement import PARTITION, partition_factors, scattered
 
 MOST_AMOUNTS: Final = 4_000_000
@@ -33,12 +41,12 @@ MOST_AMOUNTS: Final = 4_000_000
 OPS_PER_PAIR: Final = 16
 """Ops for each pair of workers, at least, of four layers: decides only how many draws are estimated at a time."""
 
-BESIDE: Final = 3.0
+BLEND_POWER: Final = 3.0
 """How sharply the longer of two decides: between a sum (1) and a maximum; simulated corners lie between 2 and 4."""
 
 
 @dataclass(frozen=True, slots=True)
-class Factors:
+class TimeFactors:
     """Of one scenario, times over the time at the stated values.
 
     joint: float64[draws], under every joint draw. alone: by assumption, at its low and its high end alone; `workload`
@@ -51,19 +59,21 @@ class Factors:
     alone: Mapping[str, tuple[float, float]]
     nominal_s: Seconds
     apart: FloatArray
-    others: tuple[Factors, ...] = ()
+    others: tuple[TimeFactors, ...] = ()
 
     def scaled(self, simulated_s: Seconds, factor: FloatArray | float) -> FloatArray:
         """The simulated time where the estimate is `factor` times that at the stated values, of the factor's shape.
 
         What the estimate leaves out of the simulated time (its links shared otherwise, its pipeline not ideal) stays as
-        it is beside it: a third resource, so to say, and the longest mostly decides (powers of `BESIDE` add up). Where
-        the estimate is the longer of the two, it and the time grow alike.
+        it is beside it: a third resource, so to say, and the longest mostly decides (powers of `BLEND_POWER` add up).
+        Where the estimate is the longer of the two, it and the time grow alike.
         """
         if self.nominal_s >= simulated_s:
             return np.asarray(simulated_s * np.asarray(factor))
-        share = (self.nominal_s / simulated_s) ** BESIDE
-        return np.asarray(simulated_s * (1.0 - share + share * np.asarray(factor) ** BESIDE) ** (1.0 / BESIDE))
+        share = (self.nominal_s / simulated_s) ** BLEND_POWER
+        return np.asarray(
+            simulated_s * (1.0 - share + share * np.asarray(factor) ** BLEND_POWER) ** (1.0 / BLEND_POWER)
+        )
 
     @property
     def workload(self) -> tuple[float, float] | None:
@@ -71,7 +81,7 @@ class Factors:
         return self.alone.get(WORKLOAD)
 
 
-def factors(scenario: Scenario, accesses: Source, seed: int, draws: int = DRAWS) -> Factors:
+def factors(scenario: Scenario, accesses: Source, seed: int, draws: int = DRAWS) -> TimeFactors:
     """What the assumptions leave open of the scenario's time, under so many joint draws of `seed`."""
     scenario = replace(scenario, faults=())
     paths = other_paths(scenario)
@@ -80,43 +90,43 @@ def factors(scenario: Scenario, accesses: Source, seed: int, draws: int = DRAWS)
     if not paths:
         return found
     others = tuple(
-        _of_figures(each.scenario, accesses, seed, chosen == place, ends=False) for place, each in enumerate(paths)
+        _of_figures(path.scenario, accesses, seed, chosen == index, ends=False) for index, path in enumerate(paths)
     )
     joint, apart = found.joint.copy(), found.apart.copy()
-    for place, other in enumerate(others):
-        drawn = chosen == place
-        joint[drawn] = other.nominal_s / found.nominal_s * other.joint[drawn]
-        apart[drawn] = other.apart[drawn]
+    for index, other in enumerate(others):
+        mask = chosen == index
+        joint[mask] = other.nominal_s / found.nominal_s * other.joint[mask]
+        apart[mask] = other.apart[mask]
     ends = {path.name: (other.nominal_s / found.nominal_s, 1.0) for path, other in zip(paths, others, strict=True)}
     return replace(found, joint=joint, alone={**found.alone, **ends}, apart=apart, others=others)
 
 
-def _of_figures(scenario: Scenario, accesses: Source, seed: int, own: BoolArray, *, ends: bool = True) -> Factors:
+def _of_figures(scenario: Scenario, accesses: Source, seed: int, own: BoolArray, *, ends: bool = True) -> TimeFactors:
     """As `factors`, with the paths between GPUs as they are assumed, for the draws `own`, bool[draws], at least; those
     of others may be ones. ends: whether the ends of each assumption alone are asked for."""
-    if at_once(scenario):
+    if can_batch_draws(scenario):
         return _at_every_draw(scenario, accesses, seed, own, ends=ends)
     draws = own.size
     machine = resolve_machine(scenario.cluster)
     found = assumptions_of(machine, batches=scenario.method.mini_batches)
     counts = estimated_counts(scenario, accesses)
     at_values = estimate(write_schedule(scenario, counts, accesses))
-    by_end = {each.name: _ends(scenario, accesses, counts, each, at_values) for each in found}
-    shared = {each.name: each.shared for each in found}
-    if len(accesses.corners) > 1:
+    by_end = {item.name: _ends(scenario, accesses, counts, item, at_values) for item in found}
+    shared = {item.name: item.shared for item in found}
+    if len(accesses.assumption_bounds) > 1:
         by_end[WORKLOAD], shared[WORKLOAD] = _of_workload(scenario, accesses, at_values), WORKLOAD
     others = partition_factors(scenario, accesses, counts, at_values)
     if others is not None:
         by_end[PARTITION], shared[PARTITION] = others, PARTITION
     joint = np.ones(draws)
     for name, pair in by_end.items():
-        joint = joint * _between(pair, place_of(name, shared[name], seed, draws))
-    return Factors(joint, by_end, at_values, np.ones(draws))
+        joint = joint * _between(pair, draw_positions(name, shared[name], seed, draws))
+    return TimeFactors(joint, by_end, at_values, np.ones(draws))
 
 
 def _of_workload(scenario: Scenario, accesses: Source, likely_s: Seconds) -> tuple[float, float]:
     """The factors at both ends of what the workload leaves open, each estimated for itself."""
-    low, high = (estimated_s(scenario, accesses, corner) / likely_s for corner in (RangeEnd.LOW, RangeEnd.HIGH))
+    low, high = (estimated_s(scenario, accesses, bound) / likely_s for bound in (RangeEnd.LOW, RangeEnd.HIGH))
     return low, high
 
 
@@ -127,11 +137,11 @@ def _between(ends: tuple[float, float], place: FloatArray) -> FloatArray:
 
 
 def _ends(
-    scenario: Scenario, accesses: Source, counts: AccessCounts, each: Assumption, likely_s: Seconds
+    scenario: Scenario, accesses: Source, counts: AccessCounts, assumption: Assumption, likely_s: Seconds
 ) -> tuple[float, float]:
     found = []
     for place in (-1.0, 1.0):
-        moved = with_figures(scenario, {each.name: float(each.at(np.array(place)))})
+        moved = with_figures(scenario, {assumption.name: float(assumption.at(np.array(place)))})
         found.append(estimate(write_schedule(moved, counts, accesses)) / likely_s)
     return found[0], found[1]
 
@@ -142,13 +152,13 @@ def with_figures(scenario: Scenario, values: Mapping[str, float]) -> Scenario:
     return replace(scenario, cluster=replace(scenario.cluster, figures=figures))
 
 
-def _at_every_draw(scenario: Scenario, accesses: Source, seed: int, own: BoolArray, *, ends: bool) -> Factors:
+def _at_every_draw(scenario: Scenario, accesses: Source, seed: int, own: BoolArray, *, ends: bool) -> TimeFactors:
     """The draws `own` as the graphs of one schedule, behind them the stated values and both ends of each assumption.
 
     Of other partitions, what a worker's sampler looks at stays. Where the ends of the workload are other parts, and not
     other graphs of the same parts, their factors multiply what the figures alone do.
     """
-    left_open = shared("left open", scenario, (accesses,), lambda: LeftOpen.of(scenario, accesses))
+    left_open = shared("left open", scenario, (accesses,), lambda: OpenAssumptions.of(scenario, accesses))
     if averaged(scenario):
         own, ends = np.ones_like(own), True
     names = left_open.names if ends else []
@@ -161,14 +171,14 @@ def _at_every_draw(scenario: Scenario, accesses: Source, seed: int, own: BoolArr
     pairs = every[size + 1 :].reshape(-1, 2) / nominal_s
     by_end = {name: (float(low), float(high)) for (name, _), (low, high) in zip(names, pairs, strict=True)}
     joint, apart = np.ones(draws), np.ones(draws)
-    if len(accesses.corners) > 1 and WORKLOAD not in left_open.moved:
+    if len(accesses.assumption_bounds) > 1 and WORKLOAD not in left_open.workload_changes:
         by_end[WORKLOAD] = _of_workload(scenario, accesses, nominal_s)
         apart = _between(by_end[WORKLOAD], position(WORKLOAD, seed, draws))
     joint[own] = every[:size] / nominal_s * apart[own]
-    return Factors(joint, by_end, nominal_s, apart)
+    return TimeFactors(joint, by_end, nominal_s, apart)
 
 
-def _estimated(left_open: LeftOpen, places: Mapping[str, FloatArray], draws: int) -> FloatArray:
+def _estimated(left_open: OpenAssumptions, places: Mapping[str, FloatArray], draws: int) -> FloatArray:
     """Estimates with all that is assumed at each of `places`.
 
     Some places at a time: schedules of many workers have many ops, and each place is a graph of a schedule.
@@ -182,10 +192,10 @@ def _estimated(left_open: LeftOpen, places: Mapping[str, FloatArray], draws: int
     return np.concatenate(every)
 
 
-def favourable(scenario: Scenario) -> Scenario:
+def best_case(scenario: Scenario) -> Scenario:
     """The scenario with every assumed figure at its most favourable end."""
     found = assumptions_of(resolve_machine(scenario.cluster), batches=scenario.method.mini_batches)
-    ends = {each.name: each.at(np.array(1.0 if higher_is_better(each.name) else -1.0)) for each in found}
+    ends = {item.name: item.at(np.array(1.0 if higher_is_better(item.name) else -1.0)) for item in found}
     return with_figures(scenario, {name: float(value) for name, value in ends.items()})
 
 
@@ -195,20 +205,20 @@ def higher_is_better(name: str) -> bool:
     return field.endswith("_per_s") or not (field.endswith("_s") or field in ("queue", "work_spread", "rebuild_bytes"))
 
 
-def best_lower_s(scenario: Scenario, accesses: Source, corner: RangeEnd) -> Seconds:
+def best_lower_s(scenario: Scenario, accesses: Source, bound: RangeEnd) -> Seconds:
     """The lower bound with every assumed figure, and the partition, at its most favourable end, at a corner of the
     workload; of several paths that may be there, with the best."""
     calm = replace(scenario, faults=())
-    return min(_best_lower_s(each, accesses, corner) for each in (calm, *(path.scenario for path in other_paths(calm))))
+    return min(_best_lower_s(item, accesses, bound) for item in (calm, *(path.scenario for path in other_paths(calm))))
 
 
-def _best_lower_s(calm: Scenario, accesses: Source, corner: RangeEnd) -> Seconds:
+def _best_lower_s(calm: Scenario, accesses: Source, bound: RangeEnd) -> Seconds:
     """As `best_lower_s`, of one path."""
-    counts = estimated_counts(calm, accesses, corner)
+    counts = estimated_counts(calm, accesses, bound)
     scatter = accesses.scatter(calm)
     if scatter is not None:
         per_server = calm.cluster.gpus_per_server
         counts = shared(
-            "best parts", calm, (counts,), lambda: scattered(counts, scatter, RangeEnd.LOW, per_server), corner
+            "best parts", calm, (counts,), lambda: scattered(counts, scatter, RangeEnd.LOW, per_server), bound
         )
-    return bounds(write_schedule(favourable(calm), counts, accesses)).lower_s
+    return bounds(write_schedule(best_case(calm), counts, accesses)).lower_s

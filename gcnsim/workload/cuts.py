@@ -48,7 +48,7 @@ MOST_CROSSING: Final = 0.95
 """At most this share of the entries crosses."""
 
 
-class Ends(NamedTuple):
+class AssumedRange(NamedTuple):
     """Least, likely and largest assumed value."""
 
     low: float
@@ -61,16 +61,16 @@ def growth_between(since: float, parts: float, degree: float) -> float:
     return math.exp(_log_growth(parts, degree) - _log_growth(since, degree))
 
 
-def open_growth(since: float, parts: float) -> Ends:
+def open_growth(since: float, parts: float) -> AssumedRange:
     """What the graphs at hand leave open of `growth_between`: factors on it, 1 in the middle.
 
     Numbers of parts that differ by less than twofold count as that far apart, since METIS scatters between any two.
     """
     wide = max(math.log(2.0), abs(math.log(parts / since))) * _law()["growth"]["open"] if parts != since else 0.0
-    return Ends(math.exp(-wide), 1.0, math.exp(wide))
+    return AssumedRange(math.exp(-wide), 1.0, math.exp(wide))
 
 
-def assumed_ratio(nodes: int, entries: int, parts: int, kind: str = "") -> Ends:
+def assumed_ratio(nodes: int, entries: int, parts: int, kind: str = "") -> AssumedRange:
     """Boundary over inner nodes of the mean of `parts` parts, 2 or more, of a graph without a partition.
 
     entries: stored entries, both directions of every edge. kind: `WEB`, or of any other kind.
@@ -81,20 +81,20 @@ def assumed_ratio(nodes: int, entries: int, parts: int, kind: str = "") -> Ends:
     # Every part that a node borders on takes a neighbour of its own, and there are no more nodes than all others.
     most = min(degree, parts - 1.0)
     factors = law[WEB] if kind == WEB else law["range"]
-    return Ends(*(min(most, factor * found) for factor in factors))
+    return AssumedRange(*(min(most, factor * found) for factor in factors))
 
 
-def crossing_fraction(ratio: float) -> Ends:
+def crossing_fraction(ratio: float) -> AssumedRange:
     """Share of the entries that cross partitions, by boundary over inner nodes."""
-    return Ends(*(min(MOST_CROSSING, -math.expm1(-per * ratio)) for per in _law()["crossing"]["per_ratio"]))
+    return AssumedRange(*(min(MOST_CROSSING, -math.expm1(-per * ratio)) for per in _law()["crossing"]["per_ratio"]))
 
 
-def largest_of(figure: str, parts: int) -> Ends:
+def largest_of(figure: str, parts: int) -> AssumedRange:
     """The largest of `parts` parts over the mean one; figure: `boundary` nodes or `entries`.
 
     Beyond the most parts that were counted it stays: a power of a thousand parts would leave most of them nothing.
     """
-    return Ends(*(min(parts, MOST_COUNTED) ** power for power in _law()["largest"][figure]))
+    return AssumedRange(*(min(parts, MOST_COUNTED) ** power for power in _law()["largest"][figure]))
 
 
 def _log_growth(parts: float, degree: float) -> float:

@@ -76,8 +76,8 @@ def dataset(name: str) -> DatasetFacts:
     citations = {field: _cited(fact["cite"], papers) for field, fact in facts.items()}
     printed, spread = raw.get("boundary", ()), raw.get("degree_spread")
     if printed:
-        citations["boundary"] = "; ".join(_cited(each["cite"], papers) for each in printed)
-    rows = sorted(row for each in printed for row in each["rows"])
+        citations["boundary"] = "; ".join(_cited(entry["cite"], papers) for entry in printed)
+    rows = sorted(row for entry in printed for row in entry["rows"])
     return DatasetFacts(
         name=name,
         boundary=tuple(BoundaryRow(count, float(inner), float(outer)) for count, inner, outer in rows),

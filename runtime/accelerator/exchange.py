@@ -21,7 +21,7 @@ from runtime.exchange.channels import Message, Posted
 from runtime.exchange.exchange import TAG, Sent, pieces
 
 if TYPE_CHECKING:
-    from runtime.accelerator.lengths import Lengths
+    from runtime.accelerator.lengths import OpSeconds
     from runtime.accelerator.machine import WaitMachine
 
 STAGES = ("pack", "down", "up", "sent")
@@ -30,9 +30,9 @@ STAGES = ("pack", "down", "up", "sent")
 class WaitingExchange(Exchange):
     """Transfers whose packing and copies are waits, and whose messages travel."""
 
-    def __init__(self, machine: WaitMachine, *given: Any, **named: Any) -> None:
+    def __init__(self, machine: WaitMachine, *arguments: Any, **named: Any) -> None:
         """machine: of this worker; other arguments as of `Exchange`."""
-        super().__init__(*given, **named | {"threaded": False, "together": True})
+        super().__init__(*arguments, **named | {"threaded": False, "together": True})
         assert isinstance(self._recorder, ScaledRecorder)
         self._machine, self._scaled = machine, self._recorder
         self._stage = {
@@ -46,7 +46,7 @@ class WaitingExchange(Exchange):
         self._counting = threading.Lock()
         self.graphs: Sequence[SampledGraph] = ()
         """Those that the iterations train, in turn."""
-        self.lengths: Lengths | None = None
+        self.lengths: OpSeconds | None = None
 
     def close(self) -> None:
         """End the threads."""
@@ -82,24 +82,24 @@ class WaitingExchange(Exchange):
                 self._expected[direction, layer] = self._channel[direction].post(incoming)
 
     def send(
-        self, t: Iteration, layer: Layer, direction: Direction, ready: int, told: Future[int] | None = None
+        self, t: Iteration, layer: Layer, direction: Direction, ready: int, requests_known: Future[int] | None = None
     ) -> None:
         """Start the transfer of iteration t, whose rows are made at the instant `ready`.
 
-        told: when the others' wishes are known, if they are not yet. What comes in is expected from now on: its slot
-        has been read.
+        requests_known: when the others' wishes are known, if they are not yet. What comes in is expected from now on:
+        its slot has been read.
         """
         number = t + self.tau if direction is Direction.FORWARD else t
-        drawn = self.graph(number)
+        graph = self.graph(number)
         place = self._place(direction, layer, t)
-        outgoing, incoming = self._messages(drawn, layer, direction, place)
+        outgoing, incoming = self._messages(graph, layer, direction, place)
         done: Future[SampledGraph] = Future()
         place.sent = Sent(t, done)
         coming = self._expected.pop((direction, layer), None) or self._channel[direction].post(incoming)
         packing = self._pack_ns(number, layer, direction)
 
         def pack() -> None:
-            begun = ready if told is None else max(ready, told.result())
+            begun = ready if requests_known is None else max(ready, requests_known.result())
             start, end = self._lanes[direction, "pack"].work(begun, packing) if packing else (begun, begun)
             self._logged(OpKind.PACK, f"{TAG[direction]}.pack", t, layer, direction, start, end)
             self._next(direction, "down", done, down, end)
@@ -116,17 +116,17 @@ class WaitingExchange(Exchange):
             start, end = self._copied(direction, "up", arrived, incoming)
             self._logged(OpKind.H2D, f"{TAG[direction]}.h2d", t, layer, direction, start, end)
             self._there[direction, layer, t] = max(arrived, end)
-            done.set_result(drawn)
+            done.set_result(graph)
 
         def sent(leaving: Posted, begun: int) -> None:
-            self._channel[direction].await_all(leaving, lambda each: self._left(each, t, layer, direction, begun))
+            self._channel[direction].await_all(leaving, lambda item: self._left(item, t, layer, direction, begun))
 
         # What comes in is watched from now on, whatever else this worker still does for what leaves.
         self._next(direction, "up", done, up, now())
         self._next(direction, "pack", done, pack)
 
     def _next(
-        self, direction: Direction, stage: str, done: Future[SampledGraph], work: Callable[..., None], *given: Any
+        self, direction: Direction, stage: str, done: Future[SampledGraph], work: Callable[..., None], *arguments: Any
     ) -> None:
         """Do `work` in the thread of a stage; what fails there fails the transfer, and all later ones."""
 
@@ -134,7 +134,7 @@ class WaitingExchange(Exchange):
             try:
                 if direction in self._failed:
                     raise self._failed[direction]
-                work(*given)
+                work(*arguments)
             except BaseException as error:
                 self._failed.setdefault(direction, error)
                 if not done.done():
@@ -143,17 +143,17 @@ class WaitingExchange(Exchange):
         self._stage[direction, stage].submit(guarded)
 
     def _messages(
-        self, drawn: SampledGraph, layer: Layer, direction: Direction, place: Any
+        self, graph: SampledGraph, layer: Layer, direction: Direction, place: Any
     ) -> tuple[list[Message], list[Message]]:
         """What leaves for each peer, from the next one on, and what comes from each."""
-        asked, tag = drawn.asked(), self._tag(direction, layer)
+        requests, tag = graph.incoming_requests(), self._tag(direction, layer)
         if direction is Direction.FORWARD:
-            first = layer == 0 and drawn.held is not None
-            leaving = pieces(place.outgoing.wire(asked.rows), asked.ptr, asked.misses if first else None)
-            coming = pieces(place.incoming.wire(drawn.rows), drawn.ptr, drawn.misses if first else None)
+            first = layer == 0 and graph.held is not None
+            leaving = pieces(place.outgoing.wire(requests.rows), requests.ptr, requests.misses if first else None)
+            coming = pieces(place.incoming.wire(graph.rows), graph.ptr, graph.misses if first else None)
         else:
-            leaving = pieces(place.outgoing.wire(drawn.rows), drawn.ptr, None)
-            coming = pieces(place.incoming.wire(asked.rows), asked.ptr, None)
+            leaving = pieces(place.outgoing.wire(graph.rows), graph.ptr, None)
+            coming = pieces(place.incoming.wire(requests.rows), requests.ptr, None)
         world, rank = len(leaving), self._channel[direction].rank
         peers = [(rank + step) % world for step in range(1, world)]
         outgoing = [Message(peer, leaving[peer], True, tag) for peer in peers]

@@ -21,7 +21,7 @@ from gcnsim.ids import FloatArray, Iteration, Layer
 from gcnsim.timeline import Direction, OpKind
 from runtime.accelerator.clock import Lane, ScaledRecorder, now
 from runtime.accelerator.exchange import WaitingExchange
-from runtime.accelerator.lengths import Lengths
+from runtime.accelerator.lengths import OpSeconds
 from runtime.accelerator.machine import WaitMachine
 from runtime.emulation.spec import AHEAD
 from runtime.exchange import Channel, SampledGraph
@@ -90,7 +90,7 @@ class EdgeSampler(_Drawing):
         exchange: WaitingExchange,
         channel: Channel,
         recorder: ScaledRecorder,
-        lengths: Lengths,
+        lengths: OpSeconds,
         refresh: int,
         *,
         weighted: bool,
@@ -103,9 +103,9 @@ class EdgeSampler(_Drawing):
         number = t + self._exchange.tau
         graph = self._exchange.graph(number)
         there: Future[list[tuple[OpKind, int]]] = Future()
-        told: Future[int] = Future()
+        requests_known: Future[int] = Future()
         self._there[number] = there
-        coming = self._channel.post(self._ids(_sizes(graph.asked().ptr), outgoing=False))
+        coming = self._channel.post(self._ids(_sizes(graph.incoming_requests().ptr), outgoing=False))
 
         def draw() -> None:
             end = self._drawn(t, ready, self._seconds)
@@ -120,10 +120,10 @@ class EdgeSampler(_Drawing):
 
         def hear() -> None:
             self._channel.await_all(coming)
-            told.set_result(now())
+            requests_known.set_result(now())
 
-        self._threads["sampler"].submit(_failing(draw, there, told))
-        return told
+        self._threads["sampler"].submit(_failing(draw, there, requests_known))
+        return requests_known
 
     def wait(self, t: Iteration) -> list[tuple[OpKind, int]]:
         # The graphs of the first tau iterations are there before the first.
@@ -142,7 +142,7 @@ class NodeSampler(_Drawing):
         exchange: WaitingExchange,
         channel: Channel,
         recorder: ScaledRecorder,
-        lengths: Lengths,
+        lengths: OpSeconds,
         rate: float,
     ) -> None:
         super().__init__(machine, exchange, channel, recorder)
@@ -157,9 +157,9 @@ class NodeSampler(_Drawing):
             drawn = self._drawn(t, ready, self._seconds)
             self._told(graph, counts=True)
             self._told(graph, counts=False)
-            told = now()
-            end = self._uploaded(t, told, float(self._nbytes[t % len(self._nbytes)]))
-            there.set_result([(OpKind.SAMPLE, drawn), (OpKind.WAIT, told), (OpKind.INDEX, end)])
+            requests_known = now()
+            end = self._uploaded(t, requests_known, float(self._nbytes[t % len(self._nbytes)]))
+            there.set_result([(OpKind.SAMPLE, drawn), (OpKind.WAIT, requests_known), (OpKind.INDEX, end)])
 
         self._threads["sampler"].submit(_failing(draw, there))
 
@@ -169,7 +169,7 @@ class NodeSampler(_Drawing):
     def _told(self, graph: SampledGraph, *, counts: bool) -> None:
         """Tell all peers what they will be sent, and hear the same of them."""
         ones = [1] * len(_sizes(graph.ptr))
-        leaving = ones if counts else _sizes(graph.asked().ptr)
+        leaving = ones if counts else _sizes(graph.incoming_requests().ptr)
         coming = ones if counts else _sizes(graph.ptr)
         self._channel.exchange(self._ids(coming, outgoing=False) + self._ids(leaving, outgoing=True))
 
@@ -185,9 +185,9 @@ def _failing(work: Callable[[], None], *futures: Future[Any]) -> Callable[[], No
         try:
             work()
         except BaseException as error:
-            for each in futures:
-                if not each.done():
-                    each.set_exception(error)
+            for future in futures:
+                if not future.done():
+                    future.set_exception(error)
 
     return guarded
 
@@ -202,7 +202,7 @@ class DeviceIteration:
 
     machine: WaitMachine
     recorder: ScaledRecorder
-    lengths: Lengths
+    lengths: OpSeconds
     exchange: WaitingExchange | None
     sampler: Sampler
     graphs: int
@@ -219,10 +219,10 @@ class DeviceIteration:
         begun = self._compute.free
         if self.exchange is not None and not self.tau and self.machine.accelerator.receives == AHEAD:
             self.exchange.expect(t, len(self.lengths.layers))
-        told = self.sampler.begin(t, begun)
+        requests_known = self.sampler.begin(t, begun)
         self._await_graph(t)
         for layer in range(len(self.lengths.layers)):
-            self._forward(t, layer, told if layer == 0 else None)
+            self._forward(t, layer, requests_known if layer == 0 else None)
         self._kernel(OpKind.LOSS, t, self.lengths.loss)
         for layer in reversed(range(len(self.lengths.layers))):
             self._backward(t, layer)
@@ -237,17 +237,17 @@ class DeviceIteration:
         if self.sampler.picks:
             self._kernel(OpKind.INDEX, t, self._of(self.lengths.pick(), t))
 
-    def _forward(self, t: Iteration, layer: Layer, told: Future[int] | None) -> None:
+    def _forward(self, t: Iteration, layer: Layer, requests_known: Future[int] | None) -> None:
         own, exchange = self.lengths.layers[layer], self.exchange
         beneath = self.central and not self.tau and exchange is not None
         if exchange is not None and not self.tau:
-            exchange.send(t, layer, FORWARD, self._compute.free, told)
+            exchange.send(t, layer, FORWARD, self._compute.free, requests_known)
         if beneath:
             self._kernel(OpKind.AGGREGATE, t, self._of(own.inner_sum, t), layer, FORWARD)
         if exchange is not None:
             self._take_in(exchange, t, layer, FORWARD, self._of(own.unpack, t))
             if self.tau:
-                exchange.send(t, layer, FORWARD, self._compute.free, told)
+                exchange.send(t, layer, FORWARD, self._compute.free, requests_known)
         if layer == 0:
             self._kernel(OpKind.LOOKUP, t, self._of(self.lengths.lookup, t), layer, FORWARD)
         summed = own.cross_sum if beneath else own.cost.aggregate

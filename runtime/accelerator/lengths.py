@@ -36,28 +36,34 @@ PAYLOAD = "fp32"
 
 
 @dataclass(frozen=True)
-class Drawn:
+class GraphCounts:
     """What one worker's graphs count, int64[T] each.
 
-    inner, cross: kept entries; needed: boundary rows; hits: those that the cache holds; asked, missed: rows that others
-    need of it, and those of them that their caches lack.
+    inner, cross: kept entries; needed: boundary rows; hits: those that the cache holds; requested, missed: rows that
+    others need of it, and those of them that their caches lack.
     """
 
     inner: IntArray
     cross: IntArray
     needed: IntArray
     hits: IntArray
-    asked: IntArray
+    requested: IntArray
     missed: IntArray
 
     @classmethod
-    def of(cls, graphs: Sequence[SampledGraph]) -> Drawn:
+    def of(cls, graphs: Sequence[SampledGraph]) -> GraphCounts:
         """The counts of these graphs, whose requests are known."""
         rows = [
-            (*each.edges, each.rows, each.hits, each.asked().rows, sum(each.asked().misses))
-            if each.requests is not None
-            else (*each.edges, each.rows, each.hits, 0, 0)
-            for each in graphs
+            (
+                *graph.edges,
+                graph.rows,
+                graph.hits,
+                graph.incoming_requests().rows,
+                sum(graph.incoming_requests().misses),
+            )
+            if graph.requests is not None
+            else (*graph.edges, graph.rows, graph.hits, 0, 0)
+            for graph in graphs
         ]
         return cls(*np.array(rows, np.int64).reshape(-1, 6).T)
 
@@ -80,7 +86,7 @@ class Layered:
     unpack_back: FloatArray
 
 
-class Lengths:
+class OpSeconds:
     """One worker's lengths, in seconds of what they stand for. factor: its kernels take so many times as long."""
 
     def __init__(
@@ -89,48 +95,48 @@ class Lengths:
         host: HostProfile,
         shapes: Sequence[LayerShape],
         part: Part,
-        drawn: Drawn,
+        counts: GraphCounts,
         *,
         norm: bool,
         factor: float = 1.0,
     ) -> None:
-        self._device, self._host, self._part, self._drawn = device, host, part, drawn
+        self._device, self._host, self._part, self._drawn = device, host, part, counts
         self._factor, self._norm = factor, norm
         self.layers = [self._layer(layer, shape, last=layer + 1 == len(shapes)) for layer, shape in enumerate(shapes)]
-        self.lookup = self._slowed(rows_seconds(device, drawn.hits, shapes[0].d_in))
+        self.lookup = self._slowed(rows_seconds(device, counts.hits, shapes[0].d_in))
         self.loss = float(factor * loss_seconds(device, part.inner_nodes, shapes[-1].d_out))
         self.step = float(factor * step_seconds(device, tuple(shapes)))
 
     def _layer(self, layer: Layer, shape: LayerShape, *, last: bool) -> Layered:
-        device, drawn, inner, width = self._device, self._drawn, self._part.inner_nodes, shape.d_in
-        kept = drawn.inner + drawn.cross + inner
+        device, counts, inner, width = self._device, self._drawn, self._part.inner_nodes, shape.d_in
+        entries = counts.inner + counts.cross + inner
         cost = layer_cost(
             device,
             shape,
             first=layer == 0,
             inner=inner,
-            entries=kept,
-            boundary_rows=drawn.needed,
+            entries=entries,
+            boundary_rows=counts.needed,
             norm=self._norm,
             last=last,
         )
         cross = [
-            np.where(drawn.cross > 0, spmm_seconds(device, drawn.cross, written, width, read), 0.0)
-            for written, read in ((inner, drawn.needed), (drawn.needed, inner))
+            np.where(counts.cross > 0, spmm_seconds(device, counts.cross, written, width, read), 0.0)
+            for written, read in ((inner, counts.needed), (counts.needed, inner))
         ]
-        leaving, coming = drawn.asked, drawn.needed
+        leaving, coming = counts.requested, counts.needed
         if layer == 0:
-            leaving, coming = drawn.missed, drawn.needed - drawn.hits
+            leaving, coming = counts.missed, counts.needed - counts.hits
         slowed = self._slowed
         return Layered(
             cost=cost.slowed(np.asarray(self._factor)),
-            inner_sum=slowed(spmm_seconds(device, drawn.inner + inner, inner, width, inner)),
+            inner_sum=slowed(spmm_seconds(device, counts.inner + inner, inner, width, inner)),
             cross_sum=slowed(cross[0]),
             cross_sum_back=slowed(cross[1]),
             pack=slowed(pack_seconds(device, leaving, width, PAYLOAD)),
             unpack=slowed(unpack_seconds(device, coming, width, PAYLOAD)),
-            pack_back=slowed(pack_seconds(device, drawn.needed, width, PAYLOAD)),
-            unpack_back=slowed(unpack_seconds(device, drawn.asked, width, PAYLOAD)),
+            pack_back=slowed(pack_seconds(device, counts.needed, width, PAYLOAD)),
+            unpack_back=slowed(unpack_seconds(device, counts.requested, width, PAYLOAD)),
         )
 
     def _slowed(self, seconds: FloatArray) -> FloatArray:
@@ -146,11 +152,11 @@ class Lengths:
 
     def draw_nodes(self, rate: float) -> float:
         """Of the thread that draws boundary nodes (BNS-GCN)."""
-        return draw_nodes_core_seconds(self._host, float(self._drawn.asked.mean()) / rate)
+        return draw_nodes_core_seconds(self._host, float(self._drawn.requested.mean()) / rate)
 
     def node_bytes(self) -> FloatArray:
         """Of the ids of drawn nodes on their way to the device."""
-        return id_bytes(self._drawn.needed) + id_bytes(self._drawn.asked)
+        return id_bytes(self._drawn.needed) + id_bytes(self._drawn.requested)
 
     def pick(self) -> FloatArray:
         """Of the kernel that picks the entries of drawn nodes (BNS-GCN), which no slow device is slower at."""

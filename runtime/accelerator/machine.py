@@ -32,8 +32,8 @@ from gcnsim.ids import Rank
 from runtime.accelerator.clock import NS, Lane, ScaledRecorder, now, sleep_until, wake_sharply
 from runtime.accelerator.exchange import WaitingExchange
 from runtime.emulation import Accelerator, Emulation
+from runtime.emulation.priority import realtime_priority
 from runtime.emulation.spec import COPIES, TABLE_BYTES, TABLE_CELLS
-from runtime.emulation.waking import first_in_line
 from runtime.exchange import Channel, Exchange
 from runtime.exchange.channels import Message
 from runtime.launch import Place
@@ -92,16 +92,16 @@ class WaitMachine:
         """Of what the waits stand for."""
         return ScaledRecorder(self.place.rank, self.scale, enabled=enabled)
 
-    def exchange(self, *given: Any, **named: Any) -> Exchange:
+    def exchange(self, *arguments: Any, **named: Any) -> Exchange:
         """An exchange whose packing and copies are waits; arguments as of `Exchange`."""
-        return WaitingExchange(self, *given, **named)
+        return WaitingExchange(self, *arguments, **named)
 
     def measured(self, channel: Channel, control: Channel | None) -> dict[str, Any]:
         """The facts for the run's record, with the network's latencies, just before the first iteration; all workers
         together. From now on this worker is first in line for a core."""
-        realtime = first_in_line(True)
+        realtime = realtime_priority(True)
         found = measure(channel, control, self.emulation) if control is not None else {}
-        facts: dict[str, Any] = {name: None if each is None else each / self.scale for name, each in found.items()}
+        facts: dict[str, Any] = {name: None if value is None else value / self.scale for name, value in found.items()}
         facts["figures"] = {name: figure.value for name, figure in figures_of(self.device).items()}
         accelerator = replace(self.accelerator, realtime=realtime, **facts)
         return self.emulation.asdict() | {"accelerator": accelerator.asdict()}

@@ -114,7 +114,7 @@ class _Attention(torch.autograd.Function):
         h, target, source, alpha = ctx.saved_tensors
         matrix: NumbaMatrix = ctx.matrix
         (indptr, columns), (turned, rows), place = matrix.forward, matrix.backward, matrix.place
-        grad_h, grad_target, grad_source = (torch.empty_like(each) for each in (h, target, source))
+        grad_h, grad_target, grad_source = (torch.empty_like(item) for item in (h, target, source))
         products = torch.empty_like(alpha)
         heads, width = h.shape[1], h.shape[1] * h.shape[2]
         wide = grad.flatten(1).contiguous(), h.flatten(1)
@@ -130,7 +130,9 @@ def _number(value: float, like: Tensor) -> Any:
     return like.numpy().dtype.type(value)
 
 
-def _by_rows(kernel: Callable[..., None], width: int, indptr: Tensor, *given: Any) -> None:
+def _by_rows(kernel: Callable[..., None], width: int, indptr: Tensor, *arguments: Any) -> None:
     """Run a compiled kernel over the rows of `indptr`, `width` values an entry."""
-    start, *others = (each.detach().numpy() if isinstance(each, Tensor) else each for each in (indptr, *given))
+    start, *others = (
+        argument.detach().numpy() if isinstance(argument, Tensor) else argument for argument in (indptr, *arguments)
+    )
     shared(start, width, lambda low, high: kernel(start, *others, low, high))

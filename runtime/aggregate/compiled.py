@@ -20,7 +20,7 @@ from gcnsim.ids import AnyArray, IntArray
 from runtime.aggregate.vectors import PLACE, VectorCode, Weigh, summed
 
 
-def _weighing(code: VectorCode, vectors: int, given: dict[str, Any], kind: Any, value: Any, context: Any) -> Weigh:
+def _weighing(code: VectorCode, vectors: int, named: dict[str, Any], kind: Any, value: Any, context: Any) -> Weigh:
     """How a sum weighs: None, one; [nnz], by entry; ([m],), by column; [nnz, heads], by entry and head."""
     builder = code.builder
     if kind == types.none:
@@ -36,8 +36,8 @@ def _weighing(code: VectorCode, vectors: int, given: dict[str, Any], kind: Any, 
 
         return weigh
     heads = builder.extract_value(array.shape, 1)
-    each = builder.sdiv(given["width"], heads)
-    own = [builder.sdiv(code.plus(given["at"], k * code.lanes), each) for k in range(vectors)]
+    each = builder.sdiv(named["width"], heads)
+    own = [builder.sdiv(code.plus(named["at"], k * code.lanes), each) for k in range(vectors)]
 
     def weigh_heads(entry: Any, source: Any, coming: Any) -> list[Any]:
         start = builder.mul(entry, heads)
@@ -77,22 +77,22 @@ def _block(vectors: int, *, cut: bool = False) -> Any:
         kinds = (columns, whole, whole, whole, x, whole, whole, weights, x.dtype, out, whole, whole, whole)
 
         def write(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-            given = dict(zip(_NAMES, values, strict=True))
+            named = dict(zip(_NAMES, values, strict=True))
             for name, kind in zip(_NAMES, signature.args, strict=True):
                 if name in ("columns", "x", "out"):
-                    given[name] = context.make_array(kind)(context, builder, given[name]).data
-            code = VectorCode(builder, given["x"].type.pointee, given["rest"] if cut else None)
-            weigh = _weighing(code, vectors, given, weights, given["weights"], context)
-            scale_ = code.spread(given["scale"], code.kind)
-            sums = [builder.fmul(each, scale_) for each in summed(code, vectors, given, weigh)]
-            places = [code.plus(given["place"], k * code.lanes) for k in range(vectors)]
-            with builder.if_else(builder.icmp_signed("!=", given["add"], ir.Constant(PLACE, 0))) as (more, anew):
+                    named[name] = context.make_array(kind)(context, builder, named[name]).data
+            code = VectorCode(builder, named["x"].type.pointee, named["rest"] if cut else None)
+            weigh = _weighing(code, vectors, named, weights, named["weights"], context)
+            scale_ = code.spread(named["scale"], code.kind)
+            sums = [builder.fmul(item, scale_) for item in summed(code, vectors, named, weigh)]
+            places = [code.plus(named["place"], k * code.lanes) for k in range(vectors)]
+            with builder.if_else(builder.icmp_signed("!=", named["add"], ir.Constant(PLACE, 0))) as (more, anew):
                 with more:
-                    for spot, each in zip(places, sums, strict=True):
-                        code.store(given["out"], spot, builder.fadd(code.load(given["out"], spot), each))
+                    for spot, item in zip(places, sums, strict=True):
+                        code.store(named["out"], spot, builder.fadd(code.load(named["out"], spot), item))
                 with anew:
-                    for spot, each in zip(places, sums, strict=True):
-                        code.store(given["out"], spot, each)
+                    for spot, item in zip(places, sums, strict=True):
+                        code.store(named["out"], spot, item)
             return context.get_dummy_value()
 
         return types.void(*kinds), write

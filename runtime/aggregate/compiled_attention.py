@@ -32,43 +32,43 @@ def _turned(heads_: int, vectors: int, *, cut: bool = False) -> Any:
         whole = types.int64
 
         def write(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-            given = dict(zip(("at", "head", "add", "rest"), values[2:], strict=True))
+            named = dict(zip(("at", "head", "add", "rest"), values[2:], strict=True))
             for k, (name, kind) in enumerate(zip(_ARRAYS, arrays, strict=True)):
                 array = context.make_array(kind)(context, builder, builder.extract_value(values[0], k))
-                given[name] = array.data
+                named[name] = array.data
             for k, name in enumerate(_NUMBERS):
-                given[name] = builder.extract_value(values[1], k)
-            code = VectorCode(builder, given["x"].type.pointee, given["rest"] if cut else None)
+                named[name] = builder.extract_value(values[1], k)
+            code = VectorCode(builder, named["x"].type.pointee, named["rest"] if cut else None)
             count = heads_ * vectors
-            start_ = builder.add(given["row"], given["at"])
+            start_ = builder.add(named["row"], named["at"])
             places = [code.plus(start_, k * code.lanes) for k in range(count)]
-            own = [code.load(given["h"], each) for each in places]
-            more = builder.icmp_signed("!=", given["add"], ir.Constant(PLACE, 0))
+            own = [code.load(named["h"], place) for place in places]
+            more = builder.icmp_signed("!=", named["add"], ir.Constant(PLACE, 0))
 
             def spot(entry: Any) -> Any:
-                start = builder.mul(code.number(given["place_of"], entry), given["heads"])
-                return builder.add(start, given["head"])
+                start = builder.mul(code.number(named["place_of"], entry), named["heads"])
+                return builder.add(start, named["head"])
 
             def weigh(entry: Any, source: Any, coming: Any) -> list[Any]:
-                code.prefetch(given["alpha"], spot(coming))
-                code.prefetch(given["products"], spot(coming))
+                code.prefetch(named["alpha"], spot(coming))
+                code.prefetch(named["products"], spot(coming))
                 start = spot(entry)
-                found = [builder.load(builder.gep(given["alpha"], [code.plus(start, k)])) for k in range(heads_)]
-                return [code.spread(each, code.kind) for each in found for _ in range(vectors)]
+                found = [builder.load(builder.gep(named["alpha"], [code.plus(start, k)])) for k in range(heads_)]
+                return [code.spread(item, code.kind) for item in found for _ in range(vectors)]
 
             def multiply(entry: Any, given_: list[Any]) -> None:
                 start = spot(entry)
                 for k in range(heads_):
                     dot = code.zero
-                    for each, mine in list(zip(given_, own, strict=True))[k * vectors : (k + 1) * vectors]:
-                        term = builder.fmul(each, mine)
+                    for item, mine in list(zip(given_, own, strict=True))[k * vectors : (k + 1) * vectors]:
+                        term = builder.fmul(item, mine)
                         dot = term if dot is code.zero else builder.fadd(dot, term)
-                    at_ = builder.gep(given["products"], [code.plus(start, k)])
+                    at_ = builder.gep(named["products"], [code.plus(start, k)])
                     found = code.across(dot)
                     builder.store(builder.select(more, builder.fadd(builder.load(at_), found), found), at_)
 
-            for each, sum_ in zip(places, summed(code, count, given, weigh, multiply), strict=True):
-                code.store(given["out"], each, sum_)
+            for place, sum_ in zip(places, summed(code, count, named, weigh, multiply), strict=True):
+                code.store(named["out"], place, sum_)
             return context.get_dummy_value()
 
         return types.void(arrays, numbers, whole, whole, whole, whole), write

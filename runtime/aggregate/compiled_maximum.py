@@ -30,21 +30,21 @@ def _block(vectors: int) -> Any:
     @intrinsic
     def block(typing, arrays, numbers, at):  # type: ignore[no-untyped-def]
         def write(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-            given = {"at": values[2]}
+            named = {"at": values[2]}
             for k, (name, kind) in enumerate(zip(_ARRAYS, arrays, strict=True)):
                 array = context.make_array(kind)(context, builder, builder.extract_value(values[0], k))
-                given[name] = array.data
+                named[name] = array.data
             for k, name in enumerate(_NUMBERS):
-                given[name] = builder.extract_value(values[1], k)
-            code = VectorCode(builder, given["x"].type.pointee, None)
+                named[name] = builder.extract_value(values[1], k)
+            code = VectorCode(builder, named["x"].type.pointee, None)
             rows = ir.VectorType(INDEX, code.lanes)
             nobody = ir.Constant(rows, [-1] * code.lanes)
-            start = builder.add(given["row"], given["at"])
-            for k, (most, who) in enumerate(_compared(code, vectors, given)):
+            start = builder.add(named["row"], named["at"])
+            for k, (most, who) in enumerate(_compared(code, vectors, named)):
                 place = code.plus(start, k * code.lanes)
-                code.store(given["out"], place, most)
+                code.store(named["out"], place, most)
                 found = builder.select(builder.fcmp_unordered("uno", most, most), nobody, who)
-                address = builder.bitcast(builder.gep(given["winner"], [place]), rows.as_pointer())
+                address = builder.bitcast(builder.gep(named["winner"], [place]), rows.as_pointer())
                 builder.store(found, address, align=4)
             return context.get_dummy_value()
 
@@ -53,41 +53,41 @@ def _block(vectors: int) -> Any:
     return block
 
 
-def _compared(code: VectorCode, vectors: int, given: dict[str, Any]) -> list[tuple[Any, Any]]:
+def _compared(code: VectorCode, vectors: int, named: dict[str, Any]) -> list[tuple[Any, Any]]:
     """The largest values over the entries from `first` to `last` and whose they are, a pair a vector: see `summed`."""
     builder, lanes = code.builder, code.lanes
     rows = ir.VectorType(INDEX, lanes)
     least = ir.Constant(code.kind, [float("-inf")] * lanes)
 
     def column(entry: Any) -> Any:
-        return builder.load(builder.gep(given["columns"], [entry]))
+        return builder.load(builder.gep(named["columns"], [entry]))
 
     def row(of: Any) -> Any:
-        return builder.add(builder.mul(builder.sext(of, PLACE), given["width"]), given["at"])
+        return builder.add(builder.mul(builder.sext(of, PLACE), named["width"]), named["at"])
 
     # Where all are minus infinity none is larger than what a column begins with: the first entry's counts.
-    begin = code.spread(column(given["first"]), rows)
+    begin = code.spread(column(named["first"]), rows)
     before = builder.basic_block
     head, inside, after = (builder.append_basic_block(name) for name in ("head", "inside", "after"))
     builder.branch(head)
     builder.position_at_end(head)
     entry = builder.phi(PLACE)
-    entry.add_incoming(given["first"], before)
+    entry.add_incoming(named["first"], before)
     found = [(builder.phi(code.kind), builder.phi(rows)) for _ in range(vectors)]
     for most, who in found:
         most.add_incoming(least, before)
         who.add_incoming(begin, before)
-    builder.cbranch(builder.icmp_signed("<", entry, given["last"]), inside, after)
+    builder.cbranch(builder.icmp_signed("<", entry, named["last"]), inside, after)
     builder.position_at_end(inside)
     coming = code.plus(entry, AHEAD)
-    coming = builder.select(builder.icmp_signed("<", coming, given["total"]), coming, entry)
+    coming = builder.select(builder.icmp_signed("<", coming, named["total"]), coming, entry)
     ahead = row(column(coming))
     for k in range(vectors):
-        code.prefetch(given["x"], code.plus(ahead, k * lanes))
+        code.prefetch(named["x"], code.plus(ahead, k * lanes))
     source = column(entry)
     start, own = row(source), code.spread(source, rows)
     for k, (most, who) in enumerate(found):
-        value = code.load(given["x"], code.plus(start, k * lanes))
+        value = code.load(named["x"], code.plus(start, k * lanes))
         # What is no number counts as larger, and nothing as larger than it.
         none = builder.fcmp_unordered("uno", value, value)
         more = builder.or_(builder.fcmp_ordered(">", value, most), none)

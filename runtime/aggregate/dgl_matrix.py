@@ -38,7 +38,8 @@ class DglMatrix:
             self._values = torch.from_numpy(np.ascontiguousarray(rows.values)).to(device, dtype)
         else:
             left, right = (
-                None if each is None else torch.from_numpy(each).to(device, dtype).unsqueeze(1) for each in rows.factors
+                None if factor is None else torch.from_numpy(factor).to(device, dtype).unsqueeze(1)
+                for factor in rows.factors
             )
             self._scales = left, right
 

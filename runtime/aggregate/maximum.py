@@ -46,14 +46,14 @@ class _Largest(torch.autograd.Function):
             if first == last:
                 continue
             lengths = torch.from_numpy((indptr[low + 1 : high + 1] - indptr[low:high]).astype(np.int64)).to(x.device)
-            given = x[columns[first:last]]
+            rows_in = x[columns[first:last]]
             place = torch.repeat_interleave(torch.arange(high - low, device=x.device), lengths)
-            most = given.new_full((high - low, width), -torch.inf)
-            most.scatter_reduce_(0, place.unsqueeze(1).expand_as(given), given, "amax")
+            most = rows_in.new_full((high - low, width), -torch.inf)
+            most.scatter_reduce_(0, place.unsqueeze(1).expand_as(rows_in), rows_in, "amax")
             nobody, entry = last - first, torch.arange(last - first, device=x.device).unsqueeze(1)
-            reached = torch.where(given == most[place], entry, nobody)
+            reached = torch.where(rows_in == most[place], entry, nobody)
             at = reached.new_full((high - low, width), nobody)
-            at.scatter_reduce_(0, place.unsqueeze(1).expand_as(given), reached, "amin")
+            at.scatter_reduce_(0, place.unsqueeze(1).expand_as(rows_in), reached, "amin")
             filled = lengths > 0
             out[low:high][filled] = most[filled]
             # A value that is no number equals none: nobody learns of it.
@@ -99,13 +99,13 @@ class _FusedLargest(torch.autograd.Function):
     def forward(ctx: Any, matrix: NumbaMatrix, x: Tensor) -> Tensor:
         from runtime.aggregate.compiled_maximum import largest
 
-        indptr, columns = (each.numpy() for each in matrix.forward)
-        given, width = x.detach().contiguous().numpy(), x.shape[1]
+        indptr, columns = (item.numpy() for item in matrix.forward)
+        values, width = x.detach().contiguous().numpy(), x.shape[1]
         out = x.new_empty(indptr.size - 1, width)
         winner = torch.empty(out.shape, dtype=torch.int32)
         found, whose = out.numpy(), winner.numpy()
         if out.numel():
-            shared(indptr, width, lambda low, high: largest(indptr, columns, given, found, whose, low, high))
+            shared(indptr, width, lambda low, high: largest(indptr, columns, values, found, whose, low, high))
         ctx.count = x.shape[0]
         ctx.save_for_backward(winner)
         return out
@@ -118,12 +118,12 @@ class _FusedLargest(torch.autograd.Function):
 
         (winner,) = ctx.saved_tensors
         back = grad.new_zeros(ctx.count, grad.shape[1])
-        given, whose, found = grad.contiguous().numpy(), winner.numpy(), back.numpy()
-        block = _LINE // given.itemsize
-        blocks = -(-given.shape[1] // block)
+        gradient, whose, found = grad.contiguous().numpy(), winner.numpy(), back.numpy()
+        block = _LINE // gradient.itemsize
+        blocks = -(-gradient.shape[1] // block)
 
         def part(low: int, high: int) -> None:
-            to_winners(whose, given, found, low * block, min(high * block, given.shape[1]))
+            to_winners(whose, gradient, found, low * block, min(high * block, gradient.shape[1]))
 
-        shared(np.arange(blocks + 1) * given.shape[0], block, part)
+        shared(np.arange(blocks + 1) * gradient.shape[0], block, part)
         return None, back

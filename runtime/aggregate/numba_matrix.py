@@ -44,7 +44,7 @@ class NumbaMatrix:
             values = torch.from_numpy(np.ascontiguousarray(rows.values)).to(dtype)
             self._values = values, values[self.place] if turned else None
         else:
-            left, right = (None if each is None else torch.from_numpy(each).to(dtype) for each in rows.factors)
+            left, right = (None if factor is None else torch.from_numpy(factor).to(dtype) for factor in rows.factors)
             self._scales = left, right
 
     def multiply(self, x: Tensor, out: Tensor, *, add: bool = False, values: Tensor | None = None) -> None:
@@ -91,7 +91,7 @@ def _product(
     """out = S_0 W S_1 x with the pattern of `side`, or added to it; S: factors of rows, of columns; W: of entries."""
     from runtime.aggregate import compiled
 
-    indptr, columns = (each.numpy() for each in side)
+    indptr, columns = (tensor.numpy() for tensor in side)
     if not out.numel():
         return
     if not out.is_contiguous():
@@ -99,18 +99,18 @@ def _product(
         _product(side, x, whole, weights, scales, add)
         out.copy_(whole)
         return
-    given, found = x.detach().contiguous().numpy(), out.detach().numpy()
+    values, found = x.detach().contiguous().numpy(), out.detach().numpy()
     scale = _ones(indptr.size - 1, out.dtype) if scales[0] is None else scales[0].numpy()
     wanted: Any = None if scales[1] is None else (scales[1].numpy(),)
     spans = 1
     if weights is not None:
         wanted = weights.detach().contiguous().numpy()
-        spans = _spans(wanted, given)
+        spans = _spans(wanted, values)
 
     def part(low: int, high: int) -> None:
-        compiled.sum_rows(indptr, columns, given, wanted, scale, found, spans, int(add), low, high)
+        compiled.sum_rows(indptr, columns, values, wanted, scale, found, spans, int(add), low, high)
 
-    shared(indptr, given.shape[1], part)
+    shared(indptr, values.shape[1], part)
 
 
 def _spans(weights: AnyArray, x: AnyArray) -> int:
@@ -132,8 +132,8 @@ def shared(indptr: IntArray, width: int, part: Callable[[int, int], None]) -> No
     first, *others = zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)
     under_way = [_threads(torch.get_num_threads()).submit(part, *span) for span in others]
     part(*first)
-    for each in under_way:
-        each.result()
+    for entry in under_way:
+        entry.result()
 
 
 @cache

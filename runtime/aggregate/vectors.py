@@ -137,7 +137,7 @@ class VectorCode:
         return _declared(self.builder.module, kind, word)
 
 
-def summed(code: VectorCode, vectors: int, given: dict[str, Any], weigh: Weigh, also: Also | None = None) -> list[Any]:
+def summed(code: VectorCode, vectors: int, named: dict[str, Any], weigh: Weigh, also: Also | None = None) -> list[Any]:
     """The sum over the entries from `first` to `last`: a loop that carries its vectors in registers.
 
     weigh: the weight of each vector, from the entry, its column and an entry to come. also: called with the entry and
@@ -149,27 +149,27 @@ def summed(code: VectorCode, vectors: int, given: dict[str, Any], weigh: Weigh, 
     builder.branch(head)
     builder.position_at_end(head)
     entry = builder.phi(PLACE)
-    entry.add_incoming(given["first"], before)
+    entry.add_incoming(named["first"], before)
     sums = [builder.phi(code.kind) for _ in range(vectors)]
-    for each in sums:
-        each.add_incoming(code.zero, before)
-    builder.cbranch(builder.icmp_signed("<", entry, given["last"]), inside, after)
+    for item in sums:
+        item.add_incoming(code.zero, before)
+    builder.cbranch(builder.icmp_signed("<", entry, named["last"]), inside, after)
     builder.position_at_end(inside)
 
     def row(of: Any) -> Any:
-        return builder.add(builder.mul(of, given["width"]), given["at"])
+        return builder.add(builder.mul(of, named["width"]), named["at"])
 
     coming = code.plus(entry, AHEAD)
-    coming = builder.select(builder.icmp_signed("<", coming, given["total"]), coming, entry)
-    ahead = row(code.number(given["columns"], coming))
+    coming = builder.select(builder.icmp_signed("<", coming, named["total"]), coming, entry)
+    ahead = row(code.number(named["columns"], coming))
     for k in range(vectors):
-        code.prefetch(given["x"], code.plus(ahead, k * lanes))
-    source = code.number(given["columns"], entry)
+        code.prefetch(named["x"], code.plus(ahead, k * lanes))
+    source = code.number(named["columns"], entry)
     start = row(source)
     weights = weigh(entry, source, coming)
-    values = [code.load(given["x"], code.plus(start, k * lanes)) for k in range(vectors)]
-    for each, value, weight in zip(sums, values, weights, strict=True):
-        each.add_incoming(builder.fadd(each, value if weight is None else builder.fmul(value, weight)), inside)
+    values = [code.load(named["x"], code.plus(start, k * lanes)) for k in range(vectors)]
+    for item, value, weight in zip(sums, values, weights, strict=True):
+        item.add_incoming(builder.fadd(item, value if weight is None else builder.fmul(value, weight)), inside)
     if also is not None:
         also(entry, values)
     entry.add_incoming(code.plus(entry, 1), inside)

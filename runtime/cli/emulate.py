@@ -15,13 +15,13 @@ from typing import Any, Final
 import click
 
 from gcnsim.errors import GcnsimError, ScenarioError
-from gcnsim.fields import Measure, Number
+from gcnsim.fields import Number, QuantityRange
 from gcnsim.hardware import NetworkBandwidth, device, host, link
 from gcnsim.ids import Rank
 from gcnsim.units import BANDWIDTH, SECONDS
 from runtime.emulation import Emulation
 from runtime.emulation.cluster import EmulationRequest, clean_folders, emulate
-from runtime.emulation.network import calm_queue, clean
+from runtime.emulation.network import clean, small_queue
 from runtime.emulation.privileges import enter, inside, limiter_of
 from runtime.emulation.spec import LIMITERS, PAYLOAD_SHARE, REACHED, RECEIVES, Accelerator
 from runtime.launch import check_libraries, place
@@ -40,54 +40,54 @@ _LEAST: Final = 625_000.0
 """Bytes/s of the slowest link that is made."""
 
 
-def accelerated(asked: EmulationRequest, given: Mapping[str, Any]) -> EmulationRequest:
-    """`asked` with the accelerator that the options name, links as much slower as its waits are longer.
+def accelerated(request: EmulationRequest, options: Mapping[str, Any]) -> EmulationRequest:
+    """`request` with the accelerator that the options name, links as much slower as its waits are longer.
 
     Raises ScenarioError, naming the option.
     """
-    name = given["accelerator"]
+    name = options["accelerator"]
     if name is None:
         for option in OPTIONS:
-            if given[option] is not None:
-                raise ScenarioError(f"{flag(option)}: {given[option]} needs --accelerator; allowed: with it only")
-        return asked
+            if options[option] is not None:
+                raise ScenarioError(f"{flag(option)}: {options[option]} needs --accelerator; allowed: with it only")
+        return request
     chosen = device(name)
     if chosen.kind != "gpu":
         raise ScenarioError(f"--accelerator: {name} is not a GPU; its workers really compute: leave the option out")
-    scale = SCALE if given["scale"] is None else given["scale"]
+    scale = SCALE if options["scale"] is None else options["scale"]
     _SCALE.check(scale, "--scale")
-    if asked.bandwidth / scale < _LEAST:
-        most = asked.bandwidth / _LEAST
+    if request.bandwidth / scale < _LEAST:
+        most = request.bandwidth / _LEAST
         raise ScenarioError(f"--scale: {scale:g} makes links slower than 5 Mbit/s; allowed: 1 to {most:g}")
-    servers = host(given["host"] or HOST)
-    if asked.workers_per_host > servers.cores.value:
+    servers = host(options["host"] or HOST)
+    if request.workers_per_host > servers.cores.value:
         raise ScenarioError(
-            f"--workers-per-host: {asked.workers_per_host} is more than the {servers.cores.value:g} cores of "
+            f"--workers-per-host: {request.workers_per_host} is more than the {servers.cores.value:g} cores of "
             f"{servers.name}, one for each sampler; allowed: 1 to {servers.cores.value:g}"
         )
-    if asked.latency_s:
+    if request.latency_s:
         raise ScenarioError("--latency: is not modelled with --accelerator, whose latency is measured; leave it out")
-    if given["limiter"] == "exchange":
+    if options["limiter"] == "exchange":
         raise ScenarioError("--limiter: exchange has no links to measure; allowed with --accelerator: netns, userns")
-    shared = given["gpus_per_switch"] or 0
+    shared = options["gpus_per_switch"] or 0
     _SWITCH.check(shared, "--gpus-per-switch")
-    worker, factor = _slow(given["slow_worker"], asked.workers)
+    worker, factor = _slow(options["slow_worker"], request.workers)
     memory = link("host-memory")
     return replace(
-        asked,
-        bandwidth=asked.bandwidth / scale,
+        request,
+        bandwidth=request.bandwidth / scale,
         local=memory.bandwidth.value * memory.efficiency.value / scale,
         accelerator=Accelerator(
             name=name,
             scale=scale,
-            bandwidth=asked.bandwidth,
+            bandwidth=request.bandwidth,
             host=servers.name,
             gpus_per_switch=shared,
             slow_worker=worker,
             slow_factor=factor,
-            background=_background(given["background"], asked),
-            receives=given["receives"] or REACHED,
-            queue=calm_queue(asked.hosts),
+            background=_background(options["background"], request),
+            receives=options["receives"] or REACHED,
+            queue=small_queue(request.hosts),
         ),
     )
 
@@ -107,12 +107,12 @@ def _slow(text: str | None, workers: int) -> tuple[Rank | None, float]:
     return found
 
 
-def _background(text: str | None, asked: EmulationRequest) -> float:
+def _background(text: str | None, request: EmulationRequest) -> float:
     if text is None:
         return 0.0
-    if asked.hosts < 2:
+    if request.hosts < 2:
         raise ScenarioError("--background: goes from host 0 to host 1; allowed: with 2 hosts or more")
-    return Measure(BANDWIDTH, 0.0, 0.9 * asked.bandwidth, low_open=True).read(text, "--background")
+    return QuantityRange(BANDWIDTH, 0.0, 0.9 * request.bandwidth, low_open=True).read(text, "--background")
 
 
 def refuse_training(tasks: Sequence[Task]) -> None:
@@ -142,7 +142,7 @@ def refuse_training(tasks: Sequence[Task]) -> None:
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 _HOSTS: Final = Number(True, 1, 200)
 _BANDWIDTH: Final = NetworkBandwidth(BANDWIDTH, 625_000.0, 1.25e12)
-_LATENCY: Final = Measure(SECONDS, 0.0, 1.0)
+_LATENCY: Final = QuantityRange(SECONDS, 0.0, 1.0)
 
 
 @click.command("runtime.emulate", context_settings=_SETTINGS)
@@ -195,18 +195,20 @@ def main(argv: Sequence[str]) -> int:
     if list(argv) == ["clean"]:
         return _clean()
     try:
-        given = _parsed(argv)
-        if given is None:
+        options = _parsed(argv)
+        if options is None:
             return 0
         check_libraries()
-        asked, training = _asked(given)
-        limiter = limiter_of(given["limiter"])
-        if limiter == "exchange" and asked.accelerator is not None:
+        request, training = _request(options)
+        limiter = limiter_of(options["limiter"])
+        if limiter == "exchange" and request.accelerator is not None:
             raise ScenarioError("--accelerator: needs network namespaces, which are not possible here")
         if limiter == "userns" and not inside():
             enter(argv)
-        as_json = bool(given["as_json"])
-        return emulate(replace(asked, limiter=limiter), training, lambda facts: _tell(facts, as_json), _say)
+        as_json = bool(options["as_json"])
+        return emulate(
+            replace(request, limiter=limiter), training, lambda facts: _print_emulation(facts, as_json), _say
+        )
     except (GcnsimError, click.ClickException) as error:
         _say(_error_text(error))
         return 2
@@ -226,36 +228,38 @@ def _parsed(argv: Sequence[str]) -> dict[str, Any] | None:
         return None
 
 
-def _asked(given: dict[str, Any]) -> tuple[EmulationRequest, list[str]]:
+def _request(options: dict[str, Any]) -> tuple[EmulationRequest, list[str]]:
     """The cluster and the arguments of training, both checked. Raises GcnsimError or a ClickException."""
     if place() is not None:
         raise ScenarioError("RANK: is set: emulation starts its workers itself; run it outside of torchrun")
-    _HOSTS.check(given["hosts"], "--hosts")
-    RULES["workers"].check(given["workers_per_host"], "--workers-per-host")
-    bandwidth = _BANDWIDTH.read(given["bandwidth"], "--bandwidth")
-    latency = _LATENCY.read(given["latency"], "--latency")
-    asked = EmulationRequest(given["hosts"], given["workers_per_host"], bandwidth, given["bandwidth"], latency, "")
-    asked = accelerated(asked, given)
-    training = [*given["training"], *(["--plan", given["plan"]] if given["plan"] else [])]
-    training += ["--json"] if given["as_json"] else []
+    _HOSTS.check(options["hosts"], "--hosts")
+    RULES["workers"].check(options["workers_per_host"], "--workers-per-host")
+    bandwidth = _BANDWIDTH.read(options["bandwidth"], "--bandwidth")
+    latency = _LATENCY.read(options["latency"], "--latency")
+    request = EmulationRequest(
+        options["hosts"], options["workers_per_host"], bandwidth, options["bandwidth"], latency, ""
+    )
+    request = accelerated(request, options)
+    training = [*options["training"], *(["--plan", options["plan"]] if options["plan"] else [])]
+    training += ["--json"] if options["as_json"] else []
     try:
         tasks = tasks_of(training)
     except click.ClickException as error:
         raise ScenarioError(error_text(error)) from None
     if tasks is None:
         raise ScenarioError("--help: not among the arguments of training; see python -m runtime.train --help")
-    for word in given["training"]:
+    for word in options["training"]:
         typed = tasks[0].options.workers
-        if word.partition("=")[0] == "--workers" and typed != asked.workers:
-            raise ScenarioError(f"--workers: {typed} is not allowed; the hosts have {asked.workers}; leave it out")
+        if word.partition("=")[0] == "--workers" and typed != request.workers:
+            raise ScenarioError(f"--workers: {typed} is not allowed; the hosts have {request.workers}; leave it out")
     training, settled = with_folder(training, tasks)
-    if asked.accelerator is not None:
+    if request.accelerator is not None:
         refuse_training(settled)
-    refuse([replace(task, options=replace(task.options, workers=asked.workers)) for task in settled])
-    return asked, training
+    refuse([replace(task, options=replace(task.options, workers=request.workers)) for task in settled])
+    return request, training
 
 
-def _tell(facts: Emulation, as_json: bool) -> None:
+def _print_emulation(facts: Emulation, as_json: bool) -> None:
     """What was made and measured: a JSON object on standard output, or a line on standard error."""
     if as_json:
         sys.stdout.write(json.dumps({"emulation": facts.asdict()}) + "\n")

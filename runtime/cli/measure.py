@@ -73,8 +73,8 @@ def main(argv: Sequence[str]) -> int:
     try:
         with command.make_context(PROGRAM, list(argv)) as context:
             command.invoke(context)
-            given = context.obj
-        return _links(given) if given["links"] else _measure(given)
+            options = context.obj
+        return _links(options) if options["links"] else _measure(options)
     except click.exceptions.Exit as ended:
         return ended.exit_code
     except click.ClickException as error:
@@ -87,40 +87,44 @@ def main(argv: Sequence[str]) -> int:
         return _failed("stopped by SIGINT", 128 + signal.SIGINT)
 
 
-def _links(given: dict[str, Any]) -> int:
+def _links(options: dict[str, Any]) -> int:
     """Measure messages between processes, and kernels in several at once: as many as cores, and twice as many."""
     counts = tuple(sorted({1, 2, cores(), min(2 * cores(), 16)}))
-    asked = MicrobenchRequest(FULL, given["device"], given["threads"] or 1, counts, kernels=False)
-    return take(asked, LINKS, given)
+    request = MicrobenchRequest(FULL, options["device"], options["threads"] or 1, counts, kernels=False)
+    return take(request, LINKS, options)
 
 
-def _measure(given: dict[str, Any]) -> int:
+def _measure(options: dict[str, Any]) -> int:
     check_libraries()
-    asked = MeasureRequest(settings_of(given), given["seconds"])
-    out = out_file(DEFAULT, given["out"], overwrite=given["overwrite"])
-    line = None if given["quiet"] else LiveLine(sys.stderr)
+    request = MeasureRequest(settings_of(options), options["seconds"])
+    out = out_file(DEFAULT, options["out"], overwrite=options["overwrite"])
+    line = None if options["quiet"] else LiveLine(sys.stderr)
     if line is not None:
         line.show("starting")
     from runtime.measuring.document import about, text, write
     from runtime.measuring.workload import measured
 
     try:
-        found = measured(asked, (lambda _: None) if line is None else line.show)
+        measured_workload = measured(request, (lambda _: None) if line is None else line.show)
     finally:
         if line is not None:
             line.clear()
-    for note in found.notes:
+    for note in measured_workload.notes:
         sys.stderr.write(f"note: {note}\n")
-    head = about(found)
+    head = about(measured_workload)
     if not head["parts"]:
         first = head["skipped"][0]
         raise ScenarioError(f"no part could be measured; part {first['part']}: {first['reason']}")
-    shown = json.dumps({**head, "out": out}, allow_nan=False) if given["json"] else text(head, found.settings, out)
+    shown = (
+        json.dumps({**head, "out": out}, allow_nan=False)
+        if options["json"]
+        else text(head, measured_workload.settings, out)
+    )
     try:
         sys.stdout.write(f"{shown}\n")
         sys.stdout.flush()
     finally:
-        write(out, head, found.settings)
+        write(out, head, measured_workload.settings)
     return 0
 
 

@@ -26,25 +26,25 @@ from runtime.launch import check_libraries
 from runtime.microbench import (
     FULL,
     QUICK,
-    Budget,
     Measurement,
     MicrobenchRequest,
     ProcessError,
+    TimeBudget,
     document,
     measured,
     table,
     write,
 )
-from runtime.record.held import free_path
+from runtime.record.folder_lock import free_path
 
 
-def out_file(default: str, asked: str | None, *, overwrite: bool) -> str:
+def out_file(default: str, request: str | None, *, overwrite: bool) -> str:
     """The file to write, which can be written and holds nothing, unless it may be replaced. Raises FileError.
 
-    default: without `asked`; with a number behind its stem where it is taken.
+    default: without `request`; with a number behind its stem where it is taken.
     """
     usual = Path(default) if overwrite else free_path(Path(default), os.path.lexists)
-    path = str(usual) if asked is None else asked
+    path = str(usual) if request is None else request
     try:
         if writable(path):
             probe(path)
@@ -87,14 +87,14 @@ def command(context: click.Context, /, **given: Any) -> None:
     context.obj = given
 
 
-def main(argv: Sequence[str], budget: Budget | None = None) -> int:
+def main(argv: Sequence[str], budget: TimeBudget | None = None) -> int:
     """Parse `argv`, measure, write; the exit code. budget: in place of those of --quick and of a full run."""
     signal.signal(signal.SIGTERM, _leave)
     try:
         with command.make_context(PROGRAM, list(argv)) as context:
             command.invoke(context)
-            given = context.obj
-        return _microbench(given, budget)
+            options = context.obj
+        return _microbench(options, budget)
     except click.exceptions.Exit as ended:
         return ended.exit_code
     except click.ClickException as error:
@@ -107,36 +107,36 @@ def main(argv: Sequence[str], budget: Budget | None = None) -> int:
         return _failed("stopped by SIGINT", 128 + signal.SIGINT)
 
 
-def _microbench(given: dict[str, Any], budget: Budget | None) -> int:
-    budget = budget or (QUICK if given["quick"] else FULL)
-    workers = _numbers(given["workers"] or _WORKERS.get(budget.level, "1,2"))
-    asked = MicrobenchRequest(
-        budget, given["device"], given["threads"], workers, not given["no_network"], given["aggregator"]
+def _microbench(options: dict[str, Any], budget: TimeBudget | None) -> int:
+    budget = budget or (QUICK if options["quick"] else FULL)
+    workers = _numbers(options["workers"] or _WORKERS.get(budget.level, "1,2"))
+    request = MicrobenchRequest(
+        budget, options["device"], options["threads"], workers, not options["no_network"], options["aggregator"]
     )
-    return take(asked, DEFAULT, given)
+    return take(request, DEFAULT, options)
 
 
-def take(asked: MicrobenchRequest, default: str, given: Mapping[str, Any]) -> int:
-    """Take the measurements, write them and say so; the exit code. default: the file where `given` names none.
+def take(request: MicrobenchRequest, default: str, options: Mapping[str, Any]) -> int:
+    """Take the measurements, write them and say so; the exit code. default: the file where `options` names none.
 
     Raises GcnsimError and ProcessError.
     """
     check_libraries()
-    out = out_file(default, given["out"], overwrite=given["overwrite"])
+    out = out_file(default, options["out"], overwrite=options["overwrite"])
     start = time.perf_counter()
-    line, count = None if given.get("quiet") else LiveLine(sys.stderr), itertools.count(1)
+    line, count = None if options.get("quiet") else LiveLine(sys.stderr), itertools.count(1)
 
     def show(last: Measurement) -> None:
         if line is not None:
             line.show(f"{next(count)} measurements, {last.kernel}, processes: {last.processes} ...")
 
     try:
-        found = measured(asked, show)
+        found = measured(request, show)
     finally:
         if line is not None:
             line.clear()
-    results = document(asked, found, time.perf_counter() - start)
-    text = json.dumps(results, allow_nan=False) if given["json"] else table(results, out)
+    results = document(request, found, time.perf_counter() - start)
+    text = json.dumps(results, allow_nan=False) if options["json"] else table(results, out)
     try:
         sys.stdout.write(f"{text}\n")
         sys.stdout.flush()

@@ -20,7 +20,7 @@ from gcnsim.units import BANDWIDTH
 from runtime.emulation import Emulation, end_with_agent
 from runtime.launch import Place, check_libraries, launch, place, run_worker
 from runtime.launch.group import quiet_sockets
-from runtime.record.held import hold
+from runtime.record.folder_lock import lock_folder
 from runtime.survey import ONE_WORKER, RULE, SurveyRequest, read_rule
 
 PROGRAM: Final = "runtime.survey"
@@ -68,16 +68,16 @@ def main(argv: Sequence[str]) -> int:
         where = place()
         if where is not None and Emulation.here() is not None:
             end_with_agent()
-        given = _parsed(argv)
-        if given is None:
+        options = _parsed(argv)
+        if options is None:
             return 0
         check_libraries()
-        asked = _asked(given, where)
+        request = _request(options, where)
         if where is None or where.rank == 0:
-            asked.refuse(where)
-            if given["dry_run"]:
-                _foretell(asked, where)
-        if given["dry_run"]:
+            request.refuse(where)
+            if options["dry_run"]:
+                _print_preview(request, where)
+        if options["dry_run"]:
             return 0
     except (GcnsimError, click.ClickException) as error:
         # All workers were given the same arguments: one of them says what is wrong with these.
@@ -85,8 +85,8 @@ def main(argv: Sequence[str]) -> int:
             _say(error)
         return 2
     if where is not None:
-        run_worker(lambda place: _work(asked, place))
-    return launch(argv, asked.workers, command=[sys.executable, "-m", PROGRAM])
+        run_worker(lambda place: _work(request, place))
+    return launch(argv, request.workers, command=[sys.executable, "-m", PROGRAM])
 
 
 def _parsed(argv: Sequence[str]) -> dict[str, Any] | None:
@@ -100,25 +100,25 @@ def _parsed(argv: Sequence[str]) -> dict[str, Any] | None:
         return None
 
 
-def _asked(given: dict[str, Any], where: Place | None) -> SurveyRequest:
+def _request(options: dict[str, Any], where: Place | None) -> SurveyRequest:
     """The survey, of the device, the workers and the rule that suit what is here where nobody named them."""
-    device, workers = given["device"], given["workers"] if where is None else where.world
+    device, workers = options["device"], options["workers"] if where is None else where.world
     gpus = _gpus() if device is None or (device == "cuda" and workers is None) else 0
     device = device or ("cuda" if gpus else "cpu")
     if workers is None:
         workers = (gpus or 1) if device == "cuda" else 2
     try:
-        bandwidth = None if given["bandwidth"] is None else BANDWIDTH.parse(given["bandwidth"])
+        bandwidth = None if options["bandwidth"] is None else BANDWIDTH.parse(options["bandwidth"])
     except UnitError as error:
         raise UnitError(f"--bandwidth: {error}") from None
     return SurveyRequest(
-        out=Path(given["out"]),
-        rule=read_rule(given["rule"] or (RULE if workers > 1 else ONE_WORKER)),
+        out=Path(options["out"]),
+        rule=read_rule(options["rule"] or (RULE if workers > 1 else ONE_WORKER)),
         device=device,
         workers=workers,
-        minutes=given["minutes"],
+        minutes=options["minutes"],
         bandwidth=bandwidth,
-        json=given["as_json"],
+        json=options["as_json"],
     )
 
 
@@ -130,29 +130,29 @@ def _gpus() -> int:
     return len(hardware(cuda=True)["gpus"])
 
 
-def _foretell(asked: SurveyRequest, where: Place | None) -> None:
+def _print_preview(request: SurveyRequest, where: Place | None) -> None:
     """Say what would be done."""
     quiet_sockets()
     from runtime.survey.preview import preview, preview_text
 
-    found = preview(asked, where)
-    sys.stdout.write(json.dumps(found) + "\n" if asked.json else preview_text(found))
+    found = preview(request, where)
+    sys.stdout.write(json.dumps(found) + "\n" if request.json else preview_text(found))
     sys.stdout.flush()
 
 
-def _work(asked: SurveyRequest, place: Place) -> int:
-    made = place.rank == 0 and not asked.out.exists()
+def _work(request: SurveyRequest, place: Place) -> int:
+    made = place.rank == 0 and not request.out.exists()
     if place.rank == 0:
-        hold(asked.out)
+        lock_folder(request.out)
     try:
         quiet_sockets()
         from runtime.survey.program import survey
 
-        return survey(asked, place)
+        return survey(request, place)
     finally:
         if made:
             with suppress(OSError):  # what a survey was written to stays
-                asked.out.rmdir()
+                request.out.rmdir()
 
 
 def _say(error: GcnsimError | click.ClickException) -> None:

@@ -17,7 +17,7 @@ from runtime.emulation import Emulation, end_with_agent
 from runtime.launch import Place, check_libraries, launch, place, run_worker
 from runtime.launch.group import quiet_sockets
 from runtime.launch.verdict import say
-from runtime.record.held import hold
+from runtime.record.folder_lock import lock_folder
 from runtime.train.preflight import check_outputs, out_folder, quota_warning, writes_folder
 from runtime.train.tasks import Task, error_text, naming, refuse, tasks_of, with_folder
 
@@ -54,7 +54,7 @@ def _work(tasks: Sequence[Task], place: Place) -> int:
             if writes_folder(task.options):
                 folder = out_folder(task.options)
                 made += [] if folder.exists() else [folder]
-                hold(folder)
+                lock_folder(folder)
     warning = quota_warning(tasks[0].options, place) if place.local_rank == 0 else None
     if warning and not tasks[0].options.json_log:
         say(warning)

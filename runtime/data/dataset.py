@@ -27,7 +27,7 @@ Block: TypeAlias = Any
 _CHUNK, _BLOCK, _MOST_PROJECTED = 2**22, 2**18, 2**28
 
 
-class Source(Protocol):
+class RowSource(Protocol):
     """Rows of `width` values by node."""
 
     @property
@@ -38,7 +38,7 @@ class Source(Protocol):
         """The rows of `nodes`, in their order."""
 
 
-class Step(Protocol):
+class RowTransform(Protocol):
     """A change of rows, each independent of the others in its chunk."""
 
     def width(self, width: int) -> int:
@@ -52,8 +52,8 @@ class Step(Protocol):
 class Features:
     """The features of all nodes, none of them computed yet."""
 
-    source: Source
-    steps: tuple[Step, ...] = ()
+    source: RowSource
+    steps: tuple[RowTransform, ...] = ()
 
     @property
     def width(self) -> int:
@@ -109,9 +109,9 @@ class Normal:
         home = nodes // count
         out = np.empty((nodes.size, self.width), dtype=np.float32)
         for block in np.unique(home):
-            drawn = stream(self.seed, "features", int(block)).standard_normal((count, self.width), dtype=np.float32)
+            values = stream(self.seed, "features", int(block)).standard_normal((count, self.width), dtype=np.float32)
             here = home == block
-            out[here] = drawn[nodes[here] - block * count]
+            out[here] = values[nodes[here] - block * count]
         return out
 
 
@@ -182,8 +182,8 @@ class Projection:
         if width * to > _MOST_PROJECTED:
             most = _MOST_PROJECTED // width
             raise ScenarioError(f"--feature-dim: {to} is too many for features of {width} values; allowed: 1 to {most}")
-        drawn = stream(0, "projection").standard_normal((width, to))
-        return cls(frozen(drawn / np.sqrt(to)))
+        values = stream(0, "projection").standard_normal((width, to))
+        return cls(frozen(values / np.sqrt(to)))
 
     def width(self, width: int) -> int:
         """The matrix' columns."""

@@ -21,7 +21,17 @@ from gcnsim.graph.formats.nodes import MASKS, read_nodes
 from gcnsim.ids import AnyArray, BoolArray, Float32Array, IntArray, frozen
 from gcnsim.partition import NODES, Partitioning, open_partition, partition_graph
 from gcnsim.streams import stream
-from runtime.data.dataset import Dataset, Features, InMemory, Normal, Projection, Source, Standard, Step, UnitRows
+from runtime.data.dataset import (
+    Dataset,
+    Features,
+    InMemory,
+    Normal,
+    Projection,
+    RowSource,
+    RowTransform,
+    Standard,
+    UnitRows,
+)
 from runtime.options import Options
 
 DIGITS = "digits"
@@ -152,7 +162,7 @@ def _named(name: str) -> str:
     return str(files[name])
 
 
-def _source(options: Options, held: NodeData) -> Source | None:
+def _source(options: Options, held: NodeData) -> RowSource | None:
     if options.random_features is not None:
         return Normal(options.seed, options.random_features)
     return held.features
@@ -190,7 +200,7 @@ def _check(where: str, labels: AnyArray, masks: tuple[BoolArray, BoolArray, Bool
 
 
 def _dataset(
-    options: Options, graph: Graph, source: Source, labels: AnyArray, masks: tuple[BoolArray, BoolArray, BoolArray]
+    options: Options, graph: Graph, source: RowSource, labels: AnyArray, masks: tuple[BoolArray, BoolArray, BoolArray]
 ) -> Dataset:
     train, val, test = (frozen(mask) for mask in masks)
     multilabel = labels.ndim == 2
@@ -210,9 +220,9 @@ def _dataset(
     )
 
 
-def _steps(options: Options, source: Source, train: IntArray) -> tuple[Step, ...]:
+def _steps(options: Options, source: RowSource, train: IntArray) -> tuple[RowTransform, ...]:
     """Normalise, then project."""
-    steps: list[Step] = []
+    steps: list[RowTransform] = []
     if options.feature_norm == "row":
         steps.append(UnitRows())
     elif options.feature_norm == "standard":
@@ -265,10 +275,10 @@ def partitioning_of(options: Options, dataset: Dataset) -> Partitioning:
             balance=options.balance,
             training=dataset.train,
         )
-    found = open_partition(path, graph)
-    if found.parts != workers:
-        raise FileError(f"{path}: made for {found.parts} workers, but --workers is {workers}")
-    return found
+    partitioning = open_partition(path, graph)
+    if partitioning.parts != workers:
+        raise FileError(f"{path}: made for {partitioning.parts} workers, but --workers is {workers}")
+    return partitioning
 
 
 KEPT: Final = 4
@@ -279,20 +289,20 @@ KEPT: Final = 4
 class DatasetCache:
     """The data set read last and the partitions made last, which the next runs may want again."""
 
-    asked: tuple[Any, ...] | None = None
+    key: tuple[Any, ...] | None = None
     held: Dataset | None = None
     partitions: dict[tuple[Any, ...], Partitioning] = field(default_factory=dict)
 
     def dataset(self, options: Options) -> Dataset:
         """That of `options`."""
-        drawn = options.random_features is not None or options.random_classes is not None
-        asked = (
+        random = options.random_features is not None or options.random_classes is not None
+        key = (
             options.graph, options.dataset, options.random_features, options.random_classes, options.feature_dim,
-            options.feature_norm, options.seed if drawn else None,
+            options.feature_norm, options.seed if random else None,
         )  # fmt: skip
-        if self.held is None or asked != self.asked:
+        if self.held is None or key != self.key:
             self.held = None
-            self.asked, self.held = asked, load_dataset(options)
+            self.key, self.held = key, load_dataset(options)
         return self.held
 
     def owners(self, options: Options, dataset: Dataset) -> Partitioning:
@@ -300,13 +310,13 @@ class DatasetCache:
         if options.partition is not None:
             return partitioning_of(options, dataset)
         balanced = b"" if options.balance == NODES else dataset.train.tobytes()
-        asked = (
+        key = (
             dataset.graph.content_hash(), options.workers, options.partition_method, options.objective,
             options.partition_seed, options.balance, balanced,
         )  # fmt: skip
-        if asked not in self.partitions:
-            self.partitions[asked] = partitioning_of(options, dataset)
-        found = self.partitions[asked]
+        if key not in self.partitions:
+            self.partitions[key] = partitioning_of(options, dataset)
+        found = self.partitions[key]
         while len(self.partitions) > KEPT:
             del self.partitions[next(iter(self.partitions))]
         return found

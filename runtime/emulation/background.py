@@ -15,7 +15,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from gcnsim.ending import end_with
+from gcnsim.signals import die_with_parent
 from runtime.emulation.network import Network
 
 PORT: Final = 5202
@@ -40,15 +40,15 @@ def sending(network: Network | None, rate: float) -> Iterator[None]:
     try:
         yield
     finally:
-        for each in started:
-            each.kill()
-            each.wait()
+        for item in started:
+            item.kill()
+            item.wait()
 
 
 def main(argv: Sequence[str]) -> int:
     """Be the sink or the sender."""
     parent, what, address, port, *rate = argv
-    end_with(int(parent))
+    die_with_parent(int(parent))
     place = address, int(port)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as own:
         if what == "sink":

@@ -22,7 +22,7 @@ from runtime.emulation.background import sending
 from runtime.emulation.network import CONGESTION, DEVICE, Network, burst, has_netem, network
 from runtime.emulation.spec import COPIES, PAYLOAD_SHARE, TABLE_BYTES, Accelerator, Emulation
 from runtime.emulation.throughput import measure
-from runtime.launch.parent import ProcessGroup, ProcessSpec, Requests, answer
+from runtime.launch.parent import ProcessGroup, ProcessSpec, StopRequests, answer
 from runtime.launch.place import RENDEZVOUS
 from runtime.launch.verdict import FAILURES, Exit, read_failures
 
@@ -64,14 +64,14 @@ class EmulationRequest:
         return self.hosts * self.workers_per_host
 
 
-def emulate(asked: EmulationRequest, training: Sequence[str], tell: Callable[[Emulation], None], say: Say) -> int:
+def emulate(request: EmulationRequest, training: Sequence[str], tell: Callable[[Emulation], None], say: Say) -> int:
     """Train with the arguments `training` on the cluster; the exit code, as `runtime.launch.launch` gives it.
 
     tell: is told what was made and measured, before the training. say: says how it ended, if not well.
     Raises ScenarioError when the system refuses, or cannot carry the bandwidth.
     """
-    with Requests() as requests, _made(asked) as (made, latency_by):
-        facts = _measured(asked, made, latency_by, requests)
+    with StopRequests() as requests, _made(request) as (made, latency_by):
+        facts = _measured(request, made, latency_by, requests)
         if requests.signum:
             return answer(requests, [], [], say)
         tell(facts)
@@ -80,13 +80,13 @@ def emulate(asked: EmulationRequest, training: Sequence[str], tell: Callable[[Em
 
 
 @contextlib.contextmanager
-def _made(asked: EmulationRequest) -> Iterator[tuple[Network | None, str]]:
+def _made(request: EmulationRequest) -> Iterator[tuple[Network | None, str]]:
     """The network, or None where the exchange limits the rate; and what makes the latency."""
-    if asked.limiter == "exchange":
-        yield None, "exchange" if asked.latency_s else "none"
+    if request.limiter == "exchange":
+        yield None, "exchange" if request.latency_s else "none"
         return
-    by = "none" if not asked.latency_s else "netem" if has_netem() else "exchange"
-    with network(asked.hosts, asked.bandwidth, asked.latency_s if by == "netem" else 0.0, asked.local) as made:
+    by = "none" if not request.latency_s else "netem" if has_netem() else "exchange"
+    with network(request.hosts, request.bandwidth, request.latency_s if by == "netem" else 0.0, request.local) as made:
         yield made, by
 
 
@@ -111,33 +111,33 @@ def clean_folders() -> list[str]:
     return found
 
 
-def _measured(asked: EmulationRequest, made: Network | None, latency_by: str, requests: Requests) -> Emulation:
+def _measured(request: EmulationRequest, made: Network | None, latency_by: str, requests: StopRequests) -> Emulation:
     """The facts, with the measured rate. Raises ScenarioError for a bandwidth that the machine does not carry."""
-    wanted = asked.bandwidth * PAYLOAD_SHARE
+    wanted = request.bandwidth * PAYLOAD_SHARE
     seconds = min(max(_MEASURE_S[0], _MEASURE_BYTES / wanted), _MEASURE_S[1])
     rate: float | None = None
-    for _ in range(_TRIES if asked.hosts > 1 else 0):
-        rate = max(measure(made, seconds, calm=asked.local is not None) or 0.0, rate or 0.0)
+    for _ in range(_TRIES if request.hosts > 1 else 0):
+        rate = max(measure(made, seconds, calm=request.local is not None) or 0.0, rate or 0.0)
         if rate >= ENOUGH * wanted or requests.signum:
             break
     if rate is not None and rate < ENOUGH * wanted and not requests.signum:
         raise ScenarioError(
-            f"--bandwidth: {asked.written} is more than this machine carries between {asked.hosts} emulated hosts: "
+            f"--bandwidth: {request.written} is more than this machine carries between {request.hosts} emulated hosts: "
             f"measured {_bits(rate / PAYLOAD_SHARE)} of the wire, {BANDWIDTH.shown_as(rate)} of payload, "
             f"where {BANDWIDTH.shown_as(wanted)} are needed"
         )
     return Emulation(
-        hosts=asked.hosts,
-        workers_per_host=asked.workers_per_host,
-        bandwidth=asked.bandwidth,
+        hosts=request.hosts,
+        workers_per_host=request.workers_per_host,
+        bandwidth=request.bandwidth,
         measured=rate if made is not None else None,
-        burst=burst(asked.bandwidth, calm=asked.local is not None) if made is not None else 0,
-        latency_s=asked.latency_s,
+        burst=burst(request.bandwidth, calm=request.local is not None) if made is not None else 0,
+        latency_s=request.latency_s,
         latency_by=latency_by,
-        limiter=asked.limiter,
+        limiter=request.limiter,
         cores=cores(),
         congestion=CONGESTION if made is not None else _congestion(),
-        accelerator=None if asked.accelerator is None else asked.accelerator.asdict(),
+        accelerator=None if request.accelerator is None else request.accelerator.asdict(),
         one_session=True,
     )
 
@@ -155,7 +155,7 @@ def _congestion() -> str:
 
 
 def _trained(
-    facts: Emulation, made: Network | None, training: Sequence[str], requests: Requests, folder: Path, say: Say
+    facts: Emulation, made: Network | None, training: Sequence[str], requests: StopRequests, folder: Path, say: Say
 ) -> int:
     port = PORT if made is not None else _free_port()
     group = ProcessGroup(requests, _GRACE_S, _LEAVE_S)
@@ -167,7 +167,7 @@ def _trained(
         group.start([_process(facts, made, host, port, training, folder) for host in range(facts.hosts)])
         group.supervise()
     reports = {host: _report(folder / "hosts" / f"{host}.json") for host in range(facts.hosts)}
-    ends = [Exit(**each, told=0) for report in reports.values() for each in report["exits"]]
+    ends = [Exit(**item, stop_signal=0) for report in reports.values() for item in report["exits"]]
     code = answer(requests, ends, read_failures(folder / "words"), say)
     if code:
         return code

@@ -19,9 +19,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from gcnsim.ending import end_with
 from gcnsim.io.atomic import atomic_write
-from runtime.emulation.waking import AGENT
+from gcnsim.signals import die_with_parent
+from runtime.emulation.priority import AGENT
 from runtime.launch.verdict import describe
 
 _SEEN_S = 0.2
@@ -31,7 +31,7 @@ _SEEN_S = 0.2
 def main(argv: Sequence[str]) -> int:
     """Be the host; torchrun's exit code, 128 + n when signal n ended it."""
     parent, report, *words = argv
-    end_with(int(parent))
+    die_with_parent(int(parent))
     os.environ[AGENT] = str(os.getpid())
     if os.environ.get("GCNSIM_DEBUG") != "1":
         logging.disable(logging.CRITICAL)

@@ -92,7 +92,7 @@ def burst(bandwidth: float, *, calm: bool = False) -> int:
     return int(min(max(_BURST_S * bandwidth, _LEAST_BURST), _MOST_BURST))
 
 
-def calm_queue(hosts: int) -> int:
+def small_queue(hosts: int) -> int:
     """Bytes that each connection under way has in the queue of a link between `hosts` hosts whose cores are not busy.
 
     Between two, what the sender's side may queue; where several may send to one host, what its link's end holds back.
@@ -192,7 +192,7 @@ def _join(made: Network, host: int, bandwidth: float, latency_s: float, local: f
     # A switch has little memory; what one connection may have on its way bounds the queue before a busy receiver, which
     # would else grow to what TCP's window allows: megabytes, and a fifth of a second for whoever comes last.
     settings += [f"tcp_wmem={buffers}", f"tcp_rmem={buffers}"]
-    _run(*made.inside(host), "sysctl", "-q", "-w", *(f"net.ipv4.{each}" for each in settings))
+    _run(*made.inside(host), "sysctl", "-q", "-w", *(f"net.ipv4.{setting}" for setting in settings))
 
 
 def reshape(made: Network, host: int, first: float, bandwidth: float) -> None:
@@ -267,5 +267,5 @@ def _run(*words: str) -> None:
     except OSError as error:
         raise NetworkError(f"{words[0]}: cannot be run: {error.strerror}") from None
     if done.returncode:
-        said = " ".join(done.stderr.split()) or f"exit code {done.returncode}"
-        raise NetworkError(f"{' '.join(words)}: {said}")
+        message = " ".join(done.stderr.split()) or f"exit code {done.returncode}"
+        raise NetworkError(f"{' '.join(words)}: {message}")

@@ -23,23 +23,23 @@ def inside() -> bool:
     return os.environ.get(INSIDE) == "1"
 
 
-def limiter_of(asked: str) -> str:
+def limiter_of(limiter: str) -> str:
     """The limiter to use: the one asked for, or for `auto` the first that works here.
 
     Raises ScenarioError, with the system's words, when the one asked for does not work.
     """
     if inside():
         _make_room()
-        asked = "netns"
-    if asked == "exchange":
-        return asked
-    root = refused() if asked in ("auto", "netns") else None
-    if asked == "netns" and root is not None:
+        limiter = "netns"
+    if limiter == "exchange":
+        return limiter
+    root = refused() if limiter in ("auto", "netns") else None
+    if limiter == "netns" and root is not None:
         raise ScenarioError(f"--limiter: netns is not possible here: {root}; allowed: auto, userns, exchange")
-    if asked in ("auto", "netns") and root is None:
+    if limiter in ("auto", "netns") and root is None:
         return "userns" if inside() else "netns"
     own = _refused_own()
-    if asked == "userns" and own is not None:
+    if limiter == "userns" and own is not None:
         raise ScenarioError(f"--limiter: userns is not possible here: {own}; allowed: auto, netns, exchange")
     return "exchange" if own is not None else "userns"
 

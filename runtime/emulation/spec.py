@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 from gcnsim.errors import FileError, ScenarioError
 from gcnsim.ids import Rank, Seconds
 from gcnsim.io.json_files import mistake, parse_json
-from gcnsim.shapes import ONLY_IF_SAID, SINCE, Amount, As, Count, OneOrMore, Positive, Within
+from gcnsim.shapes import OMIT_IF_NONE, SINCE, Amount, As, Count, OneOrMore, Positive, Within
 
 COPIES: Final = "GCNSIM_COPIES"
 """The environment variable that names the file of the host's shared copy links."""
@@ -101,7 +101,7 @@ class Emulation:
     """Of the machine, shared by all hosts."""
     congestion: str
     """TCP's congestion control."""
-    accelerator: Annotated[Mapping[str, Any], As(Accelerator)] | None = field(default=None, metadata=ONLY_IF_SAID)
+    accelerator: Annotated[Mapping[str, Any], As(Accelerator)] | None = field(default=None, metadata=OMIT_IF_NONE)
     """What the workers' waits stand for; absent where they compute."""
     one_session: bool = field(default=False, metadata=SINCE)
     """Whether all workers were in one session of the system, so that they shared the cores as equals; each in its own

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from runtime.emulation.network import Network
-from runtime.emulation.waking import first_in_line
+from runtime.emulation.priority import realtime_priority
 
 PORT: Final = 5201
 _CHUNK: Final = 1 << 18
@@ -66,7 +66,7 @@ def main(argv: Sequence[str]) -> int:
     """One host's part."""
     own, port, there, other, seconds, *calm = argv
     if calm:
-        first_in_line(True)
+        realtime_priority(True)
     server = socket.create_server((own, int(port)))
     server.settimeout(_COMING_S)
     sender = threading.Thread(target=_send, args=(there, int(other), float(seconds)), daemon=True)

@@ -1,19 +1,19 @@
 """Moving boundary rows and their gradients between workers, and the sums that need them."""
 
 from runtime.exchange.batches import BatchBoundaries, LoadedBatch
-from runtime.exchange.blocks import BlockNeighbours, BlockRing, BlockSums, Grid, SendAll
+from runtime.exchange.blocks import BlockNeighbours, BlockPlace, BlockRing, BlockSums, SendAll
 from runtime.exchange.channels import Channel, Channels, PeerError
 from runtime.exchange.exchange import Exchange
 from runtime.exchange.graphs import GraphBuilder, Weights
-from runtime.exchange.neighbours import Boundary, BoundaryView, Dropping, Step, StepBoundaries
+from runtime.exchange.neighbours import Boundary, BoundaryView, DropoutConfig, IterationContext, StepBoundaries
 from runtime.exchange.sampled_graph import (
     CachedRows,
     Requests,
     SampledGraph,
-    ask,
+    exchange_norms,
     fetch_rows,
+    request_rows,
     static_requests,
-    swap_norms,
 )
 from runtime.exchange.stand_in import Mail, StandIns
 from runtime.exchange.stopwatch import Stopwatch
@@ -21,6 +21,7 @@ from runtime.exchange.stopwatch import Stopwatch
 __all__ = [
     "BatchBoundaries",
     "BlockNeighbours",
+    "BlockPlace",
     "BlockRing",
     "BlockSums",
     "Boundary",
@@ -28,10 +29,10 @@ __all__ = [
     "CachedRows",
     "Channel",
     "Channels",
-    "Dropping",
+    "DropoutConfig",
     "Exchange",
     "GraphBuilder",
-    "Grid",
+    "IterationContext",
     "LoadedBatch",
     "Mail",
     "PeerError",
@@ -39,12 +40,11 @@ __all__ = [
     "SampledGraph",
     "SendAll",
     "StandIns",
-    "Step",
     "StepBoundaries",
     "Stopwatch",
     "Weights",
-    "ask",
+    "exchange_norms",
     "fetch_rows",
+    "request_rows",
     "static_requests",
-    "swap_norms",
 ]

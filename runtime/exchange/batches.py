@@ -19,7 +19,7 @@ from gcnsim.ids import FloatArray, IntArray, Iteration, Layer
 from gcnsim.sampling import Batch
 from gcnsim.timeline import Direction
 from runtime.aggregate import Matrix, Rows
-from runtime.exchange.neighbours import Step
+from runtime.exchange.neighbours import IterationContext
 
 
 @dataclass(frozen=True)
@@ -81,15 +81,15 @@ class BatchBuilder:
         self._place = np.zeros(graph.nodes, np.int32)
         self._inside = np.zeros(graph.nodes, np.bool_)
 
-    def built(self, t: Iteration, drawn: Batch) -> BatchGraph:
-        """The graph of `drawn`, which must have kept its places."""
-        nodes = self._numbered(drawn.levels)
+    def built(self, t: Iteration, batch: Batch) -> BatchGraph:
+        """The graph of `batch`, which must have kept its places."""
+        nodes = self._numbered(batch.levels)
         rows: list[Rows | None] = [None] * self._ready
-        for layer, places in enumerate(drawn.places[self._ready :], self._ready):
-            same = layer and places is drawn.places[layer - 1]
-            sizes = drawn.levels[layer + 1].size, drawn.levels[layer].size
+        for layer, places in enumerate(batch.places[self._ready :], self._ready):
+            same = layer and places is batch.places[layer - 1]
+            sizes = batch.levels[layer + 1].size, batch.levels[layer].size
             rows.append(rows[-1] if same else self._rows(layer, nodes, places, *sizes))
-        return BatchGraph(t, drawn, nodes, tuple(rows))
+        return BatchGraph(t, batch, nodes, tuple(rows))
 
     def _numbered(self, levels: Sequence[IntArray]) -> IntArray:
         """All nodes in the order of their local rows."""
@@ -109,12 +109,12 @@ class BatchBuilder:
         start = np.searchsorted(found, graph.indptr[targets])
         counts = np.searchsorted(found, graph.indptr[targets + 1]) - start
         first = np.cumsum(counts) - counts
-        kept = found[np.repeat(start - first, counts) + np.arange(found.size)]
-        columns = self._place[graph.indices[kept]]
+        entries = found[np.repeat(start - first, counts) + np.arange(found.size)]
+        columns = self._place[graph.indices[entries]]
         row = np.repeat(np.arange(count), counts)
         degree = self._scaling.degrees(graph, nodes[:width], _padded(counts, width))
         weight, own = self._weighed(degree, row, columns)
-        weight = weight * self._scaling.factors(layer, targets, counts, kept)
+        weight = weight * self._scaling.factors(layer, targets, counts, entries)
         if own is None:
             return Rows(np.r_[first, found.size], columns, weight, width)
         # A row's self-loop follows its entries.
@@ -172,7 +172,7 @@ class LoadedBatch:
 class BatchBoundaries:
     """The neighbours of each layer of a mini-batch in one step. width: d_0."""
 
-    step: Step
+    step: IterationContext
     matrices: tuple[Matrix | None, ...]
     width: int
 
@@ -190,7 +190,7 @@ class BatchBoundaries:
 class BatchNeighbours:
     """See `runtime.model.Neighbours`: all rows are here, and there are fewer targets than rows."""
 
-    step: Step
+    step: IterationContext
     layer: Layer
     matrix: Matrix
 
@@ -208,7 +208,7 @@ class BatchNeighbours:
 
     def gathered(self, h: Tensor) -> tuple[Tensor, Matrix]:
         """All rows after dropout, and the pattern of the kept entries."""
-        rows: Tensor = _Gathered.apply(self.step.dropped(self.layer, h), self.step)  # type: ignore[no-untyped-call]
+        rows: Tensor = _GatheredBatch.apply(self.step.dropped(self.layer, h), self.step)  # type: ignore[no-untyped-call]
         self.step.watch.summed()
         return rows, self.matrix
 
@@ -217,7 +217,7 @@ class BatchNeighbours:
 class SummedNeighbours:
     """See `runtime.model.Neighbours`: a row is its node's sum, or [its own row; the sum]. width: of each."""
 
-    step: Step
+    step: IterationContext
     layer: Layer
     width: int
 
@@ -242,7 +242,7 @@ class _BatchSum(torch.autograd.Function):
     """z = P h of one layer."""
 
     @staticmethod
-    def forward(ctx: Any, h: Tensor, step: Step, layer: Layer, matrix: Matrix) -> Tensor:
+    def forward(ctx: Any, h: Tensor, step: IterationContext, layer: Layer, matrix: Matrix) -> Tensor:
         ctx.step, ctx.layer, ctx.matrix = step, layer, matrix
         z = h.new_empty(matrix.rows.indptr.size - 1, h.shape[1])
         step.multiply(layer, Direction.FORWARD, matrix, h, z, False)
@@ -250,7 +250,7 @@ class _BatchSum(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None, None]:
-        step: Step = ctx.step
+        step: IterationContext = ctx.step
         step.watch.undone()
         g = grads[0].contiguous()
         back = g.new_empty(ctx.matrix.rows.width, g.shape[1])
@@ -258,11 +258,11 @@ class _BatchSum(torch.autograd.Function):
         return back, None, None, None
 
 
-class _Gathered(torch.autograd.Function):
+class _GatheredBatch(torch.autograd.Function):
     """The identity; notifies the stopwatch after the backward pass of the layer's map."""
 
     @staticmethod
-    def forward(ctx: Any, h: Tensor, step: Step) -> Tensor:
+    def forward(ctx: Any, h: Tensor, step: IterationContext) -> Tensor:
         ctx.step = step
         return h.view_as(h)
 

@@ -29,7 +29,7 @@ from gcnsim.timeline import Direction, OpKind
 from runtime.aggregate import Matrix
 from runtime.exchange.channels import Channel, Message
 from runtime.exchange.exchange import TAG
-from runtime.exchange.neighbours import Step
+from runtime.exchange.neighbours import IterationContext
 from runtime.exchange.staging import Staging
 from runtime.record import Recorder
 
@@ -158,7 +158,7 @@ class SendAll:
 
 
 @dataclass(frozen=True)
-class Grid:
+class BlockPlace:
     """This worker's place among the blocks. own: the block whose rows it holds. sizes: rows of every block.
 
     matrices: P_ij for every block j that it multiplies, [rows of i, rows of j]; not all where other workers hold the
@@ -178,7 +178,7 @@ class BlockSums:
     """One worker's sums of blocks, with the blocks that it received."""
 
     def __init__(
-        self, grid: Grid, ring: BlockRing, holders: BlockRing, policy: Policy, recorder: Recorder, backend: str
+        self, grid: BlockPlace, ring: BlockRing, holders: BlockRing, policy: Policy, recorder: Recorder, backend: str
     ) -> None:
         """ring: of those that multiply the same blocks. holders: of those that hold the same rows. backend: of both."""
         self._grid, self._ring, self._holders, self.policy = grid, ring, holders, policy
@@ -295,7 +295,7 @@ class BlockNeighbours:
     """The neighbours of each layer in one step. fixed: layer 0's sum when it was computed once for all iterations."""
 
     sums: BlockSums
-    step: Step
+    step: IterationContext
     fixed: Tensor | None = None
 
     def of(self, layer: Layer) -> LayerBlocks:
@@ -308,7 +308,7 @@ class LayerBlocks:
     """See `runtime.model.Neighbours`; attention has no sum of blocks."""
 
     sums: BlockSums
-    step: Step
+    step: IterationContext
     layer: Layer
     fixed: Tensor | None
 

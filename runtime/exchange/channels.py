@@ -158,11 +158,11 @@ class Channel:
     def await_all(self, posted: Posted, done: Callable[[Message], None] = lambda _: None) -> None:
         """Wait for started messages, receives first; PeerError names the worker that failed or kept silent."""
         alike = len(posted.works) == len(posted.messages)
-        for place, work in enumerate(posted.works):
+        for index, work in enumerate(posted.works):
             waited = self.wire is not None and not work.is_completed()
-            self._wait(work, posted.messages[place].peer if alike else None)
+            self._wait(work, posted.messages[index].peer if alike else None)
             if alike:
-                message = posted.messages[place]
+                message = posted.messages[index]
                 if self.wire is not None and not message.outgoing:
                     self.wire.after_receive(message.peer, message.nbytes, waited)
                 done(message)
@@ -200,7 +200,7 @@ class Channel:
         padded = torch.zeros(max(lengths), dtype=torch.uint8)
         if payload:
             padded[: len(payload)] = torch.frombuffer(bytearray(payload), dtype=torch.uint8)
-        return [found[:size].numpy().tobytes() for found, size in zip(self.gather(padded), lengths, strict=True)]
+        return [tensor[:size].numpy().tobytes() for tensor, size in zip(self.gather(padded), lengths, strict=True)]
 
     def broadcast(self, tensor: Tensor, source: Rank = 0) -> None:
         """Fill `tensor` with that of `source`."""

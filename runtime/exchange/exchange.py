@@ -98,13 +98,13 @@ class Exchange:
             if threaded and channels.world > 1
         }
         self._slots = {
-            (direction, layer, place): _Slot(
+            (direction, layer, index): _Slot(
                 Staging(widths[layer], dtype, device, channels.backend),
                 Staging(widths[layer], dtype, device, channels.backend),
             )
             for direction in self._channel
             for layer in range(len(widths) - 1)
-            for place in range(max(tau, 1))
+            for index in range(max(tau, 1))
         }
         self._failed: dict[Direction, BaseException] = {}
         self.features: Tensor | None = None
@@ -112,15 +112,15 @@ class Exchange:
         self.bytes_sent: dict[tuple[int, str], int] = {}
         """Bytes sent so far per peer and kind (rows, gradients)."""
 
-    def rows(self, t: Iteration, layer: Layer, drawn: SampledGraph) -> Tensor:
-        """The rows of `drawn`'s boundary with the values of t - tau, [U, d]; at a cold start zeros or features."""
+    def rows(self, t: Iteration, layer: Layer, graph: SampledGraph) -> Tensor:
+        """The rows of `graph`'s boundary with the values of t - tau, [U, d]; at a cold start zeros or features."""
         source = source_iteration(t, self.tau)
         if source is None:
-            return self._cold(layer, drawn)
+            return self._cold(layer, graph)
         place = self._slot(Direction.FORWARD, layer, source)
         read = self._wait(place, t, layer, Direction.FORWARD)
-        assert read.graph == drawn.graph, f"rows of graph {read.graph} where {drawn.graph} is trained"
-        rows = place.incoming.rows(drawn.rows)
+        assert read.graph == graph.graph, f"rows of graph {read.graph} where {graph.graph} is trained"
+        rows = place.incoming.rows(graph.rows)
         if self._smooth is None:
             return rows
         start = self._recorder.mark_compute()
@@ -135,27 +135,27 @@ class Exchange:
         rows = h.detach()
 
         def post() -> _Transfer:
-            drawn = upcoming.result()
+            graph = upcoming.result()
             with self._copies[Direction.FORWARD].after(event):
-                return self._forward(t, layer, rows, drawn, place)
+                return self._forward(t, layer, rows, graph, place)
 
         place.sent = Sent(t, self._submit(Direction.FORWARD, post))
 
-    def gradient_buffer(self, t: Iteration, layer: Layer, drawn: SampledGraph) -> Tensor:
-        """A place for the gradients of `drawn`'s boundary rows, [U, d]; waits until what it held before is sent."""
+    def gradient_buffer(self, t: Iteration, layer: Layer, graph: SampledGraph) -> Tensor:
+        """A place for the gradients of `graph`'s boundary rows, [U, d]; waits until what it held before is sent."""
         source = source_iteration(t, self.tau)
         if source is not None and not self.synchronous:
             self._wait(self._slot(Direction.BACKWARD, layer, source), t, layer, Direction.BACKWARD)
-        return self._place(Direction.BACKWARD, layer, t).outgoing.rows(drawn.rows)
+        return self._place(Direction.BACKWARD, layer, t).outgoing.rows(graph.rows)
 
-    def send_gradients(self, t: Iteration, layer: Layer, drawn: SampledGraph) -> None:
+    def send_gradients(self, t: Iteration, layer: Layer, graph: SampledGraph) -> None:
         """Start the transfer of what `gradient_buffer` holds, to be added by its owners in iteration t + tau."""
         place = self._place(Direction.BACKWARD, layer, t)
         event = self._copies[Direction.BACKWARD].mark()
 
         def post() -> _Transfer:
             with self._copies[Direction.BACKWARD].after(event):
-                return self._backward(t, layer, drawn, place)
+                return self._backward(t, layer, graph, place)
 
         place.sent = Sent(t, self._submit(Direction.BACKWARD, post))
 
@@ -165,16 +165,16 @@ class Exchange:
         if source is None:
             return
         place = self._slot(Direction.BACKWARD, layer, source)
-        drawn = self._wait(place, t, layer, Direction.BACKWARD)
-        asked = drawn.asked()
+        graph = self._wait(place, t, layer, Direction.BACKWARD)
+        requests = graph.incoming_requests()
         start = self._recorder.mark_compute()
-        received = place.incoming.rows(asked.rows)
+        received = place.incoming.rows(requests.rows)
         if self._smooth is not None:
             received = self._smooth(Direction.BACKWARD, layer, received)
         # Worker by worker no index repeats, so the sum has one order everywhere.
-        for first, last in itertools.pairwise(asked.ptr):
+        for first, last in itertools.pairwise(requests.ptr):
             if last > first:
-                grad.index_add_(0, asked.index[first:last], received[first:last])
+                grad.index_add_(0, requests.index[first:last], received[first:last])
         self._span(OpKind.SCATTER, "compute", t, layer, Direction.BACKWARD, start)
 
     def await_gradients(self, t: Iteration, layer: Layer) -> None:
@@ -200,61 +200,61 @@ class Exchange:
         found = {}
         for (direction, layer, _), place in self._slots.items():
             if place.sent is not None and not self.synchronous:
-                drawn = place.sent.done.result()
-                count = drawn.rows if direction is Direction.FORWARD else drawn.asked().rows
+                graph = place.sent.done.result()
+                count = graph.rows if direction is Direction.FORWARD else graph.incoming_requests().rows
                 place.incoming.await_ready()
-                found[direction, layer, place.sent.iteration] = drawn, place.incoming.rows(count)
+                found[direction, layer, place.sent.iteration] = graph, place.incoming.rows(count)
         return found
 
     def put_back(
-        self, direction: Direction, layer: Layer, iteration: Iteration, drawn: SampledGraph, rows: Tensor
+        self, direction: Direction, layer: Layer, iteration: Iteration, graph: SampledGraph, rows: Tensor
     ) -> None:
         """Restore what `in_flight` gave."""
         place = self._place(direction, layer, iteration)
         place.incoming.rows(rows.shape[0]).copy_(rows)
         done: Future[SampledGraph] = Future()
-        done.set_result(drawn)
+        done.set_result(graph)
         place.sent = Sent(iteration, done)
 
-    def _forward(self, t: Iteration, layer: Layer, h: Tensor, drawn: SampledGraph, place: _Slot) -> _Transfer:
+    def _forward(self, t: Iteration, layer: Layer, h: Tensor, graph: SampledGraph, place: _Slot) -> _Transfer:
         """Pack the rows that others want and start their transfer."""
-        asked = drawn.asked()
-        first_layer = layer == 0 and drawn.held is not None
+        requests = graph.incoming_requests()
+        first_layer = layer == 0 and graph.held is not None
         start = self._recorder.mark()
-        torch.index_select(h, 0, asked.index, out=place.outgoing.rows(asked.rows))
-        place.outgoing.to_wire(asked.rows)
+        torch.index_select(h, 0, requests.index, out=place.outgoing.rows(requests.rows))
+        place.outgoing.to_wire(requests.rows)
         self._span(OpKind.PACK, "f.pack", t, layer, Direction.FORWARD, start)
-        outgoing = pieces(place.outgoing.wire(asked.rows), asked.ptr, asked.misses if first_layer else None)
-        incoming = pieces(place.incoming.wire(drawn.rows), drawn.ptr, drawn.misses if first_layer else None)
-        transfer = self._posted(t, layer, Direction.FORWARD, drawn, place.incoming, drawn.rows, outgoing, incoming)
-        if first_layer and drawn.hits:
-            self._from_cache(t, drawn, place.incoming.wire(drawn.rows))
+        outgoing = pieces(place.outgoing.wire(requests.rows), requests.ptr, requests.misses if first_layer else None)
+        incoming = pieces(place.incoming.wire(graph.rows), graph.ptr, graph.misses if first_layer else None)
+        transfer = self._posted(t, layer, Direction.FORWARD, graph, place.incoming, graph.rows, outgoing, incoming)
+        if first_layer and graph.hits:
+            self._from_cache(t, graph, place.incoming.wire(graph.rows))
         return transfer
 
-    def _from_cache(self, t: Iteration, drawn: SampledGraph, rows: Tensor) -> None:
+    def _from_cache(self, t: Iteration, graph: SampledGraph, rows: Tensor) -> None:
         """Put the rows that the cache holds beside those that travel."""
-        assert drawn.held is not None
+        assert graph.held is not None
         start = self._recorder.mark()
-        slots = drawn.held.slot[drawn.needed]
+        slots = graph.held.slot[graph.needed]
         hit = torch.from_numpy((slots >= 0).nonzero()[0]).to(rows.device)
         held = torch.from_numpy(slots[slots >= 0].astype("int64")).to(self._device)
-        rows[hit] = drawn.held.rows[held].to(rows.device)
+        rows[hit] = graph.held.rows[held].to(rows.device)
         self._span(OpKind.LOOKUP, "f.pack", t, 0, Direction.FORWARD, start)
 
-    def _backward(self, t: Iteration, layer: Layer, drawn: SampledGraph, place: _Slot) -> _Transfer:
+    def _backward(self, t: Iteration, layer: Layer, graph: SampledGraph, place: _Slot) -> _Transfer:
         """Start the transfer of the boundary's gradients."""
-        asked = drawn.asked()
-        place.outgoing.to_wire(drawn.rows)
-        outgoing = pieces(place.outgoing.wire(drawn.rows), drawn.ptr, None)
-        incoming = pieces(place.incoming.wire(asked.rows), asked.ptr, None)
-        return self._posted(t, layer, Direction.BACKWARD, drawn, place.incoming, asked.rows, outgoing, incoming)
+        requests = graph.incoming_requests()
+        place.outgoing.to_wire(graph.rows)
+        outgoing = pieces(place.outgoing.wire(graph.rows), graph.ptr, None)
+        incoming = pieces(place.incoming.wire(requests.rows), requests.ptr, None)
+        return self._posted(t, layer, Direction.BACKWARD, graph, place.incoming, requests.rows, outgoing, incoming)
 
     def _posted(
         self,
         t: Iteration,
         layer: Layer,
         direction: Direction,
-        drawn: SampledGraph,
+        graph: SampledGraph,
         target: Staging,
         count: int,
         outgoing: list[Tensor],
@@ -263,7 +263,7 @@ class Exchange:
         messages = [Message(peer, piece, False) for peer, piece in enumerate(incoming)]
         messages += [Message(peer, piece, True) for peer, piece in enumerate(outgoing)]
         start = self._recorder.mark()
-        return _Transfer(t, layer, direction, drawn, target, count, start, self._channel[direction].post(messages))
+        return _Transfer(t, layer, direction, graph, target, count, start, self._channel[direction].post(messages))
 
     def _finish(self, transfer: _Transfer) -> SampledGraph:
         """Wait until a transfer is through, then bring what came to the device."""
@@ -285,21 +285,21 @@ class Exchange:
             transfer.target.from_wire(transfer.count)
         return transfer.drawn
 
-    def _cold(self, layer: Layer, drawn: SampledGraph) -> Tensor:
+    def _cold(self, layer: Layer, graph: SampledGraph) -> Tensor:
         width = self._slots[Direction.FORWARD, layer, 0].incoming.rows(0).shape[1]
         if layer == 0 and self.features is not None:
-            return self.features[torch.from_numpy(drawn.needed).to(self._device)]
-        return torch.zeros(drawn.rows, width, dtype=self._dtype, device=self._device)
+            return self.features[torch.from_numpy(graph.needed).to(self._device)]
+        return torch.zeros(graph.rows, width, dtype=self._dtype, device=self._device)
 
     def _wait(self, place: _Slot, t: Iteration, layer: Layer, direction: Direction) -> SampledGraph:
         assert place.sent is not None
         start = self._recorder.mark()
         blocked = not place.sent.done.done()
-        drawn = place.sent.done.result()
+        graph = place.sent.done.result()
         if blocked:
             self._span(OpKind.WAIT, "compute", t, layer, direction, start)
         place.incoming.await_ready()
-        return drawn
+        return graph
 
     def _place(self, direction: Direction, layer: Layer, t: Iteration) -> _Slot:
         return self._slots[direction, layer, slot(t, self.tau) if self.tau else 0]

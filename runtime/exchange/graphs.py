@@ -90,18 +90,18 @@ class GraphBuilder:
     def thinned(
         self,
         graph: int,
-        kept: BoolArray,
+        kept_mask: BoolArray,
         weights: Weights,
         held: CachedRows | None = None,
         *,
         joined: bool = False,
         turned: bool = True,
     ) -> SampledGraph:
-        """The graph with the `kept` entries, bool[nnz], and all self-loops.
+        """The graph with the `kept_mask` entries, bool[nnz], and all self-loops.
 
         joined: it is read as one pattern only, which has a transpose where `turned`.
         """
-        keep = np.flatnonzero(kept)
+        keep = np.flatnonzero(kept_mask)
         crossing = self._crossing[keep]
         mask = np.zeros(self._inner.entry.size, np.bool_)
         mask[self._loop_place] = True
@@ -122,18 +122,18 @@ class GraphBuilder:
         weight = block.weight * factor[block.columns]
         return self._drawn(graph, self._whole(), cross, weight, (self._left, right), chosen, None)
 
-    def self_normalised(self, kept: BoolArray) -> FloatArray:
+    def self_normalised(self, mask: BoolArray) -> FloatArray:
         """Factors that give the kept entries of a row the summed weight of all its entries, float64[nnz]."""
         count = self.part.inner_nodes
         all_sum = np.bincount(self._row, self._weight, count)
-        kept_sum = np.bincount(self._row[kept], self._weight[kept], count)
+        kept_sum = np.bincount(self._row[mask], self._weight[mask], count)
         ratio = np.divide(all_sum, kept_sum, out=np.zeros(count), where=kept_sum > 0)
         result: FloatArray = ratio[self._row]
         return result
 
-    def means(self, kept: BoolArray) -> Weights:
-        """Weights that make every row a plain mean of its k `kept` entries, 1/k each; with a self-loop 1/(k + 1)."""
-        count = np.bincount(self._row[kept], minlength=self.part.inner_nodes) + int(self._loops > 0)
+    def means(self, mask: BoolArray) -> Weights:
+        """Weights that make every row a plain mean of its k `mask` entries, 1/k each; with a self-loop 1/(k + 1)."""
+        count = np.bincount(self._row[mask], minlength=self.part.inner_nodes) + int(self._loops > 0)
         share = 1.0 / np.maximum(count, 1)
         inner, cross = (np.repeat(share, np.diff(block.indptr)) for block in (self._inner, self._cross))
         return Weights(inner, cross, share)

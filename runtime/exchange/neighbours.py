@@ -102,7 +102,7 @@ class BoundaryView:
 
 
 @dataclass(frozen=True)
-class Dropping:
+class DropoutConfig:
     """Dropout with masks from named streams. first: rows are dropped by their owner, before they are sent."""
 
     rate: float
@@ -115,15 +115,15 @@ class Dropping:
         draws, scale = stream(self.seed, "dropout", self.rank, *names), 1.0 / (1.0 - self.rate)
         if like.device.type == "cpu":
             # A fifth of the time that torch takes to draw them on one thread.
-            drawn = torch.from_numpy(draws.random(tuple(like.shape), np.float32))
-            return drawn.ge_(self.rate).to(like.dtype).mul_(scale)
+            values = torch.from_numpy(draws.random(tuple(like.shape), np.float32))
+            return values.ge_(self.rate).to(like.dtype).mul_(scale)
         generator = torch.Generator(like.device)
         generator.manual_seed(int(draws.integers(2**63 - 1)))
         return torch.empty_like(like).bernoulli_(1.0 - self.rate, generator=generator).mul_(scale)
 
 
 @dataclass(frozen=True)
-class Step:
+class IterationContext:
     """One iteration's means: its graph, where boundary rows come from, and how rows are dropped (None: not)."""
 
     t: Iteration
@@ -131,7 +131,7 @@ class Step:
     boundary: Boundary | None
     recorder: Recorder
     watch: Stopwatch
-    dropping: Dropping | None = None
+    dropping: DropoutConfig | None = None
     overlap: bool = True
 
     def multiply(self, layer: Layer, direction: Direction, matrix: Matrix, x: Tensor, out: Tensor, add: bool) -> None:
@@ -152,9 +152,9 @@ class Step:
             return rows, None
         start = self.recorder.mark_compute()
         mask = self.dropping.mask(rows, self.t, layer, "boundary")
-        kept = rows * mask
+        masked = rows * mask
         self.dropped_since(start, layer, Direction.FORWARD)
-        return kept, mask
+        return masked, mask
 
     def dropped(self, layer: Layer, h: Tensor, name: str = "inner") -> Tensor:
         """`h` after dropout, by the mask called `name`."""
@@ -173,7 +173,7 @@ class Step:
 class StepBoundaries:
     """The neighbours of each layer in one step. fixed: layer 0's sum when it was computed once for all iterations."""
 
-    step: Step
+    step: IterationContext
     fixed: Tensor | None = None
 
     def of(self, layer: Layer) -> LayerNeighbours:
@@ -185,7 +185,7 @@ class StepBoundaries:
 class LayerNeighbours:
     """See `runtime.model.Neighbours`."""
 
-    step: Step
+    step: IterationContext
     layer: Layer
     fixed: Tensor | None
 
@@ -213,24 +213,24 @@ class LayerNeighbours:
         first = step.dropping is not None and step.dropping.first
         raw = step.dropped(self.layer, h) if first else h
         rows: Tensor = _Gathered.apply(raw, step, self.layer)  # type: ignore[no-untyped-call]
-        kept = rows if first else step.dropped(self.layer, rows)
+        masked = rows if first else step.dropped(self.layer, rows)
         step.watch.summed()
-        return kept, step.drawn.pattern
+        return masked, step.drawn.pattern
 
 
 class _Dropped(torch.autograd.Function):
     """Rows with some of their values dropped, and the gradients of the others: the product with a mask, timed."""
 
     @staticmethod
-    def forward(ctx: Any, h: Tensor, step: Step, layer: Layer, name: str) -> Tensor:
+    def forward(ctx: Any, h: Tensor, step: IterationContext, layer: Layer, name: str) -> Tensor:
         assert step.dropping is not None
         start = step.recorder.mark_compute()
         mask = step.dropping.mask(h, step.t, layer, name)
-        kept = h * mask
+        masked = h * mask
         step.dropped_since(start, layer, Direction.FORWARD)
         ctx.step, ctx.layer = step, layer
         ctx.save_for_backward(mask)
-        return kept
+        return masked
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, None, None, None]:
@@ -247,36 +247,36 @@ class _NeighbourSum(torch.autograd.Function):
     """z = P_inner own + P_boundary rows; `raw` are the inner rows as they are sent."""
 
     @staticmethod
-    def forward(ctx: Any, raw: Tensor, own: Tensor, step: Step, layer: Layer) -> Tensor:
-        drawn, ahead = step.drawn, step.boundary
+    def forward(ctx: Any, raw: Tensor, own: Tensor, step: IterationContext, layer: Layer) -> Tensor:
+        graph, ahead = step.drawn, step.boundary
         ctx.step, ctx.layer, ctx.same, ctx.mask = step, layer, raw is own, None
         z = own.new_empty(own.shape)
         if ahead is None:
-            step.multiply(layer, Direction.FORWARD, drawn.inner, own, z, False)
+            step.multiply(layer, Direction.FORWARD, graph.inner, own, z, False)
             return z
         if ahead.synchronous:
             ahead.send_rows(step.t, layer, raw)
             if not step.overlap:
                 ahead.rows(step.t, layer)
-            step.multiply(layer, Direction.FORWARD, drawn.inner, own, z, False)
+            step.multiply(layer, Direction.FORWARD, graph.inner, own, z, False)
         rows, ctx.mask = step.boundary_rows(layer)
-        if drawn.boundary is not None:
-            step.multiply(layer, Direction.FORWARD, drawn.boundary, rows, z, ahead.synchronous)
+        if graph.boundary is not None:
+            step.multiply(layer, Direction.FORWARD, graph.boundary, rows, z, ahead.synchronous)
         if not ahead.synchronous:
             ahead.send_rows(step.t, layer, raw)
-            step.multiply(layer, Direction.FORWARD, drawn.inner, own, z, drawn.boundary is not None)
+            step.multiply(layer, Direction.FORWARD, graph.inner, own, z, graph.boundary is not None)
         return z
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, Tensor | None, None, None]:
-        step: Step = ctx.step
+        step: IterationContext = ctx.step
         step.watch.undone()
-        layer, drawn, ahead = ctx.layer, step.drawn, step.boundary
+        layer, graph, ahead = ctx.layer, step.drawn, step.boundary
         g = grads[0].contiguous()
         if ahead is not None:
             out = ahead.gradient_buffer(step.t, layer)
-            if drawn.boundary is not None:
-                step.multiply(layer, Direction.BACKWARD, drawn.boundary, g, out, False)
+            if graph.boundary is not None:
+                step.multiply(layer, Direction.BACKWARD, graph.boundary, g, out, False)
                 if ctx.mask is not None:
                     start = step.recorder.mark_compute()
                     out *= ctx.mask
@@ -286,7 +286,7 @@ class _NeighbourSum(torch.autograd.Function):
                 if not step.overlap:
                     ahead.await_gradients(step.t, layer)
         inner = torch.empty_like(g)
-        step.multiply(layer, Direction.BACKWARD, drawn.inner, g, inner, False)
+        step.multiply(layer, Direction.BACKWARD, graph.inner, g, inner, False)
         if ahead is None:
             return (None, inner, None, None) if not ctx.same else (inner, None, None, None)
         arrived = inner if ctx.same else torch.zeros_like(inner)
@@ -300,7 +300,7 @@ class _Gathered(torch.autograd.Function):
     """[own rows; boundary rows], for models that need every row itself."""
 
     @staticmethod
-    def forward(ctx: Any, raw: Tensor, step: Step, layer: Layer) -> Tensor:
+    def forward(ctx: Any, raw: Tensor, step: IterationContext, layer: Layer) -> Tensor:
         ctx.step, ctx.layer = step, layer
         ahead = step.boundary
         if ahead is None:
@@ -317,7 +317,7 @@ class _Gathered(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, None]:
-        step: Step = ctx.step
+        step: IterationContext = ctx.step
         step.watch.undone()
         ahead, g = step.boundary, grads[0]
         count = g.shape[0] - step.drawn.rows

@@ -90,7 +90,7 @@ class SampledGraph:
         rows = side_by_side(self.inner.rows, self.boundary.rows)
         return type(self.inner)(rows, self.inner.dtype, self.inner.device)
 
-    def asked(self) -> Requests:
+    def incoming_requests(self) -> Requests:
         """What the others need; the ids must have been exchanged."""
         assert self.requests is not None, "the requests of this graph were never exchanged"
         return self.requests
@@ -139,7 +139,7 @@ def static_requests(send_sets: tuple[IntArray, ...], device: torch.device) -> Re
 Done = Callable[[Message], None]
 
 
-def ask(
+def request_rows(
     channel: Channel,
     share: Share,
     needed: IntArray,
@@ -161,10 +161,10 @@ def ask(
     channel.exchange(heads, done)
     start = np.asarray(share.part.boundary_ptr)
     wanted = [torch.from_numpy((needed[ptr[m] : ptr[m + 1]] - start[m]).astype(np.int32)) for m in peers]
-    asked = [torch.empty(int(heard[m, 0]), dtype=torch.int32) for m in peers]
-    ids = [Message(m, asked[m], False) for m in others] + [Message(m, wanted[m], True) for m in others]
+    requested = [torch.empty(int(heard[m, 0]), dtype=torch.int32) for m in peers]
+    ids = [Message(m, requested[m], False) for m in others] + [Message(m, wanted[m], True) for m in others]
     channel.exchange(ids, done)
-    index = [share.send_sets[m][asked[m].numpy()] for m in peers]
+    index = [share.send_sets[m][requested[m].numpy()] for m in peers]
     counts = [array.size for array in index]
     rows = torch.from_numpy(np.concatenate(index).astype(np.int64)).to(device)
     return Requests(rows, tuple(np.r_[0, np.cumsum(counts)].tolist()), tuple(heard[:, 1].tolist()))
@@ -174,19 +174,19 @@ def fetch_rows(channel: Channel, share: Share, rows: Tensor, wanted: IntArray, d
     """The rows of the boundary nodes `wanted` (boundary indices, ascending) out of their owners' `rows`, [k, d]."""
     owner_ptr = np.searchsorted(wanted, share.part.boundary_ptr)
     counts = np.diff(owner_ptr)
-    asked = ask(channel, share, wanted, owner_ptr.tolist(), counts.tolist(), torch.device("cpu"), done)
+    requests = request_rows(channel, share, wanted, owner_ptr.tolist(), counts.tolist(), torch.device("cpu"), done)
     own = rows.detach().cpu()
-    outgoing = own[asked.index]
+    outgoing = own[requests.index]
     incoming = torch.empty(wanted.size, rows.shape[1], dtype=rows.dtype)
     messages = []
     for m in range(counts.size):
         messages.append(Message(m, incoming[owner_ptr[m] : owner_ptr[m + 1]], False))
-        messages.append(Message(m, outgoing[asked.ptr[m] : asked.ptr[m + 1]], True))
+        messages.append(Message(m, outgoing[requests.ptr[m] : requests.ptr[m + 1]], True))
     channel.exchange(messages, done)
     return incoming.to(rows.device)
 
 
-def swap_norms(channel: Channel, share: Share, inner: Tensor, done: Done = lambda _: None) -> Float32Array:
+def exchange_norms(channel: Channel, share: Share, inner: Tensor, done: Done = lambda _: None) -> Float32Array:
     """The norms of all local ids, float32[I + B], from everyone's norms of inner nodes, float32[I]."""
     own: Any = inner.detach().cpu().float()
     ptr = share.part.boundary_ptr

@@ -29,7 +29,7 @@ _Key: TypeAlias = tuple[str, str, Rank, Rank]
 
 
 @dataclass(frozen=True)
-class Listed:
+class IntListMessage:
     """A list of numbers as it travels: first how many, then which."""
 
     head: Tensor
@@ -41,33 +41,33 @@ class Mail:
 
     def __init__(self) -> None:
         """Nothing yet."""
-        self.lists: dict[_Key, deque[Listed]] = {}
+        self.lists: dict[_Key, deque[IntListMessage]] = {}
         self.norms: dict[_Key, dict[int, Tensor]] = {}
 
-    def put(self, key: _Key, listed: Listed) -> None:
+    def put(self, key: _Key, listed: IntListMessage) -> None:
         """Keep a list in the place of the oldest."""
         self.lists.setdefault(key, deque(maxlen=KEPT)).append(listed)
 
-    def taken(self, key: _Key, turn: int) -> Listed | None:
+    def taken(self, key: _Key, turn: int) -> IntListMessage | None:
         """The list for the receiver's exchange number `turn`; None where none was sent yet."""
         found = self.lists.get(key)
         return None if not found else found[turn % len(found)]
 
     def put_norms(self, key: _Key, number: int, norms: Tensor) -> None:
         """Keep those of exchange `number` in the place of the oldest."""
-        kept = self.norms.setdefault(key, {})
-        kept.pop(number, None)
-        kept[number] = norms
-        if len(kept) > KEPT:
-            del kept[next(iter(kept))]
+        stored = self.norms.setdefault(key, {})
+        stored.pop(number, None)
+        stored[number] = norms
+        if len(stored) > KEPT:
+            del stored[next(iter(stored))]
 
     def taken_norms(self, key: _Key, number: int) -> tuple[int, Tensor] | None:
         """Those of exchange `number`, else of the last one, with its number; None where none were sent yet."""
-        kept = self.norms.get(key)
-        if not kept:
+        stored = self.norms.get(key)
+        if not stored:
             return None
-        found = number if number in kept else next(reversed(kept))
-        return found, kept[found]
+        found = number if number in stored else next(reversed(stored))
+        return found, stored[found]
 
 
 class _Done:
@@ -86,7 +86,7 @@ class _Turn:
 
     number: int = 0
     heads: dict[Rank, Tensor] | None = None
-    taken: dict[Rank, Listed | None] = field(default_factory=dict)
+    taken: dict[Rank, IntListMessage | None] = field(default_factory=dict)
     means: list[float] = field(default_factory=list)
 
 
@@ -140,7 +140,7 @@ class StandIn(Channel):
                 tensor.copy_(torch.zeros_like(tensor) if listed is None else listed.head)
             return
         for peer, tensor in sent.items():
-            self.mail.put(self._key(self.rank, peer), Listed(turn.heads[peer], tensor.clone()))
+            self.mail.put(self._key(self.rank, peer), IntListMessage(turn.heads[peer], tensor.clone()))
         for peer, tensor in coming.items():
             listed = turn.taken[peer]
             if listed is not None:

@@ -10,14 +10,14 @@ from runtime.launch.parent import launch
 from runtime.launch.place import Place, place
 from runtime.launch.verdict import report_failure
 from runtime.launch.watch import Watch
-from runtime.launch.worker import check_libraries, keep_heap, run_worker
+from runtime.launch.worker import check_libraries, disable_malloc_trim, run_worker
 
 __all__ = [
     "Place",
     "Watch",
     "check_libraries",
     "connect",
-    "keep_heap",
+    "disable_malloc_trim",
     "launch",
     "place",
     "report_failure",

@@ -24,10 +24,10 @@ def connect(place: Place, timeout_s: float, backend: str) -> None:
     try:
         _join(place, timeout_s, backend)
     except RuntimeError as error:
-        said = None if place.launched else _unmet(error, timeout_s)
-        if said is None:
+        reason = None if place.launched else _unmet(error, timeout_s)
+        if reason is None:
             raise
-        raise ScenarioError(said) from error
+        raise ScenarioError(reason) from error
 
 
 def _unmet(error: RuntimeError, timeout_s: float) -> str | None:

@@ -47,8 +47,11 @@ def launch(
     iteration and save it, or were killed when it was asked again. Call it from the main thread.
     """
     base = [sys.executable, "-m", "runtime.train"] if command is None else command
-    with tempfile.TemporaryDirectory(prefix="gcnsim-run-", ignore_cleanup_errors=True) as folder, Requests() as asked:
-        group = ProcessGroup(asked, grace_s, leave_s)
+    with (
+        tempfile.TemporaryDirectory(prefix="gcnsim-run-", ignore_cleanup_errors=True) as folder,
+        StopRequests() as requests,
+    ):
+        group = ProcessGroup(requests, grace_s, leave_s)
         with group.all_ended():
             try:
                 keep_room(Path(folder), workers)
@@ -57,7 +60,7 @@ def launch(
                 say(f"worker {len(group.processes)}: cannot be started: {error.strerror}")
                 return 1
             group.supervise()
-        return answer(asked, group.exits, read_failures(Path(folder)))
+        return answer(requests, group.exits, read_failures(Path(folder)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,24 +79,24 @@ def _processes(command: Sequence[str], workers: int, env: Mapping[str, str], fol
 
 
 def answer(
-    asked: Requests, ends: Sequence[Exit], failures: Iterable[Failure], tell: Callable[[str], None] = say
+    requests: StopRequests, ends: Sequence[Exit], failures: Iterable[Failure], tell: Callable[[str], None] = say
 ) -> int:
     """Say how the run ended, if not well; its exit code. ends: of all workers that ended otherwise than well."""
     # A scheduler's SIGTERM may reach the workers before it reaches us: they ended as they would have been told to.
-    exits = [exit for exit in ends if not (asked.signum and exit.code in ENDED_BY_TERM)]
+    exits = [exit for exit in ends if not (requests.signum and exit.code in ENDED_BY_TERM)]
     cause = first_cause(exits, failures)
-    if asked.signum and (asked.again or cause is None or cause.consequence):
+    if requests.signum and (requests.again or cause is None or cause.consequence):
         stuck = [str(exit.rank) for exit in ends if exit.stuck]
         killed = f"; killed: worker {', '.join(stuck)}" if stuck else ""
-        tell(f"stopped by {signal.Signals(asked.signum).name}{killed}")
-        return 128 + asked.signum
+        tell(f"stopped by {signal.Signals(requests.signum).name}{killed}")
+        return 128 + requests.signum
     if cause is None:
         return 0
     tell(cause.line)
     return cause.code
 
 
-class Requests:
+class StopRequests:
     """The user's signals while workers run: `signum` asks them to leave, `again` to be killed."""
 
     def __init__(self) -> None:
@@ -102,7 +105,7 @@ class Requests:
         self._at = 0.0
         self._old: dict[int, Any] = {}
 
-    def __enter__(self) -> Requests:
+    def __enter__(self) -> StopRequests:
         for signum in _REQUESTS:
             if signal.getsignal(signum) is not signal.SIG_IGN:  # nohup and background jobs have their reasons
                 self._old[signum] = signal.signal(signum, self._note)
@@ -123,10 +126,10 @@ class Requests:
 class ProcessGroup:
     """The processes of one run. Invariant: a process in `processes` is alive or has its Exit in `exits`."""
 
-    def __init__(self, asked: Requests, grace_s: float, leave_s: float) -> None:
+    def __init__(self, requests: StopRequests, grace_s: float, leave_s: float) -> None:
         self.processes: list[subprocess.Popen[bytes]] = []
         self.exits: list[Exit] = []
-        self._asked = asked
+        self._asked = requests
         self._grace_s, self._leave_s = grace_s, leave_s
         self._told: dict[int, int] = {}
         self._deadline: float | None = None
@@ -139,7 +142,7 @@ class ProcessGroup:
         try:
             yield
         finally:
-            self._tell(signal.SIGKILL)
+            self._signal(signal.SIGKILL)
             while self._alive():
                 time.sleep(_POLL_S)
             os.close(reader)
@@ -147,12 +150,12 @@ class ProcessGroup:
 
     def start(self, specs: Sequence[ProcessSpec]) -> None:
         """Start all. The first one's output is the run's; the others only have their errors to show."""
-        for place, spec in enumerate(specs):
+        for index, spec in enumerate(specs):
             process = subprocess.Popen(
                 spec.command,
                 env={**spec.env, PARENT: str(self._reader)},
                 stdin=subprocess.DEVNULL,
-                stdout=None if place == 0 else subprocess.DEVNULL,
+                stdout=None if index == 0 else subprocess.DEVNULL,
                 pass_fds=(self._reader,),
                 process_group=0,
             )
@@ -162,7 +165,7 @@ class ProcessGroup:
         """Return when all workers have ended, which is soon after one fails or the user asks."""
         while self._alive():
             if self._asked.again:
-                self._tell(signal.SIGKILL)
+                self._signal(signal.SIGKILL)
             elif not all(exit.willing for exit in self.exits):
                 self._end_within(self._grace_s)
             elif self._asked.signum:
@@ -173,12 +176,12 @@ class ProcessGroup:
         """Tell all to end, once, and kill those that have not when their time is over."""
         now = time.monotonic()
         if self._deadline is None:
-            self._tell(signal.SIGTERM)
+            self._signal(signal.SIGTERM)
         self._deadline = min(now + seconds, self._deadline or now + seconds)
         if now >= self._deadline:
-            self._tell(signal.SIGKILL)
+            self._signal(signal.SIGKILL)
 
-    def _tell(self, signum: signal.Signals) -> None:
+    def _signal(self, signum: signal.Signals) -> None:
         """Send a signal to every living worker; a deadly one also to what it has started."""
         for rank in self._alive():
             self._told[rank] = signum

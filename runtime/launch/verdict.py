@@ -152,18 +152,18 @@ class Exit:
     code: int
     at: float
     """Seconds since the epoch, not after the true end."""
-    told: int
+    stop_signal: int
     """The last signal that the parent had sent it; 0: none."""
 
     @property
     def willing(self) -> bool:
         """Ended well, or because it was told to."""
-        return self.code == 0 or (self.told != 0 and self.code in ENDED_BY_TERM)
+        return self.code == 0 or (self.stop_signal != 0 and self.code in ENDED_BY_TERM)
 
     @property
     def stuck(self) -> bool:
         """Did not end when told to, and was killed by the parent."""
-        return self.code == -signal.SIGKILL and self.told == signal.SIGKILL
+        return self.code == -signal.SIGKILL and self.stop_signal == signal.SIGKILL
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,8 +182,8 @@ def first_cause(exits: Sequence[Exit], failures: Iterable[Failure]) -> Cause | N
     the peers of a failed worker too; an exit without words), and those before reports of a silent peer. If there is
     nothing but silence, a worker that could not be ended is its origin.
     """
-    said = {failure.rank: failure for failure in failures}
-    found = [_judged(exit, said.get(exit.rank)) for exit in exits if not exit.willing and not exit.stuck]
+    by_rank = {failure.rank: failure for failure in failures}
+    found = [_judged(exit, by_rank.get(exit.rank)) for exit in exits if not exit.willing and not exit.stuck]
     found.sort(key=lambda item: item[:2])
     stuck = [exit.rank for exit in exits if exit.stuck]
     if found and not (found[0][2].consequence and stuck):

@@ -79,7 +79,7 @@ class Watch:
     def _run(self) -> None:
         while True:
             left = None if self._deadline is None else max(self._deadline - time.monotonic(), 0.0)
-            sources = [each for each in (self._inbox, self._parent, self._agent) if each is not None]
+            sources = [item for item in (self._inbox, self._parent, self._agent) if item is not None]
             seen = select.select(sources, [], [], left)[0]
             if self._parent in seen:
                 _end_with_parent()
@@ -90,16 +90,16 @@ class Watch:
                 numbers = os.read(self._inbox, 64)
                 if not numbers:
                     return
-                self._asked(numbers)
+                self._forward(numbers)
             elif not seen:
                 os._exit(128 + self._stop)
 
-    def _asked(self, numbers: bytes) -> None:
+    def _forward(self, numbers: bytes) -> None:
         """Answer signals, among which are also those that are no request (SIGCHLD with a handler of somebody's)."""
-        asked = [number for number in numbers if number in (signal.SIGTERM, signal.SIGINT)]
-        if not asked or self._stop:
+        signals = [number for number in numbers if number in (signal.SIGTERM, signal.SIGINT)]
+        if not signals or self._stop:
             return
-        self._stop = asked[0]
+        self._stop = signals[0]
         if not self._ready:
             os._exit(128 + self._stop)
         if not self._launched:

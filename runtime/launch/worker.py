@@ -89,7 +89,7 @@ ALLOCATION: Final = (
 """Variables by which a user says how memory is allocated; then nothing is changed."""
 
 
-def keep_heap(environment: Mapping[str, str] = os.environ) -> bool:
+def disable_malloc_trim(environment: Mapping[str, str] = os.environ) -> bool:
     """Have this process keep the memory that it frees, and take large blocks from its heap (glibc's mallopt(3)).
 
     To be called once everything is loaded, since what was freed before has then gone back to the system. Gives False,
@@ -100,7 +100,7 @@ def keep_heap(environment: Mapping[str, str] = os.environ) -> bool:
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is None:
         return False
-    return all(mallopt(*each) for each in ((_MMAP_MAX, 0), (_TRIM_THRESHOLD, _NEVER), (_TOP_PAD, _PIECE)))
+    return all(mallopt(*item) for item in ((_MMAP_MAX, 0), (_TRIM_THRESHOLD, _NEVER), (_TOP_PAD, _PIECE)))
 
 
 _NEEDED: Final = ("torch", "safetensors")

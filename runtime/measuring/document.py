@@ -59,19 +59,19 @@ def about(found: MeasuredWorkload) -> dict[str, Any]:
         "device": _device(options, found.threads, found.beside),
         "versions": versions(),
         "settings": [
-            {"setting": number, "method": each.options.method, "knobs": each.options.asdict()["knobs"]}
-            for number, each in numbered
+            {"setting": number, "method": item.options.method, "knobs": item.options.asdict()["knobs"]}
+            for number, item in numbered
         ],
         "parts": [
             {"setting": number, **_part(part, on_cores=options.device == "cpu")}
-            for number, each in numbered
-            for part in each.parts
+            for number, item in numbered
+            for part in item.parts
             if part.skipped is None
         ],
         "skipped": [
             {"setting": number, **_skipped(part)}
-            for number, each in numbered
-            for part in each.parts
+            for number, item in numbered
+            for part in item.parts
             if part.skipped is not None
         ],
     }
@@ -85,7 +85,7 @@ def write(path: str | Path, head: Mapping[str, Any], settings: Sequence[SettingR
     columns = _columns(settings)
     kinds = pa.DictionaryArray.from_arrays(pa.array(columns.pop("kind").astype(np.int32)), pa.array(_KINDS))
     ways = pa.DictionaryArray.from_arrays(
-        pa.array(columns.pop("direction").astype(np.int32)), pa.array([_DIRECTIONS[each] for each in Direction])
+        pa.array(columns.pop("direction").astype(np.int32)), pa.array([_DIRECTIONS[item] for item in Direction])
     )
     table = pa.table(
         {
@@ -103,8 +103,8 @@ def write(path: str | Path, head: Mapping[str, Any], settings: Sequence[SettingR
 def text(head: Mapping[str, Any], settings: Sequence[SettingRecord], path: str) -> str:
     """The table of a measurement, without a newline at its end."""
     lines = []
-    for number, each in enumerate(settings):
-        lines += [_title(head["settings"][number], each), ""]
+    for number, setting in enumerate(settings):
+        lines += [_title(head["settings"][number], setting), ""]
         rows = [
             (
                 str(part["part"]),
@@ -184,8 +184,8 @@ def _skipped(part: PartRecord) -> dict[str, Any]:
 
 def _columns(settings: Sequence[SettingRecord]) -> dict[str, AnyArray]:
     found: dict[str, list[AnyArray]] = {name: [] for name in (*_TYPES, "kind", "direction")}
-    for number, each in enumerate(settings):
-        for part in each.parts:
+    for number, setting in enumerate(settings):
+        for part in setting.parts:
             for ops in part.ops:
                 found["setting"].append(np.full(ops.seconds.size, number))
                 found["part"].append(np.full(ops.seconds.size, part.rank))

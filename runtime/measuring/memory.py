@@ -83,10 +83,10 @@ def free_bytes() -> int | None:
     except OSError:
         return limit
     free = next((1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")), None)
-    return min((each for each in (limit, free) if each is not None), default=None)
+    return min((item for item in (limit, free) if item is not None), default=None)
 
 
 def asked_bytes(error: str) -> int:
     """What torch tried to allocate when a GPU had no more, by its message; 0 where it does not say."""
-    found = _ASKED.search(error)
-    return 0 if found is None else round(float(found[1]) * _UNITS[found[2]])
+    search = _ASKED.search(error)
+    return 0 if search is None else round(float(search[1]) * _UNITS[search[2]])

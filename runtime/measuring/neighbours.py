@@ -53,7 +53,7 @@ class Neighbours:
         """All of them, as soon as each has read the graph. settings: of the measurement."""
         self.processes = []
         for number, group in enumerate(groups, 1):
-            request = {"settings": [each.asdict() for each in settings], "cores": list(group), "first": number,
+            request = {"settings": [setting.asdict() for setting in settings], "cores": list(group), "first": number,
                        "processes": len(groups) + 1}  # fmt: skip
             process = subprocess.Popen(
                 [sys.executable, "-m", "runtime.measuring.neighbours"],
@@ -108,7 +108,7 @@ def main() -> None:
     with open(0, "rb", buffering=0, closefd=False) as lines:
         request: dict[str, Any] = json.loads(lines.readline())
         with on_cores(request["cores"]):
-            neighbour = Neighbour([options_from(each) for each in request["settings"]], request["processes"])
+            neighbour = Neighbour([options_from(setting) for setting in request["settings"]], request["processes"])
             os.write(1, READY)
             while line := lines.readline():
                 neighbour.train(int(line), request["first"], lambda: bool(select.select([lines], [], [], 0)[0]))

@@ -171,7 +171,7 @@ class PartRun:
         if self.worker.device.type == "cuda":
             return max(self.record.peak_bytes or 0, int(torch.cuda.max_memory_allocated(self.worker.device)))
         held = self._memory.report(self.worker)
-        return None if held is None else sum(each for name, each in held.items() if name != "evaluation")
+        return None if held is None else sum(value for name, value in held.items() if name != "evaluation")
 
 
 def iteration_counts(drawn: SampledGraph | LoadedBatch) -> tuple[int, ...]:

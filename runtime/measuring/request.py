@@ -30,7 +30,7 @@ _TAKEN: Final = (
 )  # fmt: skip
 
 HELP_OF: Final[Mapping[str, str]] = {name: HELP[name] for name in _TAKEN} | {
-    "method": f"One or more of {', '.join(name for name, each in METHODS.items() if each.alone)}.",
+    "method": f"One or more of {', '.join(name for name, method in METHODS.items() if method.alone)}.",
     "threads": f"CPU threads of each part.  [default: {ONE_THREAD}]",
     "out": "File of what was measured.  [default: the first free one of measured.parquet, measured-2.parquet, ...]",
     "overwrite": "Replace the file of --out.",
@@ -74,8 +74,8 @@ def settings_of(given: Mapping[str, Any]) -> tuple[Options, ...]:
     Raises ScenarioError for a method that is unknown or cannot be measured, a knob that none has, a value out of range.
     """
     methods = list(dict.fromkeys(_method(name.strip()) for name in str(given["method"]).split(",")))
-    asked = {name: given[name] for name in KNOBS if given.get(name) is not None}
-    for name in asked:
+    question = {name: given[name] for name in KNOBS if given.get(name) is not None}
+    for name in question:
         if not any(name in _knobs(method) for method in methods):
             names = ", ".join(method.name for method in methods)
             raise ScenarioError(f"{flag(name)}: no knob of {names}; allowed: a method that has it, or without it")
@@ -85,7 +85,7 @@ def settings_of(given: Mapping[str, Any]) -> tuple[Options, ...]:
         fields["threads"] = ONE_THREAD
     fields |= {"workers": given["workers"], "iterations": 10**9}
     return tuple(
-        Options(**fields, method=method.name, knobs=knobs) for method in methods for knobs in _settled(method, asked)
+        Options(**fields, method=method.name, knobs=knobs) for method in methods for knobs in _settled(method, question)
     )
 
 
@@ -106,7 +106,7 @@ def options_from(plain: Mapping[str, Any]) -> Options:
 def _method(name: str) -> type[Method]:
     found = method_type(name)
     if not found.alone:
-        known = ", ".join(each for each, method in METHODS.items() if method.alone)
+        known = ", ".join(key for key, method in METHODS.items() if method.alone)
         raise ScenarioError(
             f"--method: {found.name} sends whole blocks from worker to worker, so no part of it can be measured by "
             f"itself; allowed: {known}"
@@ -118,9 +118,9 @@ def _knobs(method: type[Method]) -> dict[str, Knob]:
     return {knob.name: knob for knob in method.knobs()}
 
 
-def _settled(method: type[Method], asked: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+def _settled(method: type[Method], question: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     """The method's knobs, once for each combination of the values asked for that it has."""
-    own = {name: _values(knob, asked[name]) for name, knob in _knobs(method).items() if name in asked}
+    own = {name: _values(knob, question[name]) for name, knob in _knobs(method).items() if name in question}
     for values in itertools.product(*own.values()):
         yield method.settled(dict(zip(own, values, strict=True)))
 
@@ -129,7 +129,7 @@ def _values(knob: Knob, text: str) -> Sequence[Any]:
     """Of a list; a number for each layer is one value. Raises ScenarioError."""
     if knob.kind == "list":
         return [text]
-    return list(dict.fromkeys(_value(knob, each.strip()) for each in text.split(",")))
+    return list(dict.fromkeys(_value(knob, word.strip()) for word in text.split(",")))
 
 
 def _value(knob: Knob, text: str) -> Any:

@@ -156,14 +156,14 @@ class Setting:
         self._setup_s += time.perf_counter() - start - sum(found)
         return min(found[1:])
 
-    def _iterations(self, each: float, seconds: float) -> int:
+    def _iterations(self, value: float, seconds: float) -> int:
         """Of one turn: so many that the time is enough for several rounds, and whole periods where it is.
 
-        each: seconds of an iteration of all parts together.
+        value: seconds of an iteration of all parts together.
         """
         rounds, least = (ROUNDS, 1) if self._stay else (SETTLED_ROUNDS, FEWEST_AT_ONCE)
         fits = seconds / rounds - (0.0 if self._stay else self._setup_s)
-        count = min(max(int(fits / each) - 1, least), LONGEST) if each else least
+        count = min(max(int(fits / value) - 1, least), LONGEST) if value else least
         period = self._method.period
         return count - count % period if count >= period else count
 

@@ -16,7 +16,7 @@ from gcnsim.graph import graph_notes
 from gcnsim.partition import Partitioning, part_of
 from gcnsim.units import format_fraction
 from runtime.data import Dataset, DatasetCache
-from runtime.launch import Place, keep_heap
+from runtime.launch import Place, disable_malloc_trim
 from runtime.measuring.memory import free_bytes
 from runtime.measuring.neighbours import Neighbours, cores_apart, on_cores
 from runtime.measuring.request import MeasureRequest
@@ -71,12 +71,12 @@ class MeasuredWorkload:
         return sum(part.processor_s for part in parts) / sum(sum(part.seconds) for part in parts)
 
 
-def measured(asked: MeasureRequest, tell: Tell) -> MeasuredWorkload:
+def measured(measure_request: MeasureRequest, tell: Tell) -> MeasuredWorkload:
     """Measure all settings, one after the other, in equal shares of the time that is left.
 
     Raises GcnsimError for data that cannot be read, or a device that is not here.
     """
-    shared = asked.shared
+    shared = measure_request.shared
     device = device_of(shared, ALONE)
     shelf = DatasetCache()
     tell("reading the graph")
@@ -84,24 +84,28 @@ def measured(asked: MeasureRequest, tell: Tell) -> MeasuredWorkload:
     tell("partitioning the graph")
     partitioning = shelf.owners(shared, dataset)
     if device.type == "cpu":
-        keep_heap()
-    settings = [Setting(_with_kernels(each, dataset, partitioning), device, shelf, tell) for each in asked.settings]
+        disable_malloc_trim()
+    settings = [
+        Setting(_with_kernels(item, dataset, partitioning), device, shelf, tell) for item in measure_request.settings
+    ]
     groups = _groups(settings) if device.type == "cpu" else [[]]
-    if asked.seconds < SHORTEST_S:
+    if measure_request.seconds < SHORTEST_S:
         groups = groups[:1]
     for setting in settings:
         setting.processes = len(groups)
-    neighbours = Neighbours(asked.settings, groups[1:])
+    neighbours = Neighbours(measure_request.settings, groups[1:])
     try:
         if groups[1:]:
             tell("waiting for the processes on the other cores")
             neighbours.wait()
         with on_cores(groups[0]):
-            found = _all_measured(settings, neighbours, asked.seconds)
+            setting_records = _all_measured(settings, neighbours, measure_request.seconds)
         beside = neighbours.count
     finally:
         neighbours.close()
-    return MeasuredWorkload(dataset, partitioning, widths_of(shared, dataset), torch.get_num_threads(), beside, found)
+    return MeasuredWorkload(
+        dataset, partitioning, widths_of(shared, dataset), torch.get_num_threads(), beside, setting_records
+    )
 
 
 def _groups(settings: Sequence[Setting]) -> list[list[int]]:
@@ -133,7 +137,7 @@ class Neighbour:
         self._device = device_of(settings[0], ALONE)
         self._dataset = self._shelf.dataset(settings[0])
         self._partitioning = self._shelf.owners(settings[0], self._dataset)
-        keep_heap()
+        disable_malloc_trim()
 
     def train(self, number: int, first: int, until: Callable[[], bool]) -> None:
         """Train the parts of a setting, from part `first` on, until `until` says so."""

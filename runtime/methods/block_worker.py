@@ -14,7 +14,16 @@ from torch import Tensor
 from gcnsim.ids import FloatArray, IntArray, Iteration
 from gcnsim.partition import Replicas
 from runtime.aggregate import Matrix, Rows
-from runtime.exchange import BlockNeighbours, BlockRing, BlockSums, Boundary, Grid, SampledGraph, SendAll, Step
+from runtime.exchange import (
+    BlockNeighbours,
+    BlockPlace,
+    BlockRing,
+    BlockSums,
+    Boundary,
+    IterationContext,
+    SampledGraph,
+    SendAll,
+)
 from runtime.exchange.blocks import Policy
 from runtime.methods.worker import Context, MethodWorker
 from runtime.model import Boundaries
@@ -29,7 +38,8 @@ class BlockWorker(MethodWorker):
     exchanges = False
 
     def __init__(self, context: Context, policy: Policy | None = None, clip: float = 0.0, copies: int = 1) -> None:
-        """Open the rings. policy: which blocks are sent; None: all. clip: see `Grid`. copies: holders of each block."""
+        """Open the rings. policy: which blocks are sent; None: all. clip: see `BlockPlace`. copies: holders of each
+        block."""
         super().__init__(context)
         replicas, rank = Replicas(context.world, copies), context.channels.rank
         channel, recorder = context.channels.open(CHANNEL, bulk=True), context.recorder
@@ -44,7 +54,7 @@ class BlockWorker(MethodWorker):
         """The whole graph; no boundary rows travel."""
         return self.graph(t), None
 
-    def neighbours(self, step: Step, fixed: Tensor | None) -> Boundaries:
+    def neighbours(self, step: IterationContext, fixed: Tensor | None) -> Boundaries:
         """Blocks."""
         return BlockNeighbours(self.sums, step, fixed)
 
@@ -61,14 +71,14 @@ class BlockWorker(MethodWorker):
         return self.sums.bytes_sent()
 
 
-def _grid(context: Context, replicas: Replicas, clip: float) -> Grid:
+def _grid(context: Context, replicas: Replicas, clip: float) -> BlockPlace:
     """The blocks of all workers; every rank at the same time."""
     part = context.held.part
     whole = context.whole if context.held is context.share else context.builder.beside(part).whole()
     nodes = [part.inner]
     if context.world > 1:
         raw = context.channels.open("ids").gather_arrays(part.inner.astype(np.int64).tobytes())
-        nodes = [np.frombuffer(each, np.int64) for each in raw[:: replicas.copies]]
+        nodes = [np.frombuffer(data, np.int64) for data in raw[:: replicas.copies]]
     matrices: dict[int, Matrix] = {}
     for block in replicas.stages(replicas.member(context.channels.rank)):
         inner = nodes[block]
@@ -82,7 +92,7 @@ def _grid(context: Context, replicas: Replicas, clip: float) -> Grid:
     scale = _row_scale(context.options, part.inner_degree)
     on_device = None if scale is None else torch.from_numpy(scale).to(context.device, context.dtype)[:, None]
     sizes = tuple(inner.size for inner in nodes)
-    return Grid(part.rank, sizes, matrices, on_device, context.device, clip)
+    return BlockPlace(part.rank, sizes, matrices, on_device, context.device, clip)
 
 
 def _columns(boundary: Matrix | None, count: int, first: int, places: IntArray, width: int) -> Rows:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gcnsim.errors import ScenarioError
-from gcnsim.fields import Measure, Share
+from gcnsim.fields import QuantityRange, Share
 from gcnsim.knobs import Knob, knob_of
 from runtime.options import Held, Options, flag
 
@@ -40,17 +40,17 @@ class Method(ABC):
         return tuple(knob for field in fields(cls) if (knob := knob_of(field)) is not None)
 
     @classmethod
-    def settled(cls, asked: Mapping[str, Any]) -> dict[str, Held]:
-        """All knobs by name: those `asked` for, as typed on the command line, the others at their defaults.
+    def settled(cls, values: Mapping[str, Any]) -> dict[str, Held]:
+        """All knobs by name: those `values` for, as typed on the command line, the others at their defaults.
 
         Raises ScenarioError for a knob that the method lacks, and for a value out of range.
         """
         have = {knob.name: knob for knob in cls.knobs()}
-        for name in asked:
+        for name in values:
             if name not in have:
-                known = f"its knobs: {', '.join(flag(each) for each in have)}" if have else "it has no knobs"
+                known = f"its knobs: {', '.join(flag(item) for item in have)}" if have else "it has no knobs"
                 raise ScenarioError(f"{flag(name)}: {cls.name} has no {name.replace('_', ' ')}; {known}")
-        return {name: _value(knob, asked) for name, knob in have.items()}
+        return {name: _value(knob, values) for name, knob in have.items()}
 
     @property
     def copies(self) -> int:
@@ -75,20 +75,20 @@ class Method(ABC):
         """What one worker does in this method's iterations."""
 
 
-def _value(knob: Knob, asked: Mapping[str, Any]) -> Any:
+def _value(knob: Knob, values: Mapping[str, Any]) -> Any:
     """Of one knob: as asked for and allowed, else its default."""
-    if knob.name not in asked:
+    if knob.name not in values:
         return knob.standard
-    given = asked[knob.name]
-    if isinstance(given, str) and read_as_text(knob):
-        return knob.rule.read(given, flag(knob.name))
-    knob.rule.check(given, flag(knob.name))
-    return given
+    value = values[knob.name]
+    if isinstance(value, str) and read_as_text(knob):
+        return knob.rule.read(value, flag(knob.name))
+    knob.rule.check(value, flag(knob.name))
+    return value
 
 
 def read_as_text(knob: Knob) -> bool:
     """Whether it may be typed with a unit: sizes of caches, shares, a number for each layer."""
-    return knob.kind in ("size", "list") or isinstance(knob.rule, Measure | Share)
+    return knob.kind in ("size", "list") or isinstance(knob.rule, QuantityRange | Share)
 
 
 @dataclass(frozen=True)

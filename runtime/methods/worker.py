@@ -23,8 +23,8 @@ from runtime.exchange import (
     Channels,
     Exchange,
     GraphBuilder,
+    IterationContext,
     SampledGraph,
-    Step,
     StepBoundaries,
     fetch_rows,
 )
@@ -64,10 +64,10 @@ class Context:
         return self.channels.world
 
 
-def completed(drawn: SampledGraph) -> Future[SampledGraph]:
+def completed(graph: SampledGraph) -> Future[SampledGraph]:
     """A graph that needs no waiting."""
     done: Future[SampledGraph] = Future()
-    done.set_result(drawn)
+    done.set_result(graph)
     return done
 
 
@@ -107,10 +107,10 @@ class MethodWorker:
 
     def begin(self, t: Iteration) -> tuple[SampledGraph, Boundary | None]:
         """The graph that iteration t trains, and its boundary (None: a single worker)."""
-        drawn = self.graph(t)
-        return drawn, None if self.exchange is None else BoundaryView(self.exchange, drawn, self.upcoming(t))
+        graph = self.graph(t)
+        return graph, None if self.exchange is None else BoundaryView(self.exchange, graph, self.upcoming(t))
 
-    def neighbours(self, step: Step, fixed: Tensor | None) -> Boundaries:
+    def neighbours(self, step: IterationContext, fixed: Tensor | None) -> Boundaries:
         """The neighbours of each layer in one step. fixed: layer 0's sum when it was computed once."""
         return StepBoundaries(step, fixed)
 

@@ -26,7 +26,7 @@ def measure(bench: Bench) -> None:
         *((Shape(100_000, 40_000, 50_000), heads, width) for heads, width in ((1, 64), (4, 256))),
     ]
     for shape, heads, width in bench.budget.of(tiny, quick, full):
-        matrix, facts = prepared(shape, bench.device, bench.asked.aggregator)
+        matrix, facts = prepared(shape, bench.device, bench.request.aggregator)
         _both(bench, matrix, {**facts, "heads": heads, "width": width})
 
 
@@ -36,8 +36,8 @@ def _both(bench: Bench, matrix: Matrix, params: dict[str, float]) -> None:
     values = made_rows(columns, width, bench.device, "attention").view(columns, heads, width // heads)
     target = made_rows(count, heads, bench.device, "target")
     source = made_rows(columns, heads, bench.device, "source")
-    given = [each.clone().requires_grad_() for each in (values, target, source)]
-    bench.time("attention", params, lambda _: attention_sum(matrix, *given))
-    made = attention_sum(matrix, *given)
+    leaves = [item.clone().requires_grad_() for item in (values, target, source)]
+    bench.time("attention", params, lambda _: attention_sum(matrix, *leaves))
+    made = attention_sum(matrix, *leaves)
     back = torch.ones_like(made)
-    bench.time("attention_backward", params, lambda _: torch.autograd.grad(made, given, back, retain_graph=True))
+    bench.time("attention_backward", params, lambda _: torch.autograd.grad(made, leaves, back, retain_graph=True))

@@ -36,9 +36,9 @@ def measure(bench: Bench) -> None:
     around = range(graph.nodes)
     for fanout in bench.budget.of(((2, 2),), ((3, 3), (10, 10)), ((2, 2), (5, 5), (5, 5, 5), (25, 10))):
         for batch in sizes:
-            _of(bench, graph, NeighbourDraws(graph, [np.array(around)], batch, fanout, (), SEED), fanout, drawn=True)
+            _of(bench, graph, NeighbourDraws(graph, [np.array(around)], batch, fanout, (), SEED), fanout, sampled=True)
     for share in shares:
-        _of(bench, graph, WalkDraws(graph, share, 1, 1, SEED), (1,), drawn=False)
+        _of(bench, graph, WalkDraws(graph, share, 1, 1, SEED), (1,), sampled=False)
     for rows, width in bench.budget.of(
         [(100, 16)],
         [(1_000, 128), (10_000, 128), (10_000, 32)],
@@ -47,17 +47,19 @@ def measure(bench: Bench) -> None:
         bench.time_cold("load_rows", {"rows": rows, "width": width}, _loading(bench, rows, width))
 
 
-def _of(bench: Bench, graph: Graph, draws: BatchDraws, amounts: tuple[int, ...], *, drawn: bool) -> None:
+def _of(bench: Bench, graph: Graph, draws: BatchDraws, amounts: tuple[int, ...], *, sampled: bool) -> None:
     builder = BatchBuilder(graph, "symmetric", DrawnScaling(graph, amounts))
     batches = [draws.draw(t, 0, keep=True) for t in range(AROUND)]
     built = [builder.built(t, batch) for t, batch in enumerate(batches)]
     entries = _mean([sum(batch.entries) for batch in batches])
     # A sub-graph is one matrix, whichever layers use it.
-    rows = _mean([sum(level.size for level in (batch.levels[1:] if drawn else batch.levels[-1:])) for batch in batches])
-    sizes = {"looked": _mean([batch.looked for batch in batches]), "drawn": entries if drawn else 0.0, "rows": rows}
+    rows = _mean(
+        [sum(level.size for level in (batch.levels[1:] if sampled else batch.levels[-1:])) for batch in batches]
+    )
+    sizes = {"looked": _mean([batch.looked for batch in batches]), "drawn": entries if sampled else 0.0, "rows": rows}
     bench.time_cold("draw_batch", sizes, lambda i: draws.draw(i % AROUND, 0, keep=True))
     bench.time_cold("build_batch", {"entries": entries, "rows": rows}, lambda i: builder.built(i, batches[i % AROUND]))
-    kind = matrix_kind(bench.asked.aggregator)
+    kind = matrix_kind(bench.request.aggregator)
     first = [graph.rows[0] for graph in built]
     stored = _mean([0 if rows is None else rows.columns.size for rows in first])
     for turned in (False, True):
@@ -75,7 +77,7 @@ def _loading(bench: Bench, rows: int, width: int) -> Call:
     source = 4 * rows
     x = made_rows(source, width, bench.device, "load")
     chosen = [
-        torch.from_numpy(stream(SEED, "load", rows, width, each).permutation(source)[:rows]) for each in range(AROUND)
+        torch.from_numpy(stream(SEED, "load", rows, width, index).permutation(source)[:rows]) for index in range(AROUND)
     ]
 
     def call(i: int) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 from runtime.microbench.measurements import Measurement
-from runtime.microbench.request import Budget, MicrobenchRequest
+from runtime.microbench.request import MicrobenchRequest, TimeBudget
 
 SEED: Final = 0
 """Of all inputs, which are the same in every run."""
@@ -45,14 +45,14 @@ Call = Callable[[int], object]
 class Bench:
     """Where kernels are timed, and to whom it is told."""
 
-    asked: MicrobenchRequest
+    request: MicrobenchRequest
     device: torch.device
     tell: Callable[[Measurement], None]
 
     @property
-    def budget(self) -> Budget:
+    def budget(self) -> TimeBudget:
         """How thoroughly."""
-        return self.asked.budget
+        return self.request.budget
 
     def time(self, kernel: str, params: Mapping[str, float], call: Call) -> None:
         """Measure `call` alone on this machine and tell of it."""
@@ -82,7 +82,7 @@ class Bench:
         low, middle, high = (float(value) for value in np.quantile(seconds, (0.1, 0.5, 0.9)))
         value = middle if mean is None else mean
         plain = {name: float(number) for name, number in params.items()}
-        self.tell(Measurement(kernel, plain, self.asked.threads, processes, value, low, high, len(seconds)))
+        self.tell(Measurement(kernel, plain, self.request.threads, processes, value, low, high, len(seconds)))
 
     def sets(self, nbytes: float, apart: int | None = None) -> int:
         """How many buffers of `nbytes` to take in turn, so that `apart` bytes (APART) lie between two uses of one."""
@@ -93,7 +93,7 @@ class Bench:
         """Bytes between two uses at which a kernel is measured that touches `nbytes`: all that its buffers reach."""
         if self.budget.level == "tiny" or self.device.type == "cuda":
             return [APART]
-        return [each for each in (NEAR, APART, FAR) if self.sets(nbytes, each) * nbytes >= each >= nbytes] or [FAR]
+        return [item for item in (NEAR, APART, FAR) if self.sets(nbytes, item) * nbytes >= item >= nbytes] or [FAR]
 
     @property
     def _apart(self) -> int:
@@ -112,7 +112,7 @@ def no_collector() -> Iterator[None]:
             gc.enable()
 
 
-def samples(call: Call, budget: Budget) -> list[float]:
+def samples(call: Call, budget: TimeBudget) -> list[float]:
     """Seconds per call, at least `budget.samples` of them."""
     count = 0
 
@@ -133,7 +133,7 @@ def samples(call: Call, budget: Budget) -> list[float]:
         return _enough(lambda: several(batch) / batch, budget, batch)
 
 
-def cold_samples(call: Call, before: Callable[[], object], budget: Budget) -> list[float]:
+def cold_samples(call: Call, before: Callable[[], object], budget: TimeBudget) -> list[float]:
     """Seconds of single calls; what is called before each takes some of the budget, but is not told."""
     found: list[float] = []
 
@@ -153,7 +153,7 @@ def cold_samples(call: Call, before: Callable[[], object], budget: Budget) -> li
         return found
 
 
-def _cuda_samples(call: Call, budget: Budget) -> list[float]:
+def _cuda_samples(call: Call, budget: TimeBudget) -> list[float]:
     """Seconds per call on the GPU's own clock, its queue never empty within a sample."""
     cuda: Any = torch.cuda
     count = 0
@@ -176,7 +176,7 @@ def _cuda_samples(call: Call, budget: Budget) -> list[float]:
         return _enough(lambda: several(batch) / batch, budget, batch)
 
 
-def _enough(sample: Callable[[], float], budget: Budget, batch: int) -> list[float]:
+def _enough(sample: Callable[[], float], budget: TimeBudget, batch: int) -> list[float]:
     found: list[float] = []
     spent = 0.0
     while len(found) < budget.samples or spent < budget.sample_s:

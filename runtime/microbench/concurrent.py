@@ -28,7 +28,7 @@ _BEHIND_S: Final = 0.05
 """A pump that is late makes up for no more than this."""
 
 
-class Pump:
+class TrafficGenerator:
     """A thread that exchanges messages with the peer, both ways at once, until rank 0 has it stop.
 
     Both processes of `channel` make one. Rank 0 keeps the pace, `rate` bytes per second each way; its last message says
@@ -74,14 +74,14 @@ class Pump:
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """asked: bytes per second each way, 0 for none. message: bytes."""
+    """request: bytes per second each way, 0 for none. message: bytes."""
 
-    asked: float
+    request: float
     message: int
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class OverlapResult:
     """What happened in a while of `spent` seconds: of each call, of each exchange."""
 
     calls: list[float]
@@ -100,9 +100,9 @@ def measure(bench: Bench, channel: Channel, wire: Channel) -> None:
     for name, params, call in _kernels(bench):
         for computing in bench.budget.of((1,), (1, 2), (1, 2)):
             for traffic in _traffic(bench):
-                found = _beside(bench, channel, wire, traffic, call if channel.rank < computing else None)
+                beside = _beside(bench, channel, wire, traffic, call if channel.rank < computing else None)
                 if channel.rank == 0:
-                    _tell(bench, name, params, {"computing": computing}, traffic, found)
+                    _record(bench, name, params, {"computing": computing}, traffic, beside)
 
 
 def _traffic(bench: Bench) -> list[Traffic]:
@@ -111,11 +111,11 @@ def _traffic(bench: Bench) -> list[Traffic]:
     return [*large, *bench.budget.of([], [], [Traffic(UNLIMITED, SMALL)])]
 
 
-def _tell(
-    bench: Bench, name: str, params: dict[str, float], about: dict[str, float], traffic: Traffic, found: Beside
+def _record(
+    bench: Bench, name: str, params: dict[str, float], about: dict[str, float], traffic: Traffic, found: OverlapResult
 ) -> None:
-    if traffic.asked < UNLIMITED:
-        about = about | {"asked": traffic.asked}
+    if traffic.request < UNLIMITED:
+        about = about | {"asked": traffic.request}
     rate = {"message": traffic.message, "rate": traffic.message * len(found.exchanges) / found.spent}
     bench.found(f"{name}_beside", params | about | rate, found.calls, 2, found.spent / len(found.calls))
     if found.exchanges:
@@ -123,13 +123,13 @@ def _tell(
         bench.found("transfer_beside", about | size, found.exchanges, 2)
 
 
-def _beside(bench: Bench, channel: Channel, wire: Channel, traffic: Traffic, call: Call | None) -> Beside:
+def _beside(bench: Bench, channel: Channel, wire: Channel, traffic: Traffic, call: Call | None) -> OverlapResult:
     """Both processes call this at once; one that computes nothing lets its pump follow the other's."""
     calls: list[float] = []
     if call is not None:
         call(0)
     channel.barrier()
-    pump = Pump(wire, traffic.asked, traffic.message) if traffic.asked else None
+    pump = TrafficGenerator(wire, traffic.request, traffic.message) if traffic.request else None
     begin = time.perf_counter()
     with no_collector():
         while call is not None and time.perf_counter() - begin < bench.budget.window_s:
@@ -141,13 +141,13 @@ def _beside(bench: Bench, channel: Channel, wire: Channel, traffic: Traffic, cal
     if pump is not None:
         pump.end()
     channel.barrier()
-    return Beside(calls, exchanges, spent)
+    return OverlapResult(calls, exchanges, spent)
 
 
 def _kernels(bench: Bench) -> list[tuple[str, dict[str, float], Call]]:
     entries, nodes = bench.budget.of((1_000, 100), (200_000, 10_000), (200_000, 10_000))
     made = Shape(entries, nodes, nodes, skewed=True, local=True).made()
-    matrix = matrix_of(made, bench.device, bench.asked.aggregator)
+    matrix = matrix_of(made, bench.device, bench.request.aggregator)
     width = bench.budget.of(16, 64, 64)
     rows, d = bench.budget.of((64, 16), (4_096, 128), (4_096, 128))
     return [

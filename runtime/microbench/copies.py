@@ -34,7 +34,7 @@ def measure(bench: Bench) -> None:
 def _kernels(bench: Bench) -> None:
     entries, nodes = bench.budget.of((1_000, 100), (1_000_000, 50_000), (1_000_000, 50_000))
     made = Shape(entries, nodes, nodes, skewed=True, local=True).made()
-    matrix = matrix_of(made, bench.device, bench.asked.aggregator)
+    matrix = matrix_of(made, bench.device, bench.request.aggregator)
     facts: dict[str, float] = {**facts_of(made), "width": 128, "hot": 0}
     shape: dict[str, float] = {"rows": nodes, "d_in": 128, "d_out": 128, "bias": 1}
     kernels = {
@@ -55,11 +55,11 @@ def _beside(bench: Bench, call: Call) -> Call:
     ends = [torch.cuda.current_stream().record_event() for _ in channels]
 
     def both(i: int) -> None:
-        for place, (stream, (target, source)) in enumerate(channels):
-            if ends[place].query():
+        for index, (stream, (target, source)) in enumerate(channels):
+            if ends[index].query():
                 with stream.after(None):
                     target.copy_(source, non_blocking=True)
-                    ends[place] = torch.cuda.current_stream().record_event()
+                    ends[index] = torch.cuda.current_stream().record_event()
         call(i)
 
     return both

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from gcnsim.streams import stream
-from runtime.exchange import Dropping
+from runtime.exchange import DropoutConfig
 from runtime.microbench.bench import APART, SEED, Bench, Call
 from runtime.microbench.inputs import made_rows
 from runtime.model import GcnLayer, Network
@@ -70,14 +70,14 @@ def _map(bench: Bench, rows: int, d_in: int, d_out: int, bias: bool) -> None:
         }
         bench.time("gemm", params, learnt_map(bench, rows, d_in, d_out, bias, apart))
         for needed in (True, False) if apart == nearest else ():
-            layer, given = _layer(bench, rows, d_in, d_out, bias, needed, apart)
-            bench.time("gemm_backward", params | {"input_grad": int(needed)}, backward(layer.mapped, given))
+            layer, inputs = _layer(bench, rows, d_in, d_out, bias, needed, apart)
+            bench.time("gemm_backward", params | {"input_grad": int(needed)}, backward(layer.mapped, inputs))
 
 
 def learnt_map(bench: Bench, rows: int, d_in: int, d_out: int, bias: bool = True, apart: int = APART) -> Call:
     """The map of one layer, its graph for the backward pass made as in training."""
-    layer, given = _layer(bench, rows, d_in, d_out, bias, True, apart)
-    return forward(layer.mapped, given)
+    layer, inputs = _layer(bench, rows, d_in, d_out, bias, True, apart)
+    return forward(layer.mapped, inputs)
 
 
 def _layer(
@@ -95,7 +95,7 @@ def _passes(bench: Bench, rows: int, width: int) -> None:
     for weight in network.parameters():
         weight.grad = torch.zeros_like(weight)
     nbytes = 8 * rows * width
-    dropping = Dropping(DROPPED, False, SEED, 0)
+    dropping = DropoutConfig(DROPPED, False, SEED, 0)
 
     def dropped(h: Tensor) -> Tensor:
         return h * dropping.mask(h, 0, 0, "inner")
@@ -107,12 +107,12 @@ def _passes(bench: Bench, rows: int, width: int) -> None:
     }
     nearest, *_ = distances = bench.distances(nbytes)
     for apart in distances:
-        given = _given(bench, rows, width, nbytes, True, apart)
-        params = {"rows": rows, "width": width, "apart": len(given) * nbytes}
+        inputs = _given(bench, rows, width, nbytes, True, apart)
+        params = {"rows": rows, "width": width, "apart": len(inputs) * nbytes}
         for name, kernel in kernels.items():
-            bench.time(name, params, forward(kernel, given))
+            bench.time(name, params, forward(kernel, inputs))
             if apart == nearest:
-                bench.time(f"{name}_backward", params, backward(kernel, given))
+                bench.time(f"{name}_backward", params, backward(kernel, inputs))
 
 
 def activation(bench: Bench, rows: int, width: int, apart: int = APART) -> Call:
@@ -126,45 +126,45 @@ def _loss(bench: Bench, rows: int, classes: int) -> None:
     nodes = torch.from_numpy(generator.permutation(rows)[:count].copy()).sort().values.to(bench.device)
     labels = torch.from_numpy(generator.integers(classes, size=count)).to(bench.device)
     targets = Targets(nodes, labels, count)
-    given = _given(bench, rows, classes, 8 * rows * classes, True, APART)
+    inputs = _given(bench, rows, classes, 8 * rows * classes, True, APART)
     params = {"rows": rows, "nodes": count, "classes": classes}
-    bench.time("loss", params, forward(targets.loss, given))
-    bench.time("loss_backward", params, backward(targets.loss, given))
-    bench.time("correct", params, forward(targets.correct, given))
+    bench.time("loss", params, forward(targets.loss, inputs))
+    bench.time("loss_backward", params, backward(targets.loss, inputs))
+    bench.time("correct", params, forward(targets.correct, inputs))
 
 
 def _given(bench: Bench, rows: int, width: int, nbytes: int, needed: bool, apart: int) -> list[Tensor]:
     """Rows to be taken in turn, `apart` bytes of kernels that touch `nbytes` in all; needed: their gradient is."""
     first = made_rows(rows, width, bench.device, "given")
     every = [first, *(first.clone() for _ in range(bench.sets(nbytes, apart) - 1))]
-    return [each.requires_grad_(needed) for each in every]
+    return [item.requires_grad_(needed) for item in every]
 
 
-def forward(kernel: Callable[[Tensor], Tensor], given: list[Tensor]) -> Call:
-    """`kernel` of the rows `given`, in turn. Results are kept for as long as their rows are: in training the backward
+def forward(kernel: Callable[[Tensor], Tensor], inputs: list[Tensor]) -> Call:
+    """`kernel` of the rows `inputs`, in turn. Results are kept for as long as their rows are: in training the backward
     pass needs them, so a new one lies in memory that no cache has."""
-    results = [kernel(each) for each in given]
+    results = [kernel(tensor) for tensor in inputs]
 
     def call(i: int) -> None:
-        place = i % len(given)
-        results[place] = kernel(given[place])
+        place = i % len(inputs)
+        results[place] = kernel(inputs[place])
 
     return call
 
 
-def backward(kernel: Callable[[Tensor], Tensor], given: list[Tensor]) -> Call:
+def backward(kernel: Callable[[Tensor], Tensor], inputs: list[Tensor]) -> Call:
     """The backward pass of `kernel` alone."""
-    results = [kernel(each) for each in given]
-    gradients = [torch.ones_like(each) for each in results]
+    results = [kernel(tensor) for tensor in inputs]
+    gradients = [torch.ones_like(result) for result in results]
     engine: Any = torch.autograd.backward
 
     def call(i: int) -> None:
-        place = i % len(given)
+        place = i % len(inputs)
         # Without an old gradient the new one is taken over as it is: in training it goes to the node before.
-        given[place].grad = None
+        inputs[place].grad = None
         engine(results[place], gradients[place], retain_graph=True)
 
-    for place in range(len(given)):
+    for index in range(len(inputs)):
         # Gradients of all in turn, so that none is the first to use its memory.
-        call(place)
+        call(index)
     return call

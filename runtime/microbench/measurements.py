@@ -18,7 +18,7 @@ from gcnsim.shapes import As, OneOrMore, Within
 from gcnsim.terminal import aligned
 from gcnsim.units import format_seconds
 from runtime.microbench.request import MicrobenchRequest
-from runtime.record.machine import Machine, Versions, hardware, versions
+from runtime.record.machine import MachineFacts, Versions, hardware, versions
 
 KERNELS: Final[Mapping[str, str]] = {
     "spmm": "sum over neighbours: sparse matrix times rows",
@@ -150,7 +150,7 @@ class MeasurementsFile(TypedDict):
     """What the kernels of training cost on one machine, as `python -m runtime.profile --out FILE` writes it. Seconds,
     bytes."""
 
-    machine: Machine
+    machine: MachineFacts
     versions: Versions
     options: MeasuredWith
     seconds: Seconds
@@ -158,15 +158,17 @@ class MeasurementsFile(TypedDict):
     measurements: Annotated[list[dict[str, Any]], As(list[Measurement])]
 
 
-def document(asked: MicrobenchRequest, measurements: Sequence[Measurement], seconds: float) -> dict[str, Any]:
+def document(
+    microbench_request: MicrobenchRequest, measurements: Sequence[Measurement], seconds: float
+) -> dict[str, Any]:
     """What was measured in `seconds`, a `MeasurementsFile` with its schema."""
     return {
         "schema": SCHEMA,
-        "machine": hardware(asked.device == "cuda"),
+        "machine": hardware(microbench_request.device == "cuda"),
         "versions": versions(),
-        "options": asked.options(),
+        "options": microbench_request.options(),
         "seconds": seconds,
-        "measurements": [each.asdict() for each in measurements],
+        "measurements": [measurement.asdict() for measurement in measurements],
     }
 
 
@@ -174,7 +176,7 @@ def write(path: str | Path, results: Mapping[str, Any]) -> None:
     """Write the document, a measurement a line. Raises FileError."""
     head = {name: value for name, value in results.items() if name != "measurements"}
     text = json.dumps(head, indent=1, allow_nan=False).rstrip("}\n")
-    lines = ",\n".join(f"  {json.dumps(each, allow_nan=False)}" for each in results["measurements"])
+    lines = ",\n".join(f"  {json.dumps(measurement, allow_nan=False)}" for measurement in results["measurements"])
     with atomic_write(path, text=True) as file:
         file.write(f'{text},\n "measurements": [\n{lines}\n ]\n}}\n')
 
@@ -182,8 +184,8 @@ def write(path: str | Path, results: Mapping[str, Any]) -> None:
 def table(results: Mapping[str, Any], path: str) -> str:
     """How many sizes of each kernel were measured, and the quickest and slowest; without a newline at its end."""
     found: dict[str, list[float]] = {}
-    for each in results["measurements"]:
-        found.setdefault(each["kernel"], []).append(each["seconds"])
+    for measurement in results["measurements"]:
+        found.setdefault(measurement["kernel"], []).append(measurement["seconds"])
     rows = [
         (name, str(len(times)), format_seconds(min(times)), format_seconds(max(times)), KERNELS[name])
         for name, times in found.items()

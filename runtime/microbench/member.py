@@ -11,7 +11,7 @@ from runtime.microbench.process_group import RESULTS
 from runtime.microbench.request import MicrobenchRequest, from_json
 
 
-def main(asked: MicrobenchRequest, place: Place) -> int:
+def main(request: MicrobenchRequest, place: Place) -> int:
     """Take part in all measurements at `place`; member 0 writes each to the parent as it is taken."""
 
     def tell(measurement: Measurement) -> None:
@@ -21,7 +21,7 @@ def main(asked: MicrobenchRequest, place: Place) -> int:
     with Watch(place):
         from runtime.microbench.program import run
 
-        run(asked, place, tell)
+        run(request, place, tell)
     return 0
 
 

@@ -54,8 +54,8 @@ def pairs(bench: Bench, channel: Channel, peer: Rank) -> None:
             channel.exchange([Message(peer, into, False), Message(peer, out, True)])
 
         params = {"bytes": nbytes}
-        _tell(bench, channel, "p2p_oneway", params, oneway, ("_cpu_sender", "_cpu_receiver"))
-        _tell(bench, channel, "p2p_both", params, both, ("_cpu",))
+        _record(bench, channel, "p2p_oneway", params, oneway, ("_cpu_sender", "_cpu_receiver"))
+        _record(bench, channel, "p2p_both", params, both, ("_cpu",))
 
 
 def interrupts(bench: Bench, channel: Channel) -> None:
@@ -88,7 +88,7 @@ def all_reduces(bench: Bench, channel: Channel, processes: int) -> None:
         def call(tensor: torch.Tensor = tensor) -> None:
             channel.wait(channel.all_reduce(tensor))
 
-        _tell(bench, channel, "all_reduce", {"bytes": nbytes}, call, ("_cpu",), processes)
+        _record(bench, channel, "all_reduce", {"bytes": nbytes}, call, ("_cpu",), processes)
 
 
 def all_to_alls(bench: Bench, channel: Channel, processes: int) -> None:
@@ -100,10 +100,10 @@ def all_to_alls(bench: Bench, channel: Channel, processes: int) -> None:
         def call(messages: list[Message] = messages) -> None:
             channel.exchange(messages)
 
-        _tell(bench, channel, "all_to_all", {"bytes": nbytes, "peers": len(peers)}, call, ("_cpu",), processes)
+        _record(bench, channel, "all_to_all", {"bytes": nbytes, "peers": len(peers)}, call, ("_cpu",), processes)
 
 
-def _tell(
+def _record(
     bench: Bench,
     channel: Channel,
     kernel: str,
@@ -148,7 +148,7 @@ def repeated(bench: Bench, channel: Channel, call: Callable[[], None]) -> Timed:
                 call()
                 seconds.append(time.perf_counter() - start)
             cpu.append((time.process_time() - before) / int(agreed))
-    every = [found.tolist() for found in channel.gather(torch.tensor(cpu, dtype=torch.float64))]
+    every = [tensor.tolist() for tensor in channel.gather(torch.tensor(cpu, dtype=torch.float64))]
     return Timed(seconds, every)
 
 

@@ -15,7 +15,7 @@ from runtime.record import Recorder
 
 def measure(bench: Bench) -> None:
     """`launch` (a product of one entry), `launch_backward`, `span`, `handoff`. params: none."""
-    matrix = matrix_of(Shape(1, 1, 1).made(), bench.device, bench.asked.aggregator)
+    matrix = matrix_of(Shape(1, 1, 1).made(), bench.device, bench.request.aggregator)
     one, result = made_rows(1, 1, bench.device, "one"), torch.zeros(1, 1, device=bench.device)
     bench.time("launch", {}, lambda _: matrix.multiply(one, result))
     bench.time("launch_backward", {}, backward(torch.relu, [one.clone().requires_grad_()]))

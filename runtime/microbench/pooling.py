@@ -26,7 +26,7 @@ def measure(bench: Bench) -> None:
         *((Shape(100_000, 40_000, 50_000), width) for width in (64, 256)),
     ]
     for shape, width in bench.budget.of(tiny, quick, full):
-        matrix, facts = prepared(shape, bench.device, bench.asked.aggregator)
+        matrix, facts = prepared(shape, bench.device, bench.request.aggregator)
         _both(bench, matrix, {**facts, "width": width})
 
 

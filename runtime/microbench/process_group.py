@@ -47,46 +47,50 @@ class ProcessError(Exception):
 
 
 def measured(
-    asked: MicrobenchRequest, show: Callable[[Measurement], None] = lambda _: None, command: Sequence[str] = MEMBER
+    request: MicrobenchRequest, show: Callable[[Measurement], None] = lambda _: None, command: Sequence[str] = MEMBER
 ) -> list[Measurement]:
-    """All measurements of `asked`, in the order first taken; `show` is told of each as it comes.
+    """All measurements of `request`, in the order first taken; `show` is told of each as it comes.
 
     Raises ProcessError when a process fails. Whatever ends this, no member is alive after it.
     """
-    found: list[Measurement] = []
-    with _members(asked, command) as (group, reader, folder):
+    measurements: list[Measurement] = []
+    with _members(request, command) as (group, reader, folder):
         for line in _lines(reader, group):
-            found.append(Measurement(**json.loads(line)))
-            show(found[-1])
+            measurements.append(Measurement(**json.loads(line)))
+            show(measurements[-1])
         start = time.monotonic()
-        while any(each.poll() is None for each in group):
-            if time.monotonic() - start > (_WORDS_S if any(each.poll() for each in group) else _LEAVE_S):
+        while any(item.poll() is None for item in group):
+            if time.monotonic() - start > (_WORDS_S if any(item.poll() for item in group) else _LEAVE_S):
                 break
             time.sleep(_POLL_S)
         cause = first_cause(_exits(group), read_failures(folder))
         if cause is not None:
             raise ProcessError(cause.line, cause.code)
-    return merged(found)
+    return merged(measurements)
 
 
 def merged(found: Sequence[Measurement]) -> list[Measurement]:
     """One measurement of each kernel and size, in the order first taken: of several, the means of what they say."""
     alike: dict[object, list[Measurement]] = {}
-    for each in found:
-        alike.setdefault((each.kernel, *sorted(each.params.items()), each.threads, each.processes), []).append(each)
+    for measurement in found:
+        alike.setdefault(
+            (measurement.kernel, *sorted(measurement.params.items()), measurement.threads, measurement.processes), []
+        ).append(measurement)
     return [_mean(every) for every in alike.values()]
 
 
 def _mean(every: Sequence[Measurement]) -> Measurement:
     first = every[0]
-    seconds, low, high = (fmean(getattr(each, name) for each in every) for name in ("seconds", "low", "high"))
-    repeats = sum(each.repeats for each in every)
+    seconds, low, high = (
+        fmean(getattr(measurement, name) for measurement in every) for name in ("seconds", "low", "high")
+    )
+    repeats = sum(measurement.repeats for measurement in every)
     return Measurement(first.kernel, first.params, first.threads, first.processes, seconds, low, high, repeats)
 
 
 @contextlib.contextmanager
 def _members(
-    asked: MicrobenchRequest, command: Sequence[str]
+    request: MicrobenchRequest, command: Sequence[str]
 ) -> Iterator[tuple[list[subprocess.Popen[bytes]], int, Path]]:
     """The started members, the pipe of their measurements, and the folder of their last words; none outlives this."""
     group: list[subprocess.Popen[bytes]] = []
@@ -94,11 +98,11 @@ def _members(
     reader, writer = os.pipe()
     with tempfile.TemporaryDirectory(prefix="gcnsim-microbench-", ignore_cleanup_errors=True) as folder:
         common = {RENDEZVOUS: str(Path(folder, "rendezvous")), FAILURES: folder, PARENT: str(watch)}
-        common |= {"WORLD_SIZE": str(asked.members), "LOCAL_WORLD_SIZE": str(asked.members), RESULTS: str(writer)}
+        common |= {"WORLD_SIZE": str(request.members), "LOCAL_WORLD_SIZE": str(request.members), RESULTS: str(writer)}
         try:
-            for rank in range(asked.members):
+            for rank in range(request.members):
                 process = subprocess.Popen(
-                    [*command, asked.to_json()],
+                    [*command, request.to_json()],
                     env={**os.environ, **common, "RANK": str(rank), "LOCAL_RANK": str(rank)},
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
@@ -136,8 +140,8 @@ def _exits(group: Sequence[subprocess.Popen[bytes]]) -> list[Exit]:
     exits = []
     for rank, process in enumerate(group):
         code = process.poll()
-        told = 0
+        stop_signal = 0
         if code is None:
-            code, told = -signal.SIGKILL, int(signal.SIGKILL)
-        exits.append(Exit(rank, code, time.time(), told))
+            code, stop_signal = -signal.SIGKILL, int(signal.SIGKILL)
+        exits.append(Exit(rank, code, time.time(), stop_signal))
     return exits

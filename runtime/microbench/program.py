@@ -10,7 +10,7 @@ import torch.distributed as dist
 
 from runtime.aggregate import matrix_kind
 from runtime.exchange import Channel
-from runtime.launch import Place, connect, keep_heap
+from runtime.launch import Place, connect, disable_malloc_trim
 from runtime.microbench import (
     attention,
     batches,
@@ -37,42 +37,42 @@ PATIENCE_S = 1800.0
 """The other members wait for the first one's measurements; the parent ends them when it fails."""
 
 
-def run(asked: MicrobenchRequest, place: Place, tell: Callable[[Measurement], None]) -> None:
+def run(request: MicrobenchRequest, place: Place, tell: Callable[[Measurement], None]) -> None:
     """Take all measurements with the other members; the first one tells of them.
 
     Raises ScenarioError for CUDA where there is none, and for kernels of a library that cannot be imported.
     """
-    options = Options(device=asked.device, threads=asked.threads)
-    bench = Bench(asked, device_of(options, training.ALONE), tell)
-    matrix_kind(asked.aggregator)
+    options = Options(device=request.device, threads=request.threads)
+    bench = Bench(request, device_of(options, training.ALONE), tell)
+    matrix_kind(request.aggregator)
     if bench.device.type == "cpu":
         # Memory as training has it.
-        keep_heap()
+        disable_malloc_trim()
     channels: dict[int, Channel] = {}
     if place.world > 1:
         connect(place, PATIENCE_S, "gloo")
-        counts = {*asked.workers, 2, place.world} if asked.network else {*asked.workers, place.world}
+        counts = {*request.workers, 2, place.world} if request.network else {*request.workers, place.world}
         channels = {count: _channel(count, place) for count in sorted(counts) if count > 1}
     # Made before anything is timed: who makes it keeps a core from the one that measures.
     ready = sharing.kernels(bench) if bench.device.type == "cpu" else []
     _together(place, channels)
     # Some rounds before what processes cost one another, the others after it: one slow minute is not in all.
-    after = asked.budget.rounds // 2
-    if place.rank == 0 and asked.kernels:
-        _alone(bench, asked.budget.rounds - after)
+    after = request.budget.rounds // 2
+    if place.rank == 0 and request.kernels:
+        _alone(bench, request.budget.rounds - after)
     if bench.device.type == "cpu":
         _shared(bench, ready, place, channels)
-    if place.rank == 0 and asked.kernels:
+    if place.rank == 0 and request.kernels:
         _alone(bench, after)
     _together(place, channels)
     prepared.cache_clear()
-    if asked.network:
+    if request.network:
         _network(bench, place, channels)
 
 
 def _alone(bench: Bench, rounds: int) -> None:
     """So many rounds of what one process measures by itself; the others wait without using a core."""
-    shorter = replace(bench, asked=replace(bench.asked, budget=bench.budget.of_a_round()))
+    shorter = replace(bench, request=replace(bench.request, budget=bench.budget.of_a_round()))
     for _ in range(rounds):
         for part in (overheads, sums, attention, pooling, maps, rows, sampling, training):
             part.measure(shorter)
@@ -80,7 +80,7 @@ def _alone(bench: Bench, rounds: int) -> None:
 
 
 def _shared(bench: Bench, ready: list[sharing.Kernel], place: Place, channels: dict[int, Channel]) -> None:
-    for count in bench.asked.workers:
+    for count in bench.request.workers:
         _together(place, channels)
         if place.rank < count:
             sharing.measure(bench, ready, channels.get(count), count)
@@ -91,13 +91,13 @@ def _network(bench: Bench, place: Place, channels: dict[int, Channel]) -> None:
     if place.rank < 2:
         network.pairs(bench, channels[2], 1 - place.rank)
         network.interrupts(bench, channels[2])
-    for count in bench.asked.workers:
+    for count in bench.request.workers:
         _together(place, channels)
         if place.rank < count and count > 1:
             network.all_reduces(bench, channels[count], count)
             network.all_to_alls(bench, channels[count], count)
     _together(place, channels)
-    if place.rank < 2 and bench.device.type == "cpu" and bench.asked.kernels:
+    if place.rank < 2 and bench.device.type == "cpu" and bench.request.kernels:
         concurrent.measure(bench, channels[2], traffic)
     _together(place, channels)
 

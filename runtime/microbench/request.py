@@ -23,7 +23,7 @@ AGGREGATORS: Final = tuple(name for name in CHOICES["aggregator"] if name != "au
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class TimeBudget:
     """How thoroughly to measure.
 
     level: which sizes. sample_s, samples: each kernel is repeated until it has at least both, in seconds and in number.
@@ -41,16 +41,16 @@ class Budget:
         """The one of three that belongs to this level."""
         return (tiny, quick, full)[LEVELS.index(self.level)]
 
-    def of_a_round(self) -> Budget:
+    def of_a_round(self) -> TimeBudget:
         """What one of the rounds may take."""
         return replace(self, sample_s=self.sample_s / self.rounds, samples=ceil(self.samples / self.rounds))
 
 
-TINY: Final = Budget("tiny", 0.002, 5, 0.02)
+TINY: Final = TimeBudget("tiny", 0.002, 5, 0.02)
 """For tests: the smallest sizes, too few repeats to mean anything."""
 
-QUICK: Final = Budget("quick", 0.05, 5, 0.25)
-FULL: Final = Budget("full", 0.2, 5, 0.8, rounds=3)
+QUICK: Final = TimeBudget("quick", 0.05, 5, 0.25)
+FULL: Final = TimeBudget("full", 0.2, 5, 0.8, rounds=3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class MicrobenchRequest:
     measure those of one process alone; else only what processes cost one another.
     """
 
-    budget: Budget = FULL
+    budget: TimeBudget = FULL
     device: str = "cpu"
     threads: int = 1
     workers: tuple[int, ...] = (1, 2, 3, 4, 6)
@@ -106,4 +106,4 @@ class MicrobenchRequest:
 def from_json(text: str) -> MicrobenchRequest:
     """What `to_json` wrote."""
     raw: Mapping[str, Any] = json.loads(text)
-    return MicrobenchRequest(**{**raw, "budget": Budget(**raw["budget"]), "workers": tuple(raw["workers"])})
+    return MicrobenchRequest(**{**raw, "budget": TimeBudget(**raw["budget"]), "workers": tuple(raw["workers"])})

@@ -36,11 +36,11 @@ def _index(bench: Bench, rows: int, source: int) -> torch.Tensor:
 def _pack(bench: Bench, rows: int, source: int, width: int, apart: int) -> Call:
     index, h = _index(bench, rows, source), made_rows(source, width, bench.device, "pack")
     count = bench.sets(8 * rows * width, apart)
-    given = [h.clone() for _ in range(min(count, bench.sets(4 * source * width, apart)))]
+    inputs = [h.clone() for _ in range(min(count, bench.sets(4 * source * width, apart)))]
     results = [torch.zeros(rows, width, device=bench.device) for _ in range(count)]
 
     def call(i: int) -> None:
-        torch.index_select(given[i % len(given)], 0, index, out=results[i % count])
+        torch.index_select(inputs[i % len(inputs)], 0, index, out=results[i % count])
 
     return call
 

@@ -24,7 +24,7 @@ def measure(bench: Bench) -> None:
     sizes = bench.budget.of([(400, 4_000)], [(8_000, 80_000), (40_000, 800_000)], [
         (8_000, 80_000), (40_000, 400_000), (16_000, 800_000), (80_000, 2_000_000),
     ])  # fmt: skip
-    kind = matrix_kind(bench.asked.aggregator)
+    kind = matrix_kind(bench.request.aggregator)
     for nodes, entries in sizes:
         part = made_part(nodes, entries)
         builder = GraphBuilder(part, "symmetric", kind, torch.float32, bench.device)
@@ -38,8 +38,8 @@ def _at(bench: Bench, part: Part, builder: GraphBuilder, epsilon: float) -> None
     rule = sampling_rule("vr")
     p = rule(part, norms).probabilities(epsilon).p
     weights = builder.weights(1.0 / p.astype(np.float64))
-    kept = draw_edges(part, p, generator)
-    drawn = builder.thinned(0, kept, weights)
+    mask = draw_edges(part, p, generator)
+    graph = builder.thinned(0, mask, weights)
     params: dict[str, float] = {
         "entries": part.entries,
         "rows": part.inner_nodes,
@@ -47,11 +47,11 @@ def _at(bench: Bench, part: Part, builder: GraphBuilder, epsilon: float) -> None
         "cross": int(np.count_nonzero(part.columns >= part.inner_nodes)),
         "epsilon": epsilon,
     }
-    chosen = {"kept": int(np.count_nonzero(kept)), "needed": drawn.rows}
+    chosen = {"kept": int(np.count_nonzero(mask)), "needed": graph.rows}
     # A processor finds little of it in its caches: in training an iteration lies between two draws.
     timed = bench.time if bench.device.type == "cuda" else bench.time_cold
     timed("probabilities", params, lambda _: rule(part, norms).probabilities(epsilon))
     timed("inclusion", params, lambda _: inclusion(part, p))
     timed("reweigh", params, lambda _: builder.weights(1.0 / p.astype(np.float64)))
     timed("draw", params | chosen, lambda _: draw_edges(part, p, generator))
-    timed("thin", params | chosen, lambda i: builder.thinned(i, kept, weights))
+    timed("thin", params | chosen, lambda i: builder.thinned(i, mask, weights))

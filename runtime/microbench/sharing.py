@@ -32,7 +32,7 @@ def measure(bench: Bench, ready: list[Kernel], channel: Channel | None, processe
         if channel is not None:
             channel.barrier()
         own = torch.tensor([_seconds_per_call(call, bench.budget.window_s)], dtype=torch.float64)
-        found = [float(each) for each in ([own] if channel is None else channel.gather(own))]
+        found = [float(tensor) for tensor in ([own] if channel is None else channel.gather(own))]
         if channel is None or channel.rank == 0:
             bench.found(f"shared_{name}", params, found, processes, sum(found) / len(found))
 
@@ -54,7 +54,7 @@ def _products(bench: Bench) -> list[Kernel]:
     sizes = bench.budget.of([(1_000, 100)], [(30_000, 2_000), (600_000, 40_000)], [(30_000, 2_000), (600_000, 40_000)])
     for entries, nodes in sizes:
         rows = Shape(entries, nodes, nodes, skewed=True, local=True).made()
-        matrix = matrix_of(rows, bench.device, bench.asked.aggregator)
+        matrix = matrix_of(rows, bench.device, bench.request.aggregator)
         width = bench.budget.of(16, 64, 64)
         found.append(("spmm", {**facts_of(rows), "width": width, "hot": 0}, product(bench, matrix, width)[0]))
     return found

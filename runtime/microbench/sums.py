@@ -27,7 +27,7 @@ def measure(bench: Bench) -> None:
     """
     widths = bench.budget.of((16,), (16, 64, 128), (16, 64, 128, 256, 512))
     for shape in _shapes(bench):
-        matrix, facts = prepared(shape, bench.device, bench.asked.aggregator)
+        matrix, facts = prepared(shape, bench.device, bench.request.aggregator)
         for width in widths:
             if shape.entries * width > MOST_WORK:
                 continue
@@ -88,11 +88,11 @@ def product(
         there, here = here, there
     count = 1 if hot else bench.sets(4 * width * (there + here), apart)
     first = made_rows(there, width, bench.device, "product")
-    given = [first, *(first.clone() for _ in range(count - 1))]
-    results = [torch.zeros(here, width, device=bench.device) for _ in given]
+    inputs = [first, *(first.clone() for _ in range(count - 1))]
+    results = [torch.zeros(here, width, device=bench.device) for _ in inputs]
     multiply = matrix.multiply_transposed if transposed else matrix.multiply
 
     def call(i: int) -> None:
-        multiply(given[i % count], results[i % count])
+        multiply(inputs[i % count], results[i % count])
 
     return call, count

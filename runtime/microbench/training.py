@@ -83,9 +83,9 @@ def _worker(
             hidden=hidden,
             layers=layers,
             workers=1,
-            device=bench.asked.device,
-            threads=bench.asked.threads,
-            aggregator=bench.asked.aggregator,
+            device=bench.request.device,
+            threads=bench.request.threads,
+            aggregator=bench.request.aggregator,
         )
         worker = prepare(options, ALONE, bench.device, DatasetCache())
     sizes = {"nodes": nodes, "entries": graph.entries, "features": features, "hidden": hidden}

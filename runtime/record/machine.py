@@ -18,7 +18,7 @@ _CPU_INFO = Path("/proc/cpuinfo")
 Versions: TypeAlias = Annotated[Mapping[str, str], Within(required=("gcnsim", "python", "torch", "numpy"))]
 
 
-class Machine(TypedDict):
+class MachineFacts(TypedDict):
     """A machine that something was measured on."""
 
     cpu: str
@@ -46,14 +46,14 @@ def versions() -> dict[str, str]:
     return {"python": platform.python_version()} | {name: version(name) for name in ("gcnsim", "numpy", "torch")}
 
 
-def hardware(cuda: bool = False) -> Machine:
+def hardware(cuda: bool = False) -> MachineFacts:
     """This machine; its GPUs with `cuda` only."""
-    found = usable_resources()
+    resources = usable_resources()
     return {
         "cpu": _cpu(),
-        "cores": found.cores,
-        "quota": found.quota,
-        "memory_bytes": found.memory_bytes or 0,
+        "cores": resources.cores,
+        "quota": resources.quota,
+        "memory_bytes": resources.memory_bytes or 0,
         "gpus": _gpus() if cuda else [],
     }
 

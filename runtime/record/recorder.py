@@ -165,7 +165,7 @@ class Recorder:
             return
         kind, stream, *others = zip(*self._rows[:count], strict=True)
         del self._rows[:count]
-        codes = [KIND_CODE[each] for each in kind]
+        codes = [KIND_CODE[item] for item in kind]
         numbers = [self._names.setdefault(name, len(self._names)) for name in stream]
         values = zip(_DTYPES.items(), [codes, numbers, *others], strict=True)
         self._chunks.append({name: np.array(column, dtype) for (name, dtype), column in values})
@@ -257,13 +257,13 @@ def merge(timelines: Sequence[Timeline]) -> Timeline:
 
     Streams of one name become one; they are numbered by their earliest start, then by name.
     """
-    names = sorted({name for each in timelines for name in each.streams})
+    names = sorted({name for timeline in timelines for name in timeline.streams})
     columns = {
-        name: np.concatenate([np.zeros(0, kind), *(getattr(each, name) for each in timelines)])
+        name: np.concatenate([np.zeros(0, kind), *(getattr(timeline, name) for timeline in timelines)])
         for name, kind in COLUMNS.items()
         if name != "stream"
     }
-    stream = np.concatenate([np.zeros(0, np.int64), *(_renamed(each, names) for each in timelines)])
+    stream = np.concatenate([np.zeros(0, np.int64), *(_renamed(timeline, names) for timeline in timelines)])
     first = np.full(len(names), np.iinfo(np.int64).max)
     np.minimum.at(first, stream, columns["start_ps"])
     by_use = np.argsort(first, kind="stable")

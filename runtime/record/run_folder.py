@@ -26,7 +26,7 @@ from gcnsim.sampling.norms import read_norms, write_norms
 from gcnsim.shapes import SINCE, As, Count, Keys, OneOrMore, Share, Within
 from gcnsim.timeline import Timeline
 from gcnsim.timeline.parquet import read_spans, write_spans
-from runtime.record.machine import Machine, PeakMemory, Versions
+from runtime.record.machine import MachineFacts, PeakMemory, Versions
 from runtime.record.summary import Summary
 
 
@@ -98,10 +98,10 @@ class LossLog:
 
     def __init__(self, path: str | Path, resume_from: Iteration = 0) -> None:
         self._path = path
-        kept = self._kept(resume_from) if writable(path) and resume_from else []
+        rows = self._kept(resume_from) if writable(path) and resume_from else []
         with atomic_write(path, text=True) as file:
             file.write(_line(_LOSSES))
-            for row in kept:
+            for row in rows:
                 file.write(_line(row))
         try:
             self._file = open(path, "ab", buffering=0)  # noqa: SIM115 - open while the run lasts
@@ -125,13 +125,13 @@ class LossLog:
     def _kept(self, resume_from: Iteration) -> list[Sequence[str]]:
         if not Path(self._path).exists():
             return []
-        kept: list[Sequence[str]] = []
+        rows: list[Sequence[str]] = []
         for number, texts in _lines(self._path, _LOSSES):
             if len(texts) != len(_LOSSES) or not _ITERATION.fullmatch(texts[0]):
                 raise FileError(f"{self._path}:{number}: {','.join(texts)!r} is not a row of {','.join(_LOSSES)}")
             if int(texts[0]) < resume_from:
-                kept.append(texts)
-        return kept
+                rows.append(texts)
+        return rows
 
 
 def _line(values: Iterable[object]) -> str:
@@ -194,7 +194,7 @@ class RunRecord:
     shares of one."""
 
     versions: Versions
-    hardware: Annotated[Mapping[str, Any], As(Machine)]
+    hardware: Annotated[Mapping[str, Any], As(MachineFacts)]
     """The machine of worker 0."""
     emulation: Mapping[str, Any] | None
     """The cluster that runtime.emulate made; null on a real one."""
@@ -335,7 +335,7 @@ def read_run(path: str | Path) -> Run:
     wrong = _uneven(document)
     if wrong:
         raise FileError(f"{folder / RUN}: {wrong}")
-    facts: dict[str, Any] = {each.name: document.get(each.name) for each in fields(RunRecord)}
+    facts: dict[str, Any] = {entry.name: document.get(entry.name) for entry in fields(RunRecord)}
     record = RunRecord(**facts | {name: _tupled(facts[name]) for name in _FROZEN})
     rows = read_iterations(folder / ITERATIONS)
     if record.finished and (not rows or rows[-1].iteration + 1 != record.iterations):
@@ -359,7 +359,7 @@ def _uneven(document: dict[str, Any]) -> str | None:
     lists = {name: document[name] for name in ("inner", "boundary", "peak_memory")}
     for kind, table in document["bytes"].items():
         lists |= {f"bytes.{kind}": table} | {f"bytes.{kind}[{i}]": row for i, row in enumerate(table)}
-    short = ((name, len(each)) for name, each in lists.items() if len(each) != workers)
+    short = ((name, len(value)) for name, value in lists.items() if len(value) != workers)
     return next((f"{name} has {size} entries for {workers} workers" for name, size in short), None)
 
 

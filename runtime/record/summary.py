@@ -51,7 +51,7 @@ class Summary:
 
     def asdict(self) -> dict[str, Any]:
         """All fields as plain JSON values."""
-        return asdict(self) | {"workers": [asdict(each) for each in self.workers]}
+        return asdict(self) | {"workers": [asdict(worker) for worker in self.workers]}
 
 
 def summarise(
@@ -61,13 +61,13 @@ def summarise(
     workers: int,
     warmup: int,
     first: Iteration = 0,
-    told: bool = False,
+    waits_labelled: bool = False,
 ) -> Summary:
     """The summary of the iterations that `timeline` (all workers') holds.
 
     iteration_s[i]: seconds iteration first + i lasted; first is not 0 in a resumed run. Of these the first `warmup` are
-    left out, but at least one is measured. told: the main stream's spans say what it waits for, so that no wait is for
-    a sampler that happens to be at work. Raises ValueError without iterations.
+    left out, but at least one is measured. waits_labelled: the main stream's spans say what it waits for, so that no
+    wait is for a sampler that happens to be at work. Raises ValueError without iterations.
     """
     seconds = np.asarray(iteration_s, dtype=np.float64)
     if not seconds.size:
@@ -75,7 +75,9 @@ def summarise(
     warmup = min(warmup, seconds.size - 1)
     low, high = first + warmup, first + seconds.size
     window = _Window(timeline, (timeline.iteration >= low) & (timeline.iteration < high))
-    shares = tuple(_shares(window, rank, seconds.size - warmup, told=told) for rank in range(workers))
+    shares = tuple(
+        _shares(window, rank, seconds.size - warmup, waits_labelled=waits_labelled) for rank in range(workers)
+    )
     p10, p90 = (float(value) for value in np.percentile(seconds[warmup:], (10, 90)))
     return Summary(
         measured=int(seconds.size - warmup),
@@ -143,7 +145,7 @@ def _keys(*columns: AnyArray, at: IntArray) -> Iterator[tuple[int, ...]]:
     return zip(*(column[at].tolist() for column in columns), strict=True)
 
 
-def _shares(window: _Window, rank: Rank, count: int, *, told: bool) -> Shares:
+def _shares(window: _Window, rank: Rank, count: int, *, waits_labelled: bool) -> Shares:
     def mean(intervals: Intervals) -> float:
         return intervals.length / (count * PS_PER_S)
 
@@ -162,7 +164,7 @@ def _shares(window: _Window, rank: Rank, count: int, *, told: bool) -> Shares:
         transfer_s=mean(transfers),
         hidden_transfer_s=mean(transfers.difference(waits.union(handling))),
         sampling_s=mean(sampling),
-        exposed_sampling_s=mean(own_sampling if told else sampling.intersection(waits.union(own_sampling))),
+        exposed_sampling_s=mean(own_sampling if waits_labelled else sampling.intersection(waits.union(own_sampling))),
         reduce_s=phase(Phase.REDUCE),
         optimizer_s=phase(Phase.OPTIMIZER),
         pack_s=mean(window.of(rank, window.kinds(OpKind.PACK, OpKind.GATHER))),

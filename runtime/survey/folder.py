@@ -87,11 +87,11 @@ def commands(runs: Sequence[str], folder: str) -> list[str]:
     Its hashes, a calibration by the runs that one may see, the judgement of all others; last, in the folder above, the
     one file that is sent back.
     """
-    given = "".join(f"--runs {RUNS}/{name} " for name in runs if name.startswith("calibration-"))
+    run_options = "".join(f"--runs {RUNS}/{name} " for name in runs if name.startswith("calibration-"))
     name = shlex.quote(folder)
     return [
         "sha256sum --check --quiet SHA256SUMS",
-        f"gcnsim calibrate profile.json {given}--out calibration.json",
+        f"gcnsim calibrate profile.json {run_options}--out calibration.json",
         f"gcnsim validate {RUNS}/held-out-* --calibration calibration.json --out report",
         f"tar -czf {name}.tar.gz --exclude={GRAPHS} {name}",
     ]
@@ -187,19 +187,19 @@ class SurveyState:
     finished: bool
 
 
-class Folder:
+class SurveyFolder:
     """A survey's folder, new or of a survey to go on with.
 
     took: seconds of each finished run, by name. failed: what kind of error ended each that failed, by name. cluster:
     None until measured, and on a single server.
     """
 
-    def __init__(self, asked: SurveyRequest, surveyed: Mapping[str, Any]) -> None:
+    def __init__(self, request: SurveyRequest, surveyed: Mapping[str, Any]) -> None:
         """Make it or read it. surveyed: servers, versions and all else that must stay the same, plain JSON values.
 
         Raises FileError for a folder that cannot be used, ScenarioError for one of another rule or cluster.
         """
-        self.path, self._asked, self._surveyed = asked.out, asked, dict(surveyed)
+        self.path, self._asked, self._surveyed = request.out, request, dict(surveyed)
         self.took: dict[str, float] = {}
         self.failed: dict[str, str] = {}
         self.cluster: Cluster | None = None
@@ -212,7 +212,7 @@ class Folder:
             self._read()
         self.failed |= failures(self.path)
         with atomic_write(self.path / RULE) as file:
-            file.write(asked.rule.path.read_bytes())
+            file.write(request.rule.path.read_bytes())
         self._write(finished=False)
 
     @property

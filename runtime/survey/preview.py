@@ -101,62 +101,67 @@ HEADS: Final = ("runs", "of", "to", "graph", "trained with", "s each", "MB each"
 WORDS: Final = (True, False, True, True, True, False, False)
 
 
-def preview(asked: SurveyRequest, place: Place | None) -> dict[str, Any]:
+def preview(request: SurveyRequest, place: Place | None) -> dict[str, Any]:
     """What would be done, as plain JSON values; place: of this worker, None before any is started.
 
     Raises GcnsimError for a folder of another survey.
     """
-    cuda = asked.device == "cuda"
+    cuda = request.device == "cuda"
     machine, versions = hardware(cuda), versions_here(cuda)
     servers = 1 if place is None else place.world // place.local_world
-    before = _before(asked, servers, machine, versions)
-    runs = _runs(asked, int(machine["cores"]), before)
-    level, profiled = asked.rule.profile, (asked.out / MICROBENCH).is_file()
-    profile_s = 0.0 if profiled else RATES[asked.device].profile_s[level]
-    _fit(asked, runs, before, profile_s)
-    kept = [each for each in runs if each["state"] in (TRAIN, DONE)]
-    graphs = [made for made in asked.rule.graphs.values() if isinstance(made, GeneratedGraph)]
+    before = _before(request, servers, machine, versions)
+    runs = _runs(request, int(machine["cores"]), before)
+    level, profiled = request.rule.profile, (request.out / MICROBENCH).is_file()
+    profile_s = 0.0 if profiled else RATES[request.device].profile_s[level]
+    _fit(request, runs, before, profile_s)
+    included = [run for run in runs if run["state"] in (TRAIN, DONE)]
+    graphs = [made for made in request.rule.graphs.values() if isinstance(made, GeneratedGraph)]
     return {
-        "out": str(asked.out),
-        "device": asked.device,
+        "out": str(request.out),
+        "device": request.device,
         "machine": machine,
         "versions": versions,
         "servers": servers,
-        "workers": asked.workers,
-        "rule": asked.rule.path.name,
-        "minutes": asked.minutes,
+        "workers": request.workers,
+        "rule": request.rule.path.name,
+        "minutes": request.minutes,
         "microbenchmarks": {"level": level, "seconds": profile_s, "done": profiled},
         "runs": runs,
-        "seconds": profile_s + sum(each["seconds"] or 0.0 for each in runs if each["state"] == TRAIN),
-        "bytes": PROFILE_BYTES[level] + sum(each["bytes"] or 0.0 for each in kept),
-        "graph_bytes": sum(graph_bytes(made, asked.device) for made in graphs),
-        "left_out": [each["name"] for each in runs if each["state"] == LEFT_OUT],
-        "notes": list(_notes(asked, machine, runs)),
-        "afterwards": commands([each["name"] for each in kept], asked.out.resolve().name),
+        "seconds": profile_s + sum(run["seconds"] or 0.0 for run in runs if run["state"] == TRAIN),
+        "bytes": PROFILE_BYTES[level] + sum(entry["bytes"] or 0.0 for entry in included),
+        "graph_bytes": sum(graph_bytes(made, request.device) for made in graphs),
+        "left_out": [run["name"] for run in runs if run["state"] == LEFT_OUT],
+        "notes": list(_notes(request, machine, runs)),
+        "afterwards": commands([entry["name"] for entry in included], request.out.resolve().name),
     }
 
 
 def _before(
-    asked: SurveyRequest, servers: int, machine: Mapping[str, Any], versions: Mapping[str, str]
+    request: SurveyRequest, servers: int, machine: Mapping[str, Any], versions: Mapping[str, str]
 ) -> Mapping[str, Any]:
     """What an unfinished survey in the folder says of its runs; nothing where there is none."""
-    if not (asked.out / STATE).is_file():
+    if not (request.out / STATE).is_file():
         return {"runs": {}, "failed": {}}
-    same = {"rule": asked.rule.sha256, "device": asked.device, "workers": asked.workers, "versions": dict(versions)}
+    same = {
+        "rule": request.rule.sha256,
+        "device": request.device,
+        "workers": request.workers,
+        "versions": dict(versions),
+    }
     # Of several servers the others are not known before they meet.
     same |= {"servers": [dict(machine)]} if servers == 1 else {}
-    raw = earlier(asked.out, same | {"bandwidth": asked.bandwidth})
-    return {"runs": raw["runs"], "failed": raw.get("failed", {}) | failures(asked.out)}
+    raw = earlier(request.out, same | {"bandwidth": request.bandwidth})
+    return {"runs": raw["runs"], "failed": raw.get("failed", {}) | failures(request.out)}
 
 
-def _runs(asked: SurveyRequest, cores: int, before: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _runs(request: SurveyRequest, cores: int, before: Mapping[str, Any]) -> list[dict[str, Any]]:
     """All runs of the rule with what is known of each; seconds and bytes are null of graphs that are not made up."""
     found = []
-    for run in asked.rule.planned():
-        options, made = asked.task(run).options, asked.rule.graphs[run.graph]
+    for run in request.rule.planned():
+        options, made = request.task(run).options, request.rule.graphs[run.graph]
         sizes: tuple[float | None, float | None] = (None, None)
         if isinstance(made, GeneratedGraph):
-            workers = asked.workers
+            workers = request.workers
             sizes = seconds(options, made, workers, cores), nbytes(options, made, workers)
         found.append(
             {
@@ -164,7 +169,7 @@ def _runs(asked: SurveyRequest, cores: int, before: Mapping[str, Any]) -> list[d
                 "use": CALIBRATE if run.seen else JUDGE,
                 "graph": run.graph,
                 **_facts(options),
-                "workers": asked.workers,
+                "workers": request.workers,
                 "args": list(run.args),
                 "repeat": run.repeat,
                 "seconds": sizes[0],
@@ -185,30 +190,30 @@ def _facts(options: Options) -> dict[str, Any]:
     }
 
 
-def _fit(asked: SurveyRequest, runs: Sequence[dict[str, Any]], before: Mapping[str, Any], profile_s: float) -> None:
+def _fit(request: SurveyRequest, runs: Sequence[dict[str, Any]], before: Mapping[str, Any], profile_s: float) -> None:
     """Bring expected seconds in line with those of runs that are done, and mark what would be left out."""
-    took, by_name = before["runs"], {each["name"]: each for each in runs}
-    done = [each for each in runs if each["state"] == DONE and each["seconds"]]
-    scale = sum(took[each["name"]] for each in done) / sum(each["seconds"] for each in done) if done else 1.0
-    for each in runs:
-        if each["state"] == DONE:
-            each["seconds"] = took[each["name"]]
-        elif each["seconds"] is not None:
-            each["seconds"] *= scale
-    known = [each["seconds"] for each in runs if each["seconds"] is not None]
+    took, by_name = before["runs"], {entry["name"]: entry for entry in runs}
+    done = [entry for entry in runs if entry["state"] == DONE and entry["seconds"]]
+    scale = sum(took[entry["name"]] for entry in done) / sum(entry["seconds"] for entry in done) if done else 1.0
+    for entry in runs:
+        if entry["state"] == DONE:
+            entry["seconds"] = took[entry["name"]]
+        elif entry["seconds"] is not None:
+            entry["seconds"] *= scale
+    known = [entry["seconds"] for entry in runs if entry["seconds"] is not None]
     unknown = sum(known) / len(known) if known else 0.0
-    planned: list[PlannedRun] = [run for run in asked.rule.planned() if by_name[run.name]["state"] != FAILED]
+    planned: list[PlannedRun] = [run for run in request.rule.planned() if by_name[run.name]["state"] != FAILED]
     expected = {run.name: by_name[run.name]["seconds"] or unknown for run in planned}
-    chosen = fitting(planned, took, 60 * asked.minutes - profile_s, asked.rule.least_repeats, expected)
+    chosen = fitting(planned, took, 60 * request.minutes - profile_s, request.rule.least_repeats, expected)
     names = {run.name for run in chosen}
     for run in planned:
         if by_name[run.name]["state"] == TRAIN and run.name not in names:
             by_name[run.name]["state"] = LEFT_OUT
 
 
-def _notes(asked: SurveyRequest, machine: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _notes(request: SurveyRequest, machine: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """What its owner should know before it starts."""
-    if asked.device == "cuda":
+    if request.device == "cuda":
         yield "written for GPUs and not yet run on one: seconds are assumed, and whatever fails is worth a report"
         try:
             gpu_of(machine["gpus"], "this machine")
@@ -216,16 +221,16 @@ def _notes(asked: SurveyRequest, machine: Mapping[str, Any], runs: Sequence[Mapp
             yield f"gcnsim calibrate will refuse the folder as it is: {error}"
     elif machine["gpus"]:
         yield f"this machine has {plural(len(machine['gpus']), 'GPU')}: --device cuda surveys them"
-    if any(each["seconds"] is None for each in runs):
+    if any(run["seconds"] is None for run in runs):
         yield "seconds and bytes of runs on graphs that the rule does not make up are not known, nor in the sums"
-    if asked.out.is_absolute() or os.pardir in asked.out.parts:
-        yield f"--out: records say paths as they are typed, so {asked.out} would be in them; a relative one says less"
+    if request.out.is_absolute() or os.pardir in request.out.parts:
+        yield f"--out: records say paths as they are typed, so {request.out} would be in them; a relative one says less"
 
 
 def preview_text(found: Mapping[str, Any]) -> str:
     """The same in words."""
     machine, minutes = found["machine"], f"{found['minutes']:g} minutes"
-    trained = sum(each["state"] == TRAIN for each in found["runs"])
+    trained = sum(run["state"] == TRAIN for run in found["runs"])
     *afterwards, pack = found["afterwards"]
     lines = [
         f"Survey into {found['out']} (--dry-run: nothing is started, nothing is written)",
@@ -241,7 +246,7 @@ def preview_text(found: Mapping[str, Any]) -> str:
         "Which runs calibrate and which judge is the rule's, written before any is made; none does both.",
         "",
         "What the folder says of the machine:",
-        *(f"  {line}" for line in _told(machine, found["versions"])),
+        *(f"  {line}" for line in _machine_lines(machine, found["versions"])),
         f"  not in it: {NOT_TOLD}",
         "",
         "What to do with it, in the folder (its README has these lines too):",
@@ -266,11 +271,11 @@ def _setting(found: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def _rows(runs: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
     """A line for each configuration, its repeats counted."""
     groups: dict[str, list[Mapping[str, Any]]] = {}
-    for each in runs:
-        groups.setdefault(each["name"].rpartition("-r")[0] or each["name"], []).append(each)
+    for run in runs:
+        groups.setdefault(run["name"].rpartition("-r")[0] or run["name"], []).append(run)
     for name, same in sorted(groups.items(), key=lambda item: (item[1][0]["use"], item[0])):
         first = same[0]
-        going = sum(each["state"] != LEFT_OUT for each in same)
+        going = sum(entry["state"] != LEFT_OUT for entry in same)
         count = f"{len(same)}" if going == len(same) else f"{going} of {len(same)}"
         known = first["seconds"] is not None
         yield (
@@ -279,7 +284,7 @@ def _rows(runs: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str, ...]]:
         )  # fmt: skip
 
 
-def _told(machine: Mapping[str, Any], versions: Mapping[str, str]) -> Iterator[str]:
+def _machine_lines(machine: Mapping[str, Any], versions: Mapping[str, str]) -> Iterator[str]:
     quota = "" if machine.get("quota") is None else f" ({machine['quota']:g} by quota)"
     yield f"{machine['cpu']}, {machine['cores']} cores{quota}, {machine['memory_bytes'] / 2**30:.0f} GiB"
     yield f"GPUs: {', '.join(machine['gpus']) or 'none'}"

@@ -23,7 +23,7 @@ from runtime.data import DatasetCache
 from runtime.emulation import Emulation
 from runtime.launch import Place, Watch, connect
 from runtime.microbench import Measurement, MicrobenchRequest, document, measured, write
-from runtime.survey.folder import MICROBENCH, Folder, clear, note_failure
+from runtime.survey.folder import MICROBENCH, SurveyFolder, clear, note_failure
 from runtime.survey.rule import BUDGETS, GRAPHS, GeneratedGraph, SurveyRequest, fitting
 from runtime.survey.servers import Servers, carried, cluster_of, meet, transfers
 from runtime.train.preflight import agree_on
@@ -40,35 +40,35 @@ MOST_AT_ONCE: Final = 64
 """Processes that the micro-benchmarks may start."""
 
 
-def survey(asked: SurveyRequest, place: Place) -> int:
+def survey(request: SurveyRequest, place: Place) -> int:
     """Take part in the survey at `place`; the exit code. Raises GcnsimError and whatever a run raises."""
     start = time.monotonic()
     with Watch(place) as watch:
         connect(place, MEETING_S, "gloo")
         # All else of a run follows from these two, or is worker 0's to say.
-        agree_on([(0, "rule", asked.rule.sha256[:_SHOWN]), (0, "device", asked.device)], place)
-        servers = meet(place, asked.device)
-        folder = Folder(asked, _surveyed(asked, servers)) if place.rank == 0 else None
-        _graphs(asked, servers)
-        _measure(asked, servers, folder)
-        _train(asked, servers, folder, watch, start + 60 * asked.minutes)
+        agree_on([(0, "rule", request.rule.sha256[:_SHOWN]), (0, "device", request.device)], place)
+        servers = meet(place, request.device)
+        folder = SurveyFolder(request, _surveyed(request, servers)) if place.rank == 0 else None
+        _graphs(request, servers)
+        _measure(request, servers, folder)
+        _train(request, servers, folder, watch, start + 60 * request.minutes)
         if place.local_rank == 0:
-            clear(asked.out)
+            clear(request.out)
     if folder is not None:
-        _tell(asked, folder, folder.close(time.monotonic() - start))
+        _print_survey(request, folder, folder.close(time.monotonic() - start))
     return 0
 
 
-def _surveyed(asked: SurveyRequest, servers: Servers) -> dict[str, Any]:
+def _surveyed(request: SurveyRequest, servers: Servers) -> dict[str, Any]:
     """What must be the same when a survey goes on."""
     emulation = Emulation.here()
     return {
-        "rule": asked.rule.sha256,
-        "device": asked.device,
+        "rule": request.rule.sha256,
+        "device": request.device,
         "workers": servers.place.world,
         "servers": list(servers.facts),
         "versions": servers.versions,
-        "bandwidth": asked.bandwidth,
+        "bandwidth": request.bandwidth,
         "emulated": None if emulation is None else _emulated(emulation),
     }
 
@@ -79,77 +79,81 @@ def _emulated(emulation: Emulation) -> dict[str, Any]:
     return found if emulation.accelerator is None else found | {"accelerator": emulation.accelerator["name"]}
 
 
-def _graphs(asked: SurveyRequest, servers: Servers) -> None:
+def _graphs(request: SurveyRequest, servers: Servers) -> None:
     """Made-up graphs on every server, the same on all; they may share the folder, or not."""
     if servers.place.local_rank == 0:
-        clear(asked.out)
-        (asked.out / GRAPHS).mkdir(parents=True, exist_ok=True)
-        for name, made in asked.rule.graphs.items():
-            path = asked.out / GRAPHS / f"{name}.npz"
+        clear(request.out)
+        (request.out / GRAPHS).mkdir(parents=True, exist_ok=True)
+        for name, made in request.rule.graphs.items():
+            path = request.out / GRAPHS / f"{name}.npz"
             if isinstance(made, GeneratedGraph) and not path.is_file():
-                save(path, made_up(name, made, asked.device))
+                save(path, made_up(name, made, request.device))
     servers.channel.barrier()
 
 
-def _measure(asked: SurveyRequest, servers: Servers, folder: Folder | None) -> None:
+def _measure(survey_request: SurveyRequest, servers: Servers, folder: SurveyFolder | None) -> None:
     """The micro-benchmarks of the first server and of the network, unless they are there."""
-    if _told(servers, int(folder is not None and folder.has_microbench)):
+    if _broadcast(servers, int(folder is not None and folder.has_microbench)):
         return
     start = time.perf_counter()
     several = servers.count > 1
-    budget = BUDGETS[asked.rule.profile]
-    found: list[Measurement] = []
-    request = MicrobenchRequest(budget, asked.device, 1, _at_once(asked, servers), network=not several)
+    budget = BUDGETS[survey_request.rule.profile]
+    measurements: list[Measurement] = []
+    request = MicrobenchRequest(
+        budget, survey_request.device, 1, _at_once(survey_request, servers), network=not several
+    )
     if folder is not None:
         _say(f"micro-benchmarks ({budget.level}) of {'the first' if several else 'this'} server")
-        found = measured(request)
+        measurements = measured(request)
     servers.channel.barrier()
     cluster: Cluster | None = None
     if several:
-        transfers(servers, budget, found.append)
+        transfers(servers, budget, measurements.append)
         rate = carried(servers, budget.window_s)
-        cluster = None if Emulation.here() else cluster_of(servers, rate, asked.bandwidth)
+        cluster = None if Emulation.here() else cluster_of(servers, rate, survey_request.bandwidth)
     if folder is not None:
         folder.measured(cluster)
-        whole = document(request, found, time.perf_counter() - start)
+        whole = document(request, measurements, time.perf_counter() - start)
         whole["options"]["network"] = True
         write(folder.path / MICROBENCH, whole)
 
 
-def _at_once(asked: SurveyRequest, servers: Servers) -> tuple[int, ...]:
+def _at_once(request: SurveyRequest, servers: Servers) -> tuple[int, ...]:
     """Numbers of processes to measure at once: what cores share is fitted to as many as there are cores."""
     cores = int(servers.facts[0]["cores"])
     wanted = {1, 2, servers.each}
-    if asked.device == "cpu":
+    if request.device == "cpu":
         wanted |= {cores} if servers.count > 1 else {cores, 2 * cores}
     return tuple(sorted({min(count, MOST_AT_ONCE) for count in wanted}))
 
 
-def _train(asked: SurveyRequest, servers: Servers, folder: Folder | None, watch: Watch, deadline: float) -> None:
+def _train(
+    request: SurveyRequest, servers: Servers, folder: SurveyFolder | None, watch: Watch, deadline: float
+) -> None:
     """Train what fits, until nothing more does or a worker is asked to stop.
 
     A run that fails is noted and ends the survey, whose workers have lost each other; the next start leaves it out.
     """
-    shelf, runs = DatasetCache(), asked.rule.planned()
+    shelf, runs = DatasetCache(), request.rule.planned()
     while True:
         at = -1
         if folder is not None and not watch.stop:
             sound = [run for run in runs if run.name not in folder.failed]
-            left = fitting(sound, folder.took, deadline - time.monotonic(), asked.rule.least_repeats)
+            left = fitting(sound, folder.took, deadline - time.monotonic(), request.rule.least_repeats)
             if left:
                 folder.begin(left[0])
                 at = runs.index(left[0])
                 _say(f"{left[0].name}, {len(folder.took)} of {len(folder.took) + len(left)} runs done")
-        at = _told(servers, at)
+        at = _broadcast(servers, at)
         if at < 0:
             return
         start = time.monotonic()
-        task = asked.task(runs[at])
+        task = request.task(runs[at])
         with naming(task.name):
             try:
                 stopped = train(task, servers.place, watch, shelf)
             except Exception as error:
-                note_failure(asked.out, runs[at], error)
+                note_failure(request.out, runs[at], error)
                 raise
         if stopped:
             return
@@ -157,16 +161,16 @@ def _train(asked: SurveyRequest, servers: Servers, folder: Folder | None, watch:
             folder.admit(runs[at], time.monotonic() - start)
 
 
-def _told(servers: Servers, number: int) -> int:
+def _broadcast(servers: Servers, number: int) -> int:
     """The number that worker 0 has, on all workers."""
-    told = torch.tensor([number])
-    servers.channel.broadcast(told)
-    return int(told)
+    tensor = torch.tensor([number])
+    servers.channel.broadcast(tensor)
+    return int(tensor)
 
 
-def _tell(asked: SurveyRequest, folder: Folder, minutes: float) -> None:
+def _print_survey(request: SurveyRequest, folder: SurveyFolder, minutes: float) -> None:
     dropped = folder.dropped()
-    if asked.json:
+    if request.json:
         final = {"out": str(folder.path), "runs": len(folder.took), "dropped": dropped, "minutes": minutes}
         sys.stdout.write(json.dumps(final) + "\n")
     else:

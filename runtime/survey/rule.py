@@ -14,12 +14,12 @@ from statistics import fmean
 from typing import Any, Final, NoReturn
 
 from gcnsim.errors import FileError, GcnsimError, ScenarioError, nearest
-from gcnsim.fields import Measure, Number, shown
+from gcnsim.fields import Number, QuantityRange, shown
 from gcnsim.io.yaml_files import read_yaml
 from gcnsim.streams import stream
 from gcnsim.units import FRACTION
 from runtime.launch import Place
-from runtime.microbench import FULL, QUICK, TINY, Budget
+from runtime.microbench import FULL, QUICK, TINY, TimeBudget
 from runtime.options import CHOICES
 from runtime.train.tasks import Task, naming, tasks_of
 
@@ -29,7 +29,7 @@ RULE: Final = Path(__file__).with_name("rule.yaml")
 ONE_WORKER: Final = Path(__file__).with_name("one_worker.yaml")
 """The one for a single worker, who exchanges nothing."""
 
-BUDGETS: Final[Mapping[str, Budget]] = {"tiny": TINY, "quick": QUICK, "full": FULL}
+BUDGETS: Final[Mapping[str, TimeBudget]] = {"tiny": TINY, "quick": QUICK, "full": FULL}
 """Micro-benchmarks to take; tiny ones are for tests, no calibration can be fitted to them."""
 
 KEYS: Final = (
@@ -67,7 +67,7 @@ class PlannedRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class SurveyRule:
     """What a rule file says. graphs: made up, or arguments of runtime.train. sha256: of the file."""
 
     path: Path
@@ -90,21 +90,21 @@ class Rule:
         configuration.
         """
         runs = [
-            PlannedRun(f"calibration-{place}", graph, args, place, 0, True)
-            for place, (graph, args) in enumerate(self.calibration)
+            PlannedRun(f"calibration-{index}", graph, args, index, 0, True)
+            for index, (graph, args) in enumerate(self.calibration)
         ]
-        each = [(place, graph, args, which) for place, (graph, args) in enumerate(self.held_out)
+        each = [(index, graph, args, which) for index, (graph, args) in enumerate(self.held_out)
                 for which in range(len(self.methods))]  # fmt: skip
         for repeat in range(self.repeats):
             for at in stream(self.draw, "order", repeat).permutation(len(each)).tolist():
-                place, graph, args, which = each[at]
-                name = f"held-out-{place}-m{which}-r{repeat}"
+                index, graph, args, which = each[at]
+                name = f"held-out-{index}-m{which}-r{repeat}"
                 words = (*args, *self.methods[which])
                 runs.append(PlannedRun(name, graph, words, len(self.calibration) + at, repeat, False))
         return tuple(runs)
 
 
-def read_rule(path: str | Path) -> Rule:
+def read_rule(path: str | Path) -> SurveyRule:
     """The rule in the file at `path`. Raises FileError, naming what is wrong."""
     raw = read_yaml(path)
     at = _At(str(path))
@@ -114,8 +114,8 @@ def read_rule(path: str | Path) -> Rule:
     if not isinstance(raw["profile"], str) or raw["profile"] not in BUDGETS:
         at.refuse(f"profile: unknown {shown(raw['profile'])}; {nearest(str(raw['profile']), BUDGETS)}")
     repeats = at.number("repeats", raw["repeats"], 1)
-    graphs = {str(name): _graph(at, f"graphs.{name}", each) for name, each in at.mapping("graphs", raw["graphs"])}
-    return Rule(
+    graphs = {str(name): _graph(at, f"graphs.{name}", item) for name, item in at.mapping("graphs", raw["graphs"])}
+    return SurveyRule(
         path=Path(path),
         sha256=hashlib.sha256(Path(path).read_bytes()).hexdigest(),
         draw=at.number("draw", raw["draw"], 0),
@@ -128,7 +128,7 @@ def read_rule(path: str | Path) -> Rule:
         calibration=_settings(at, "calibration", raw["calibration"], graphs),
         held_out=_settings(at, "held_out", raw["held_out"], graphs),
         methods=tuple(
-            at.words(f"methods[{place}]", each) for place, each in enumerate(at.some("methods", raw["methods"]))
+            at.words(f"methods[{index}]", entry) for index, entry in enumerate(at.some("methods", raw["methods"]))
         ),
     )
 
@@ -142,66 +142,66 @@ class _At:
     def refuse(self, words: str) -> NoReturn:
         raise FileError(f"{self.path}: {words}")
 
-    def keys(self, place: str, given: Mapping[str, Any], wanted: Sequence[str]) -> None:
-        for name in given:
+    def keys(self, location: str, value: Mapping[str, Any], wanted: Sequence[str]) -> None:
+        for name in value:
             if name not in wanted:
-                self.refuse(f"{place}{name}: unknown key; {nearest(str(name), wanted)}")
+                self.refuse(f"{location}{name}: unknown key; {nearest(str(name), wanted)}")
         for name in wanted:
-            if name not in given:
-                self.refuse(f"{place}{name}: is missing")
+            if name not in value:
+                self.refuse(f"{location}{name}: is missing")
 
-    def number(self, place: str, value: Any, low: int, high: int = _MOST) -> int:
+    def number(self, location: str, value: Any, low: int, high: int = _MOST) -> int:
         if wrong := Number(True, low, high).wrong(value):
-            self.refuse(f"{place}: {wrong}")
+            self.refuse(f"{location}: {wrong}")
         return int(value)
 
-    def share(self, place: str, value: Any) -> float:
+    def share(self, location: str, value: Any) -> float:
         try:
-            return Measure(FRACTION, 0.0, 1.0).read(value, place)
+            return QuantityRange(FRACTION, 0.0, 1.0).read(value, location)
         except GcnsimError as error:
             self.refuse(str(error))
 
-    def some(self, place: str, value: Any) -> list[Any]:
+    def some(self, location: str, value: Any) -> list[Any]:
         if not isinstance(value, list) or not value:
-            self.refuse(f"{place}: {shown(value)} is not allowed; allowed: a list of one or more")
+            self.refuse(f"{location}: {shown(value)} is not allowed; allowed: a list of one or more")
         return value
 
-    def mapping(self, place: str, value: Any) -> list[tuple[str, Any]]:
+    def mapping(self, location: str, value: Any) -> list[tuple[str, Any]]:
         if not isinstance(value, dict) or not value:
-            self.refuse(f"{place}: {shown(value)} is not allowed; allowed: a mapping of one or more")
+            self.refuse(f"{location}: {shown(value)} is not allowed; allowed: a mapping of one or more")
         return list(value.items())
 
-    def words(self, place: str, value: Any) -> tuple[str, ...]:
+    def words(self, location: str, value: Any) -> tuple[str, ...]:
         plain = isinstance(value, list) and all(
             isinstance(word, str | int | float) and not isinstance(word, bool) for word in value
         )
         if not plain:
-            self.refuse(f"{place}: not a list of strings; allowed: e.g. [--tau, 2]")
+            self.refuse(f"{location}: not a list of strings; allowed: e.g. [--tau, 2]")
         return tuple(str(word) for word in value)
 
 
-def _graph(at: _At, place: str, given: Any) -> GeneratedGraph | tuple[str, ...]:
-    fields = dict(at.mapping(place, given))
+def _graph(at: _At, location: str, value: Any) -> GeneratedGraph | tuple[str, ...]:
+    fields = dict(at.mapping(location, value))
     if "args" in fields:
-        at.keys(f"{place}.", fields, ("args",))
-        return at.words(f"{place}.args", fields["args"])
-    at.keys(f"{place}.", fields, _MADE)
-    numbers = {name: at.number(f"{place}.{name}", fields[name], 2) for name in ("degree", "features", "classes")}
-    nodes = _by_device(at, f"{place}.nodes", fields["nodes"], 100)
-    return GeneratedGraph(nodes=nodes, far=at.share(f"{place}.far", fields["far"]), **numbers)
+        at.keys(f"{location}.", fields, ("args",))
+        return at.words(f"{location}.args", fields["args"])
+    at.keys(f"{location}.", fields, _MADE)
+    numbers = {name: at.number(f"{location}.{name}", fields[name], 2) for name in ("degree", "features", "classes")}
+    nodes = _by_device(at, f"{location}.nodes", fields["nodes"], 100)
+    return GeneratedGraph(nodes=nodes, far=at.share(f"{location}.far", fields["far"]), **numbers)
 
 
-def _by_device(at: _At, place: str, given: Any, low: int) -> dict[str, int]:
-    fields = dict(at.mapping(place, given))
-    at.keys(f"{place}.", fields, CHOICES["device"])
-    return {name: at.number(f"{place}.{name}", value, low) for name, value in fields.items()}
+def _by_device(at: _At, location: str, value: Any, low: int) -> dict[str, int]:
+    fields = dict(at.mapping(location, value))
+    at.keys(f"{location}.", fields, CHOICES["device"])
+    return {name: at.number(f"{location}.{name}", value, low) for name, value in fields.items()}
 
 
-def _settings(at: _At, place: str, given: Any, graphs: Mapping[str, Any]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def _settings(at: _At, location: str, value: Any, graphs: Mapping[str, Any]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     found = []
-    for number, each in enumerate(at.some(place, given)):
-        here = f"{place}[{number}]"
-        fields = dict(at.mapping(here, each))
+    for number, entry in enumerate(at.some(location, value)):
+        here = f"{location}[{number}]"
+        fields = dict(at.mapping(here, entry))
         at.keys(f"{here}.", fields, ("graph", "args"))
         if not isinstance(fields["graph"], str) or fields["graph"] not in graphs:
             at.refuse(f"{here}.graph: unknown {shown(fields['graph'])}; {nearest(str(fields['graph']), graphs)}")
@@ -279,7 +279,7 @@ class SurveyRequest:
     """
 
     out: Path
-    rule: Rule
+    rule: SurveyRule
     device: str = "cpu"
     workers: int = 2
     minutes: float = 30.0
@@ -293,16 +293,16 @@ class SurveyRequest:
         WORKERS.check(self.workers, "--workers")
         MINUTES.check(self.minutes, "--minutes")
 
-    def refuse(self, place: Place | None = None) -> None:
+    def refuse(self, location: Place | None = None) -> None:
         """Raise GcnsimError for what can be seen to fail before anything starts: device, folder, each run's options.
 
-        place: of this worker; None before any is started.
+        location: of this worker; None before any is started.
         """
         if self.device == "cuda":
             # torch alone knows, and takes seconds to import.
             from runtime.train.setup import check_gpus
 
-            check_gpus(place or Place(0, self.workers, 0, self.workers, launched=True))
+            check_gpus(location or Place(0, self.workers, 0, self.workers, launched=True))
         try:
             held = sorted(path.name for path in self.out.iterdir())
         except FileNotFoundError:
@@ -333,7 +333,7 @@ class SurveyRequest:
         own += ["--save-trace", str(folder / TRACE)]
         name = f"{rule.path.name}: {run.name}"
         with naming(name):
-            found = tasks_of([*rule.common, *data, *words, *run.args, *own])
-            if found is None or len(found) != 1 or found[0].name is not None:
+            tasks = tasks_of([*rule.common, *data, *words, *run.args, *own])
+            if tasks is None or len(tasks) != 1 or tasks[0].name is not None:
                 raise ScenarioError("args: --help and --plan are not arguments of a run")
-        return replace(found[0], name=name)
+        return replace(tasks[0], name=name)

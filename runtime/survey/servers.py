@@ -21,7 +21,7 @@ from runtime.emulation.spec import PAYLOAD_SHARE
 from runtime.exchange import Channel
 from runtime.exchange.channels import Message
 from runtime.launch import Place
-from runtime.microbench import Budget, Measurement, MicrobenchRequest, network
+from runtime.microbench import Measurement, MicrobenchRequest, TimeBudget, network
 from runtime.microbench.bench import Bench
 from runtime.record import hardware, versions
 from runtime.train.setup import check_gpus
@@ -67,21 +67,21 @@ def meet(place: Place, device: str) -> Servers:
         "hardware": hardware(cuda),
         "versions": versions_here(cuda),
     }
-    told = [json.loads(each) for each in channel.gather_arrays(json.dumps(mine).encode())]
-    for rank, other in enumerate(told):
+    descriptions = [json.loads(array) for array in channel.gather_arrays(json.dumps(mine).encode())]
+    for rank, other in enumerate(descriptions):
         if other["of"] != place.local_world or other["local"] != rank % place.local_world:
             raise ScenarioError(
                 f"worker {rank} is number {other['local']} of {other['of']} on its server; allowed: as many workers on "
                 "every server, their ranks in a row"
             )
         for name, version in other["versions"].items():
-            if version != told[0]["versions"].get(name):
+            if version != descriptions[0]["versions"].get(name):
                 raise ScenarioError(
-                    f"worker {rank} has {name} {version}, worker 0 has {told[0]['versions'].get(name)}; "
+                    f"worker {rank} has {name} {version}, worker 0 has {descriptions[0]['versions'].get(name)}; "
                     "allowed: the same"
                 )
-    facts = tuple(other["hardware"] for other in told[:: place.local_world])
-    return Servers(place, channel, len(facts), place.local_world, facts, told[0]["versions"])
+    facts = tuple(other["hardware"] for other in descriptions[:: place.local_world])
+    return Servers(place, channel, len(facts), place.local_world, facts, descriptions[0]["versions"])
 
 
 def versions_here(cuda: bool) -> dict[str, str]:
@@ -95,14 +95,14 @@ def _channel(name: str, members: list[int], place: Place) -> Channel:
     return Channel(name, group, place.rank, PATIENCE_S)
 
 
-def transfers(servers: Servers, budget: Budget, tell: Callable[[Measurement], None]) -> None:
+def transfers(servers: Servers, budget: TimeBudget, tell: Callable[[Measurement], None]) -> None:
     """Transfers between servers: `p2p_*` from the first to the second, sums and exchanges of all.
 
     All workers together; worker 0 decides.
     """
     place = servers.place
-    asked = MicrobenchRequest(budget=budget, workers=(min(place.world, 64),))
-    bench = Bench(asked, torch.device("cpu"), tell)
+    request = MicrobenchRequest(budget=budget, workers=(min(place.world, 64),))
+    bench = Bench(request, torch.device("cpu"), tell)
     ends = [0, servers.each]
     pair = _channel("pair", ends, place)
     if place.rank in ends:
@@ -133,7 +133,7 @@ def carried(servers: Servers, window_s: float) -> float:
     agreed = torch.tensor([1 + int(_FILLS * window_s / max(rounds(4), 1e-6))])
     channel.broadcast(agreed)
     rate = torch.tensor([MESSAGE / rounds(int(agreed))], dtype=torch.float64)
-    rates = [float(found) for found in channel.gather(rate)]
+    rates = [float(tensor) for tensor in channel.gather(rate)]
     return min(sum(rates[first : first + each]) for first in range(0, place.world, each))
 
 

@@ -10,7 +10,16 @@ from torch import Tensor
 from gcnsim.ids import BoolArray
 from gcnsim.timeline import OpKind
 from runtime.data import Share
-from runtime.exchange import BoundaryView, Channel, Channels, Exchange, SampledGraph, Step, StepBoundaries, Stopwatch
+from runtime.exchange import (
+    BoundaryView,
+    Channel,
+    Channels,
+    Exchange,
+    IterationContext,
+    SampledGraph,
+    StepBoundaries,
+    Stopwatch,
+)
 from runtime.methods.worker import completed
 from runtime.model import Network
 from runtime.record import Recorder
@@ -72,20 +81,20 @@ class Evaluator:
         counts = torch.stack([self._counts(logits[mask], self._labels[mask]) for mask in self._masks]).cpu()
         if self._channel is not None:
             self._channel.wait(self._channel.all_reduce(counts))
-        return Scores(*(_share(right, asked) for right, asked in counts.tolist()))
+        return Scores(*(_share(right, total) for right, total in counts.tolist()))
 
-    def _step(self) -> Step:
+    def _step(self) -> IterationContext:
         boundary = None if self._exchange is None else BoundaryView(self._exchange, self._whole, completed(self._whole))
         watch = Stopwatch(self._recorder, 0, OpKind.UPDATE)
-        return Step(0, self._whole, boundary, self._recorder, watch, overlap=False)
+        return IterationContext(0, self._whole, boundary, self._recorder, watch, overlap=False)
 
     @staticmethod
     def _counts(logits: Tensor, labels: Tensor) -> Tensor:
         """Right and asked; for several labels 2 TP and 2 TP + FP + FN, whose ratio is micro-F1. float64[2]."""
         if labels.dim() == 2:
-            said, true = logits > 0, labels > 0
-            both = 2 * (said & true).sum()
-            return torch.stack([both, said.sum() + true.sum()]).double()
+            predicted, true = logits > 0, labels > 0
+            both = 2 * (predicted & true).sum()
+            return torch.stack([both, predicted.sum() + true.sum()]).double()
         right = (logits.argmax(1) == labels).sum()
         return torch.stack([right, torch.tensor(labels.shape[0], device=right.device)]).double()
 
@@ -94,5 +103,5 @@ def _mask(mask: BoolArray, device: torch.device) -> Tensor:
     return torch.from_numpy(mask.copy()).to(device)
 
 
-def _share(right: float, asked: float) -> float | None:
-    return right / asked if asked else None
+def _share(right: float, total: float) -> float | None:
+    return right / total if total else None

@@ -20,7 +20,15 @@ from torch.nn import functional
 from gcnsim.errors import GcnsimError
 from gcnsim.ids import Iteration, Layer, Rank
 from gcnsim.timeline import Direction, OpKind
-from runtime.exchange import BatchBoundaries, Channel, Dropping, LoadedBatch, SampledGraph, Step, Stopwatch
+from runtime.exchange import (
+    BatchBoundaries,
+    Channel,
+    DropoutConfig,
+    IterationContext,
+    LoadedBatch,
+    SampledGraph,
+    Stopwatch,
+)
 from runtime.methods.batches.worker import BatchWorker
 from runtime.methods.worker import MethodWorker
 from runtime.model import Network
@@ -63,8 +71,8 @@ class Targets:
 
     def correct(self, logits: Tensor) -> Tensor:
         """Training nodes whose labels are all right."""
-        found = right(logits[self.nodes], self.labels)
-        return (found if self.counted is None else found[self.counted]).sum()
+        tensor = right(logits[self.nodes], self.labels)
+        return (tensor if self.counted is None else tensor[self.counted]).sum()
 
 
 def right(logits: Tensor, labels: Tensor) -> Tensor:
@@ -105,7 +113,7 @@ class Trainer:
         self.measured: Tensor | None = None
         """Norms s_j of the inner nodes, float32[I], when the last iteration measured them."""
         first = options.dropout_order == "dropout-first"
-        self._dropping = Dropping(options.dropout, first, options.seed, rank) if options.dropout else None
+        self._dropping = DropoutConfig(options.dropout, first, options.seed, rank) if options.dropout else None
         self._control = control
 
     def iteration(self, t: Iteration, own: LocalSums) -> tuple[GlobalSums, SampledGraph | LoadedBatch]:
@@ -114,9 +122,11 @@ class Trainer:
         own: bytes sent since the iteration before, and whether this worker was asked to stop.
         Raises DivergedError when the global loss is not finite; the weights are then unchanged.
         """
-        drawn, boundary = self.method.begin(t)
+        graph, boundary = self.method.begin(t)
         watch = Stopwatch(self.recorder, t, OpKind.ATTENTION if self.options.model == "gat" else OpKind.UPDATE)
-        step = Step(t, drawn, boundary, self.recorder, watch, self._dropping, self.options.overlap == "central")
+        step = IterationContext(
+            t, graph, boundary, self.recorder, watch, self._dropping, self.options.overlap == "central"
+        )
         seen = Seen(watch)
         logits = self.network(self.x, self.method.neighbours(step, self.fixed), seen.layer)
         self.measured = self.network.row_norms(seen.inputs) if self.method.measures(t) else None
@@ -124,9 +134,9 @@ class Trainer:
             self.method.measured(t, self.measured)
         start = self.recorder.mark_compute()
         loss = self.targets.loss(logits)
-        own = replace(own, hits=drawn.hits, asked=drawn.rows, trained=self.targets.trained)
+        own = replace(own, hits=graph.hits, lookups=graph.rows, trained=self.targets.trained)
         self.gradients.begin(t, loss, self.targets.correct(logits), own)
-        return self.descend(t, start, loss, watch, seen), drawn
+        return self.descend(t, start, loss, watch, seen), graph
 
     def descend(self, t: Iteration, start: Mark, loss: Tensor, watch: Stopwatch, seen: Seen) -> GlobalSums:
         """The second half of iteration t: backward, sums over workers, step. start: when its loss began.
@@ -156,13 +166,13 @@ class Trainer:
 
     def _where(self, outputs: list[Tensor]) -> str:
         """Where rows first stopped being numbers, the same words on every worker."""
-        found = torch.tensor([len(outputs), 0])
+        tensor = torch.tensor([len(outputs), 0])
         for layer, rows in enumerate(outputs):
             bad = (~torch.isfinite(rows)).any(1).nonzero()
             if bad.numel():
-                found = torch.tensor([layer, int(bad[0])])
+                tensor = torch.tensor([layer, int(bad[0])])
                 break
-        everywhere = [found] if self._control is None else self._control.gather(found)
+        everywhere = [tensor] if self._control is None else self._control.gather(tensor)
         rank = min(range(len(everywhere)), key=lambda n: int(everywhere[n][0]))
         layer, node = everywhere[rank].tolist()
         if layer == len(outputs):
@@ -178,9 +188,9 @@ class Seen:
         self.inputs: list[Tensor] = []
         self.outputs: list[Tensor] = []
 
-    def layer(self, layer: Layer, given: Tensor, out: Tensor) -> Tensor:
-        """Note that `layer` made `out` of `given`."""
-        self.inputs.append(given.detach())
+    def layer(self, layer: Layer, inputs: Tensor, out: Tensor) -> Tensor:
+        """Note that `layer` made `out` of `inputs`."""
+        self.inputs.append(inputs.detach())
         self.outputs.append(out.detach())
         return self._watch.mapped(layer, out)
 
@@ -200,12 +210,12 @@ class BatchTrainer(Trainer):
         assert isinstance(self.method, BatchWorker)
         batch = self.method.batch(t)
         watch = Stopwatch(self.recorder, t, OpKind.ATTENTION if self.options.model == "gat" else OpKind.UPDATE)
-        step = Step(t, self.method.context.whole, None, self.recorder, watch, self._dropping)
+        step = IterationContext(t, self.method.context.whole, None, self.recorder, watch, self._dropping)
         seen = Seen(watch)
         logits = self.network(batch.x, BatchBoundaries(step, batch.matrices, self.network.widths[0]), seen.layer)
         start = self.recorder.mark_compute()
         loss, correct = _loss(logits, batch), right(logits[batch.targets], batch.labels).sum()
-        own = replace(own, hits=batch.hits, asked=batch.rows, trained=batch.targets.numel())
+        own = replace(own, hits=batch.hits, lookups=batch.rows, trained=batch.targets.numel())
         self.gradients.begin(t, loss, correct, own)
         self._shared_out = batch.shares is not None
         return self.descend(t, start, loss, watch, seen), batch

@@ -22,7 +22,7 @@ from gcnsim.processes import cores
 from gcnsim.resources import usable_resources
 from runtime.launch.place import Place
 from runtime.options import Options, flag
-from runtime.record.held import free_path
+from runtime.record.folder_lock import free_path
 from runtime.record.run_folder import RUN, holds_run
 
 DEFAULT: Final = "run"
@@ -47,8 +47,8 @@ def free_folder(options: Options) -> Path | None:
     folder = out_folder(options)
     if options.out is not None or not writes_folder(options) or _may_replace(options, folder):
         return None
-    found = free_path(folder, os.path.lexists) if folder.is_dir() and holds_run(folder) else folder
-    return None if found == folder else found
+    path = free_path(folder, os.path.lexists) if folder.is_dir() and holds_run(folder) else folder
+    return None if path == folder else path
 
 
 def restarted() -> bool:
@@ -146,9 +146,9 @@ Field: TypeAlias = tuple[int, str, Any]
 
 def shared(options: Options) -> dict[str, Any]:
     """The options that all workers must have alike, knobs by their own names."""
-    told = options.asdict()
-    knobs: Mapping[str, Any] = told.pop("knobs")
-    return {**{name: value for name, value in told.items() if name not in OWN}, **knobs}
+    document = options.asdict()
+    knobs: Mapping[str, Any] = document.pop("knobs")
+    return {**{name: value for name, value in document.items() if name not in OWN}, **knobs}
 
 
 def agree(runs: Sequence[Options], place: Place) -> None:

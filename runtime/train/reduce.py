@@ -45,7 +45,7 @@ class LocalSums:
     stop: bool = False
     nbytes: int = 0
     hits: int = 0
-    asked: int = 0
+    lookups: int = 0
     trained: int = 0
 
 
@@ -58,7 +58,7 @@ class GlobalSums:
     stop: bool
     nbytes: int
     hits: float
-    asked: float
+    lookups: float
     trained: int = 0
 
 
@@ -79,13 +79,13 @@ class FlatGradients:
         self._works: list[tuple[Any, Any]] = []
         self._t: Iteration = 0
         first = 0
-        for place, group in enumerate(groups):
+        for index, group in enumerate(groups):
             last = first
             for weight in group:
                 weight.grad = self.flat[last : last + weight.numel()].view_as(weight)
-                weight.register_post_accumulate_grad_hook(self._hook(place))  # type: ignore[no-untyped-call]
+                weight.register_post_accumulate_grad_hook(self._hook(index))  # type: ignore[no-untyped-call]
                 last += weight.numel()
-            self._pieces.append(self.flat[first : total if place == len(groups) - 1 else last])
+            self._pieces.append(self.flat[first : total if index == len(groups) - 1 else last])
             first = last
 
     def begin(self, t: Iteration, loss: Tensor, correct: Tensor, own: LocalSums) -> None:
@@ -93,7 +93,7 @@ class FlatGradients:
         self.flat.zero_()
         self._extras[0], self._extras[1] = loss.detach(), correct
         high, low = divmod(own.nbytes, _PART)
-        own_sums = [float(own.stop), high, low, own.hits, own.asked, own.trained]
+        own_sums = [float(own.stop), high, low, own.hits, own.lookups, own.trained]
         self._extras[2:] = torch.tensor(own_sums, dtype=torch.float64)
         self._left = list(self._sizes)
         self._works, self._t = [], t
@@ -113,9 +113,9 @@ class FlatGradients:
 
     def sums(self) -> GlobalSums:
         """The extras as they stand in the buffer."""
-        loss, correct, stop, high, low, hits, asked, trained = self._extras.tolist()
+        loss, correct, stop, high, low, hits, lookups, trained = self._extras.tolist()
         nbytes = round(high) * _PART + round(low)
-        return GlobalSums(loss, round(correct), stop > 0, nbytes, hits, asked, round(trained))
+        return GlobalSums(loss, round(correct), stop > 0, nbytes, hits, lookups, round(trained))
 
     def divide(self, count: int) -> None:
         """Divide the summed gradients and the summed loss by `count`."""

@@ -47,23 +47,23 @@ class TraceRecord:
         self._edges: list[tuple[int, int]] = []
         self._reuse: Float32Array | None = None
 
-    def add(self, drawn: object) -> None:
+    def add(self, graph: object) -> None:
         """Record the graph that an iteration trained."""
-        assert isinstance(drawn, SampledGraph)
+        assert isinstance(graph, SampledGraph)
         needed = np.zeros(self._worker.share.part.boundary_nodes, np.bool_)
-        needed[drawn.needed] = True
+        needed[graph.needed] = True
         self._bits.append(np.packbits(needed, bitorder="little"))
-        self._edges.append(drawn.edges)
+        self._edges.append(graph.edges)
         if self._reuse is None:
-            self._reuse = _reuse(self._worker.share.part, drawn)
+            self._reuse = _reuse(self._worker.share.part, graph)
 
     def state(self) -> dict[str, AnyArray]:
         """What a checkpoint keeps: bits uint8[T, ceil(B / 8)] and edges int64[T, 2] of the graphs so far; reuse
         float32[4, W] of the first, where there is one."""
         width = -(-self._worker.share.part.boundary_nodes // 8)
         bits = np.stack(self._bits) if self._bits else np.zeros((0, width), np.uint8)
-        kept: dict[str, AnyArray] = {"bits": bits, "edges": np.array(self._edges, np.int64).reshape(-1, 2)}
-        return kept if self._reuse is None else kept | {"reuse": self._reuse.copy()}
+        arrays: dict[str, AnyArray] = {"bits": bits, "edges": np.array(self._edges, np.int64).reshape(-1, 2)}
+        return arrays if self._reuse is None else arrays | {"reuse": self._reuse.copy()}
 
     def restore(self, bits: AnyArray, edges: AnyArray, reuse: AnyArray | None) -> None:
         """Go on after what `state` gave. reuse: None of an older checkpoint; then that of the next graph counts."""
@@ -124,13 +124,13 @@ class TraceRecord:
         write_trace(path, AccessTrace(origin, accesses, frozen(edges), frozen(sizes[:, 0]), frozen(sizes[:, 1])))
 
 
-def _reuse(part: Part, drawn: SampledGraph) -> Float32Array:
+def _reuse(part: Part, graph: SampledGraph) -> Float32Array:
     """How soon the sums of a graph read rows again, float32[4, W], whatever order its boundary rows came in."""
-    rows, columns = drawn.inner.rows.places
-    if drawn.boundary is not None:
-        row, column = drawn.boundary.rows.places
+    rows, columns = graph.inner.rows.places
+    if graph.boundary is not None:
+        row, column = graph.boundary.rows.places
         rows = np.concatenate([rows, row])
-        columns = np.concatenate([columns, part.inner_nodes + drawn.needed[column]])
+        columns = np.concatenate([columns, part.inner_nodes + graph.needed[column]])
     order = np.argsort(rows, kind="stable")
     return entries_reuse(rows[order], columns[order], part.inner_nodes, part.inner_nodes, part.boundary_nodes)
 
@@ -150,8 +150,10 @@ class BatchTraceRecord:
         read = np.zeros(self._worker.graph.nodes, np.bool_)
         read[batch.graph.nodes] = True
         self._bits.append(packed(read))
-        drawn = batch.graph.drawn
-        self._sizes.append(np.array([*(level.size for level in drawn.levels), *drawn.entries, drawn.looked], np.int64))
+        sampled = batch.graph.drawn
+        self._sizes.append(
+            np.array([*(level.size for level in sampled.levels), *sampled.entries, sampled.looked], np.int64)
+        )
 
     def state(self) -> dict[str, AnyArray]:
         """What a checkpoint keeps: bits uint8[T, ceil(N / 8)] of the rows read, and sizes int64[T, 2 L + 2]."""
@@ -165,12 +167,12 @@ class BatchTraceRecord:
 
     def gathered(self) -> list[dict[str, AnyArray]]:
         """What all workers recorded, by rank; all workers together."""
-        worker, kept, state = self._worker, self._method.kept(), self.state()
+        worker, counts, state = self._worker, self._method.kept(), self.state()
         found = {
             "bits": worker.by_rank(state["bits"]),
             "sizes": worker.by_rank(state["edges"]),
-            "held": worker.by_rank(packed(kept.held)),
-            "stored": worker.by_rank(np.array([kept.stored], np.int64)),
+            "held": worker.by_rank(packed(counts.held)),
+            "stored": worker.by_rank(np.array([counts.stored], np.int64)),
         }
         return [{name: arrays[rank] for name, arrays in found.items()} for rank in range(worker.place.world)]
 
@@ -178,7 +180,7 @@ class BatchTraceRecord:
         """Write the trace of all workers; there are no norms."""
         worker, layers = self._worker, len(self._worker.network.widths) - 1
         partitioning = worker.partitioning
-        sizes = np.stack([each["sizes"] for each in workers], axis=1)
+        sizes = np.stack([entry["sizes"] for entry in workers], axis=1)
         origin = BatchOrigin(
             graph_name=partitioning.graph_name,
             graph_hash=partitioning.graph_hash,
@@ -192,9 +194,9 @@ class BatchTraceRecord:
             frozen(sizes[:, :, : layers + 1]),
             frozen(sizes[:, :, layers + 1 : 2 * layers + 1]),
             frozen(sizes[:, :, -1]),
-            tuple(frozen(each["bits"]) for each in workers),
-            tuple(frozen(each["held"]) for each in workers),
-            frozen(np.concatenate([each["stored"] for each in workers])),
+            tuple(frozen(entry["bits"]) for entry in workers),
+            tuple(frozen(entry["held"]) for entry in workers),
+            frozen(np.concatenate([entry["stored"] for entry in workers])),
             self._method.kept().owner,
         )
         write_batch_trace(path, trace)

@@ -10,7 +10,7 @@ from gcnsim.errors import FileError
 from gcnsim.ids import Iteration
 from gcnsim.io.atomic import atomic_write
 from runtime.exchange import LoadedBatch, SampledGraph
-from runtime.launch import Watch, keep_heap
+from runtime.launch import Watch, disable_malloc_trim
 from runtime.model import save_weights
 from runtime.record import IterationRow, LossLog, Progress, RunFolder, read_run
 from runtime.train.checkpoint.files import CHECKPOINTS, set_aside, starting_point
@@ -64,7 +64,7 @@ class Session(RunState):
             json_log=options.json_log and self.first,
         )
         if self.worker.device.type == "cpu":
-            keep_heap()
+            disable_malloc_trim()
         self._watch.ready()
         self._sent_last = sum(self.worker.method.bytes_sent().values()) if self.begun else 0
         try:
@@ -85,11 +85,11 @@ class Session(RunState):
         t = self.done
         start = time.perf_counter()
         with self.memory.of(t, self.worker):
-            sums, drawn = self.worker.trainer.iteration(t, self._own())
+            sums, graph = self.worker.trainer.iteration(t, self._own())
         seconds = self.worker.trainer.took(time.perf_counter() - start)
         waited = self.worker.recorder.end_iteration()
         self.stopped = sums.stop
-        self._took(t, drawn)
+        self._took(t, graph)
         self.done = t + 1
         self.memory.after(t, self.worker)
         self._evaluate()
@@ -135,11 +135,11 @@ class Session(RunState):
         sent, self._sent_last = total - self._sent_last, total
         return LocalSums(self._watch.stop, sent)
 
-    def _took(self, t: Iteration, drawn: SampledGraph | LoadedBatch) -> None:
+    def _took(self, t: Iteration, graph: SampledGraph | LoadedBatch) -> None:
         """Keep what the record needs of iteration t."""
-        self.drawn = self.drawn[0] + drawn.hits, self.drawn[1] + drawn.rows
+        self.drawn = self.drawn[0] + graph.hits, self.drawn[1] + graph.rows
         if self.trace is not None and (self.options.save_trace is not None or t < KEPT_GRAPHS):
-            self.trace.add(drawn)
+            self.trace.add(graph)
         if self.worker.trainer.measured is not None and self.options.record:
             self._norms[t] = self.worker.trainer.measured.cpu().numpy()
 
@@ -168,7 +168,7 @@ class Session(RunState):
             train_accuracy=None if sums.loss is None else sums.correct / max(1, sums.trained),
             val_accuracy=self.scores.val if self._scored else None,
             bytes_sent=sums.nbytes,
-            hit_rate=sums.hits / sums.asked if self.cached and sums.asked else None,
+            hit_rate=sums.hits / sums.lookups if self.cached and sums.lookups else None,
             wait_s=waited if self.options.record else None,
         )
 

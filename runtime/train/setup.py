@@ -35,7 +35,7 @@ from runtime.record import Recorder
 from runtime.train.evaluate import Evaluator
 from runtime.train.loop import BatchTrainer, Targets, Trainer
 from runtime.train.preflight import threads_of
-from runtime.train.waiting import WaitingTrainer
+from runtime.train.simulated_gpu import WaitingTrainer
 
 KERNELS: Final = ("plain", "numba", "dgl")
 ROUNDS: Final = 3
@@ -217,11 +217,11 @@ def prepare(
     kind = dtype if dataset.multilabel else torch.int64
     evaluator = _evaluator(context, control, kind) if machine is None else None
     channel = channels.open("reduce", bulk=True) if place.world > 1 else None
-    given = options, network, method, x, _targets(context, kind), channel, control, recorder, held.part.rank
+    arguments = options, network, method, x, _targets(context, kind), channel, control, recorder, held.part.rank
     if machine is not None:
-        trainer: Trainer = WaitingTrainer(*given, machine=machine, context=context)
+        trainer: Trainer = WaitingTrainer(*arguments, machine=machine, context=context)
     else:
-        trainer = BatchTrainer(*given) if isinstance(method, BatchWorker) else Trainer(*given)
+        trainer = BatchTrainer(*arguments) if isinstance(method, BatchWorker) else Trainer(*arguments)
     if options.sums_input and evaluator is not None:
         trainer.fixed = evaluator.first_sum(x)
     if machine is None:

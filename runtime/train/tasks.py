@@ -52,13 +52,13 @@ def read_plan(path: str) -> tuple[Entry, ...]:
     document = read_yaml(path)
     if not isinstance(document, list) or not document:
         raise FileError(f"{path}: not a list of runs; allowed: one or more of {{out: FOLDER, args: [ARGUMENT, ...]}}")
-    found: dict[str, Entry] = {}
-    for number, each in enumerate(document, 1):
-        entry = _entry(f"{path}: entry {number}", each)
-        if entry.out in found:
-            raise FileError(f"{entry.name}: this folder is already that of {found[entry.out].name}")
-        found[entry.out] = entry
-    return tuple(found.values())
+    entries: dict[str, Entry] = {}
+    for number, item in enumerate(document, 1):
+        entry = _entry(f"{path}: entry {number}", item)
+        if entry.out in entries:
+            raise FileError(f"{entry.name}: this folder is already that of {entries[entry.out].name}")
+        entries[entry.out] = entry
+    return tuple(entries.values())
 
 
 def _entry(place: str, given: Any) -> Entry:
@@ -219,8 +219,8 @@ def options_of(given: Mapping[str, Any]) -> Options:
     """The options that arguments say. Raises ScenarioError for a value or a knob that is not allowed."""
     method = method_type(given["method"])
     fields = {name: given[name] for name in HELP} | {"method": method.name}
-    asked = {name: given[name] for name in _KNOBS if given[name] is not None}
-    options = Options(**fields, knobs=method.settled(asked))
+    question = {name: given[name] for name in _KNOBS if given[name] is not None}
+    options = Options(**fields, knobs=method.settled(question))
     method_of(options.method, options.knobs).refuse(options)
     return options
 
@@ -248,7 +248,7 @@ def tasks_of(argv: Sequence[str]) -> tuple[Task, ...] | None:
 
     Raises GcnsimError or a ClickException for a value that is not allowed, naming the entry of a plan.
     """
-    found = _asked(argv)
+    found = _task_options(argv)
     if found is None:
         return None
     options, plan = found
@@ -283,7 +283,7 @@ def _planned(argv: Sequence[str], entry: Entry, workers: int) -> Task:
     """An entry's run: its own arguments after those of the whole plan, of which it cannot change the workers."""
     with naming(entry.name):
         try:
-            found = _asked([*argv, "--plan", "", *entry.arguments, "--out", entry.out])
+            found = _task_options([*argv, "--plan", "", *entry.arguments, "--out", entry.out])
         except click.ClickException as error:
             raise ScenarioError(error_text(error)) from None
         if found is None or found[1]:
@@ -302,7 +302,7 @@ def error_text(error: GcnsimError | click.ClickException) -> str:
     return str(error)
 
 
-def _asked(argv: Sequence[str]) -> tuple[Options, str | None] | None:
+def _task_options(argv: Sequence[str]) -> tuple[Options, str | None] | None:
     """The options and the plan, if any; None when help was asked for and printed."""
     try:
         with command.make_context("runtime.train", list(argv)) as context:

@@ -58,7 +58,7 @@ def work(tasks: Sequence[Task], place: Place) -> int:
             with naming(task.name):
                 if task is tasks[0] and place.world > 1:
                     connect(place, task.options.timeout, "gloo")
-                    agree([each.options for each in tasks], place)
+                    agree([item.options for item in tasks], place)
                 stopped = train(task, place, watch, datasets)
             if stopped:
                 break
@@ -84,7 +84,9 @@ def train(task: Task, place: Place, watch: Watch, datasets: DatasetCache) -> boo
     if place.rank == 0:
         summary = results.summary()
         try:
-            _tell(results.final(summary, started), options, str(session.out) if task.name is not None else None)
+            _print_results(
+                results.final(summary, started), options, str(session.out) if task.name is not None else None
+            )
         finally:
             results.write(summary)
     if worker.control is not None:
@@ -93,7 +95,7 @@ def train(task: Task, place: Place, watch: Watch, datasets: DatasetCache) -> boo
     return session.stopped
 
 
-def _tell(final: dict[str, Any], options: Options, out: str | None) -> None:
+def _print_results(final: dict[str, Any], options: Options, out: str | None) -> None:
     """The final figures on standard output; out: the folder of a plan's entry, which then takes one line."""
     if options.json:
         text = json.dumps(final if out is None else {"out": out, **final}, allow_nan=False)
@@ -182,7 +184,7 @@ class FinalResults:
             workers=self._worker.place.world,
             warmup=self._session.options.warmup,
             first=self._session.begun,
-            told=self._worker.evaluator is None,
+            waits_labelled=self._worker.evaluator is None,
         )
 
     def write(self, summary: Summary | None) -> None:
@@ -260,7 +262,7 @@ class FinalResults:
         return rows
 
     def _hit_rate(self) -> float | None:
-        asked = sum(int(rows) for _, rows in self._hits)
-        if not self._session.cached or not asked:
+        lookups = sum(int(rows) for _, rows in self._hits)
+        if not self._session.cached or not lookups:
             return None
-        return sum(int(hits) for hits, _ in self._hits) / asked
+        return sum(int(hits) for hits, _ in self._hits) / lookups

@@ -53,4 +53,4 @@ def _last_none(source: bytes, line: int) -> bool:
         for node in ast.walk(ast.parse(source))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     )
-    return any(each.lineno == line and ast.unparse(each) in ("return", "return None") for each in last)
+    return any(item.lineno == line and ast.unparse(item) in ("return", "return None") for item in last)

@@ -173,7 +173,7 @@ class _Finder(ast.NodeVisitor):
         if isinstance(node, ast.Expr):
             return not isinstance(node.value, ast.Constant)
         if isinstance(node, ast.Assign):
-            names = {each.id for target in node.targets for each in ast.walk(target) if isinstance(each, ast.Name)}
+            names = {point.id for target in node.targets for point in ast.walk(target) if isinstance(point, ast.Name)}
             known = names <= self.bound[-1]
             self.bound[-1] |= names
             return known or not all(isinstance(target, ast.Name | ast.Tuple) for target in node.targets)

@@ -28,11 +28,11 @@ PATIENCE_S = 20.0
 class Seen:
     """Which tests run which lines. A line that a shared fixture runs counts for every test that asks for it."""
 
-    def __init__(self, asked: dict[str, Any]) -> None:
+    def __init__(self, question: dict[str, Any]) -> None:
         from coverage import Coverage
 
-        self.file, self.root = Path(asked["seen"]), Path.cwd()
-        self.coverage = Coverage(data_file=None, include=[str(self.root / path) for path in asked["sources"]])
+        self.file, self.root = Path(question["seen"]), Path.cwd()
+        self.coverage = Coverage(data_file=None, include=[str(self.root / path) for path in question["sources"]])
         self.coverage.start()
         self.seconds: dict[str, float] = defaultdict(float)
         self.failed: set[str] = set()
@@ -42,8 +42,10 @@ class Seen:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         known = getattr(item, "_fixtureinfo", None)
-        definitions = [each for found in known.name2fixturedefs.values() for each in found] if known else []
-        self.fixtures[item.nodeid] = [_named(each) for each in definitions if each.scope != "function"]
+        definitions = [element for found in known.name2fixturedefs.values() for element in found] if known else []
+        self.fixtures[item.nodeid] = [
+            _named(definition) for definition in definitions if definition.scope != "function"
+        ]
         self.switch(item.nodeid)
         start = time.perf_counter()
         result = yield
@@ -83,8 +85,8 @@ class Seen:
             }
             for file in data.measured_files()
         }
-        told = {"seconds": self.seconds, "failed": sorted(self.failed), "lines": lines}
-        self.file.write_text(json.dumps(told), encoding="utf-8")
+        content = {"seconds": self.seconds, "failed": sorted(self.failed), "lines": lines}
+        self.file.write_text(json.dumps(content), encoding="utf-8")
 
 
 def _named(fixture: pytest.FixtureDef[Any]) -> str:
@@ -94,11 +96,11 @@ def _named(fixture: pytest.FixtureDef[Any]) -> str:
 class Chosen:
     """Runs the tests of `order`, file by file; a test that exceeds its limit fails."""
 
-    def __init__(self, asked: dict[str, Any]) -> None:
-        self.place = {test: number for number, test in enumerate(asked["order"])}
-        self.known = set(asked["known"])
-        self.limit: dict[str, float] = asked["limit"]
-        self.told = Path(asked["told"])
+    def __init__(self, question: dict[str, Any]) -> None:
+        self.place = {test: number for number, test in enumerate(question["order"])}
+        self.known = set(question["known"])
+        self.limit: dict[str, float] = question["limit"]
+        self.report_path = Path(question["told"])
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         chosen = (item for item in items if item.nodeid in self.place or item.nodeid not in self.known)
@@ -113,8 +115,8 @@ class Chosen:
         return result
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.failed and not self.told.exists():
-            self.told.write_text(report.nodeid, encoding="utf-8")
+        if report.failed and not self.report_path.exists():
+            self.report_path.write_text(report.nodeid, encoding="utf-8")
 
 
 def _late(_signal: int, _frame: FrameType | None) -> None:
@@ -123,5 +125,5 @@ def _late(_signal: int, _frame: FrameType | None) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Choose the form that is asked for."""
-    asked = json.loads(Path(os.environ["GCNSIM_MUTATION"]).read_text(encoding="utf-8"))
-    config.pluginmanager.register(Seen(asked) if "seen" in asked else Chosen(asked))
+    requested = json.loads(Path(os.environ["GCNSIM_MUTATION"]).read_text(encoding="utf-8"))
+    config.pluginmanager.register(Seen(requested) if "seen" in requested else Chosen(requested))

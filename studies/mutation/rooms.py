@@ -56,7 +56,7 @@ def digest(root: Path, room: str) -> str:
 def places(root: Path) -> dict[str, list[Mutation]]:
     """Every mutation of every room that has one."""
     every = {
-        room: [each for path in files for each in mutations(path, (root / path).read_bytes())]
+        room: [mutation for path in files for mutation in mutations(path, (root / path).read_bytes())]
         for room, files in sources(root).items()
     }
     return {room: found for room, found in every.items() if found}
@@ -80,9 +80,9 @@ def sample(every: dict[str, list[Mutation]], count: int, seed: int) -> list[Muta
     drawn: list[Mutation] = []
     for room, found in sorted(every.items()):
         generator = random.Random(f"{seed} {room}")
-        shuffled = [_shuffled([each for each in found if each.kind == kind], generator) for kind in KINDS]
+        shuffled = [_shuffled([item for item in found if item.kind == kind], generator) for kind in KINDS]
         generator.shuffle(shuffled)
-        turns = (each for turn in itertools.zip_longest(*shuffled) for each in turn if each is not None)
+        turns = (item for turn in itertools.zip_longest(*shuffled) for item in turn if item is not None)
         drawn += itertools.islice(turns, given[room])
     return drawn
 

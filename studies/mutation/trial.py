@@ -69,13 +69,13 @@ class Copy:
             if (root / name).is_file():
                 (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(root / name, self.folder / name)
-        self.asked, self.told = folder / "asked.json", folder / "told"
+        self.request_path, self.report_path = folder / "asked.json", folder / "told"
 
-    def pytest(self, asked: dict[str, Any], files: list[str], limit_s: float | None, *more: str) -> int | None:
+    def pytest(self, question: dict[str, Any], files: list[str], limit_s: float | None, *more: str) -> int | None:
         """The exit code of pytest on `files` in the copy; None when it took longer than `limit_s`."""
-        self.asked.write_text(json.dumps(asked), encoding="utf-8")
-        env = os.environ | {"GCNSIM_MUTATION": str(self.asked), "PYTHONPATH": str(self.folder)}
-        env |= {"PYTHONDONTWRITEBYTECODE": "1"} if "order" in asked else {}
+        self.request_path.write_text(json.dumps(question), encoding="utf-8")
+        env = os.environ | {"GCNSIM_MUTATION": str(self.request_path), "PYTHONPATH": str(self.folder)}
+        env |= {"PYTHONDONTWRITEBYTECODE": "1"} if "order" in question else {}
         command = [sys.executable, "-m", "pytest", "-p", "studies.mutation.plugin", "-p", "no:cacheprovider"]
         command += ["-p", "no:randomly", *more, *files]
         process = subprocess.Popen(
@@ -104,12 +104,12 @@ class Copy:
         stored = store / f"{room.replace('/', '.')}.json"
         known: dict[str, Any] = json.loads(stored.read_text(encoding="utf-8")) if stored.is_file() else {}
         if not known or (anew and known["digest"] != present):
-            self.told.unlink(missing_ok=True)
+            self.report_path.unlink(missing_ok=True)
             if tests:
-                self.pytest({"seen": str(self.told), "sources": files}, tests, None)
+                self.pytest({"seen": str(self.report_path), "sources": files}, tests, None)
             known = {"seconds": {}, "failed": [], "lines": {}}
-            if self.told.exists():
-                known = json.loads(self.told.read_text(encoding="utf-8"))
+            if self.report_path.exists():
+                known = json.loads(self.report_path.read_text(encoding="utf-8"))
             known["digest"] = present
             store.mkdir(parents=True, exist_ok=True)
             stored.write_text(json.dumps(known), encoding="utf-8")
@@ -122,13 +122,13 @@ class Copy:
         files = [name for name in room_tests(self.folder, room) if Path(name).stem == f"test_{stem}"]
         if not files:
             return None
-        asked: dict[str, Any] = {"order": [], "known": [], "limit": {}, "told": str(self.told)}
-        self.told.unlink(missing_ok=True)
+        question: dict[str, Any] = {"order": [], "known": [], "limit": {}, "told": str(self.report_path)}
+        self.report_path.unlink(missing_ok=True)
         with self._changed(mutation) as diff:
-            code = self.pytest(asked, files, MOST_S, "-x")
-        by = self.told.read_text(encoding="utf-8") if self.told.exists() else ""
+            code = self.pytest(question, files, MOST_S, "-x")
+        by = self.report_path.read_text(encoding="utf-8") if self.report_path.exists() else ""
         # A test that fails on the source too kills nothing.
-        if code in (0, 5, None) or not by or self.pytest(asked, [by], MOST_S) != 0:
+        if code in (0, 5, None) or not by or self.pytest(question, [by], MOST_S) != 0:
             return None
         taken = time.perf_counter() - start
         return Result(mutation, room, "killed", by, 0, taken, diff, digest(self.folder, room))
@@ -139,15 +139,15 @@ class Copy:
         chosen, order = ordered(mutation, seen)
         if chosen and not whole and sum(seen["seconds"].values()) > QUICK_S:
             order = order[: len(chosen)]
-        self.told.unlink(missing_ok=True)
+        self.report_path.unlink(missing_ok=True)
         limits = {test: PATIENCE_S + SLOWER * seen["seconds"][test] for test in order}
-        asked = {"order": order, "known": [*seen["seconds"]], "limit": limits, "told": str(self.told)}
+        requested = {"order": order, "known": [*seen["seconds"]], "limit": limits, "told": str(self.report_path)}
         files = list(dict.fromkeys(test.split("::")[0] for test in order))
         if digest(self.folder, room) != seen["digest"]:
             files = room_tests(self.folder, room)  # some may be new
         with self._changed(mutation) as diff:
-            code = self.pytest(asked, files, MOST_S + SLOWER * sum(limits.values()), "-x") if files else 5
-        by = self.told.read_text(encoding="utf-8") if self.told.exists() else ""
+            code = self.pytest(requested, files, MOST_S + SLOWER * sum(limits.values()), "-x") if files else 5
+        by = self.report_path.read_text(encoding="utf-8") if self.report_path.exists() else ""
         outcome = "killed" if by else OUTCOMES.get(code, "broken")
         taken = time.perf_counter() - start
         return Result(mutation, room, outcome, by, len(chosen), taken, diff, seen["digest"])

@@ -113,21 +113,21 @@ def blocks_of(text: str) -> Iterator[Block]:
 
 def examples_of(text: str) -> list[Example]:
     """What a document asks to be run."""
-    found: list[Example] = []
+    examples: list[Example] = []
     blocks = list(blocks_of(text))
     for block, following in itertools.zip_longest(blocks, blocks[1:]):
         if block.info.split()[:1] == ["console"]:
-            found += _commands(block)
+            examples += _commands(block)
         elif block.info == "python":
             end = block.line + len(block.lines) + 2
-            told = following is not None and following.info == "text" and following.line <= end + 1
-            expected = following.lines if told and following is not None else ()
-            first = following.line + 1 if told and following is not None else end
+            content = following is not None and following.info == "text" and following.line <= end + 1
+            expected = following.lines if content and following is not None else ()
+            first = following.line + 1 if content and following is not None else end
             command = (sys.executable, "-c", "\n".join(block.lines))
-            found.append(
+            examples.append(
                 Example(command, f"python block, line {block.line + 1}", 0, expected, first, first + len(expected))
             )
-    return found
+    return examples
 
 
 def _commands(block: Block) -> Iterator[Example]:
@@ -171,8 +171,8 @@ def ran(text: str, *, slow: bool = False, python: str | None = None, forked: For
                 command = (python or example.command[0], *example.command[1:])
                 quiet = environment(*(["PYTHONPATH"] if python else []))
                 done = subprocess.run(command, cwd=folder, env=quiet, capture_output=True, text=True, check=False)
-            told = done.stdout + (done.stderr if example.code else "")
-            printed = tuple(line.rstrip() for line in told.rstrip().splitlines())
+            message = done.stdout + (done.stderr if example.code else "")
+            printed = tuple(line.rstrip() for line in message.rstrip().splitlines())
             yield Ran(example, done.returncode, printed, done.stderr)
 
 
@@ -216,21 +216,21 @@ def rewritten(text: str, *, slow: bool = False, forked: Forked | None = None) ->
     slow: that of examples that take long too.
     """
     lines = text.splitlines()
-    for each in reversed(list(ran(text, slow=slow, forked=forked))):
-        example = each.example
-        if each.code != example.code:
-            raise RuntimeError(each.complaint)
-        if example.measured and example.expected and not each.complaint:
+    for item in reversed(list(ran(text, slow=slow, forked=forked))):
+        example = item.example
+        if item.code != example.code:
+            raise RuntimeError(item.complaint)
+        if example.measured and example.expected and not item.complaint:
             continue
         gaps = [line.strip() == GAP for line in example.expected]
         if not any(gaps) and example.expected:
-            lines[example.first : example.last] = each.printed
+            lines[example.first : example.last] = item.printed
         elif sum(gaps) == 1 and gaps[-1]:
-            lines[example.first : example.last - 1] = each.printed[: len(gaps) - 1]
-        elif each.complaint:
-            found = refilled(example.expected, each.printed)
+            lines[example.first : example.last - 1] = item.printed[: len(gaps) - 1]
+        elif item.complaint:
+            found = refilled(example.expected, item.printed)
             if found is None:
-                raise RuntimeError(f"{each.complaint}\nhas lines left out in the middle: rewrite it by hand")
+                raise RuntimeError(f"{item.complaint}\nhas lines left out in the middle: rewrite it by hand")
             lines[example.first : example.last] = found
     return generated("\n".join(lines) + "\n")
 

@@ -47,13 +47,13 @@ class Forked:
 
     def run(self, module: str, arguments: Sequence[str], cwd: Path) -> subprocess.CompletedProcess[str]:
         """As `python -m module arguments` in the folder `cwd`: its exit code, standard output and standard error."""
-        told, errors = cwd.with_name(f"{cwd.name}.out"), cwd.with_name(f"{cwd.name}.err")
+        result, errors = cwd.with_name(f"{cwd.name}.out"), cwd.with_name(f"{cwd.name}.err")
         with socket.socket(socket.AF_UNIX) as line:
             line.connect(self._address)
-            asked = {"argv": [module, *arguments], "cwd": str(cwd), "out": str(told), "err": str(errors)}
-            line.sendall(json.dumps(asked).encode() + b"\n")
+            requested = {"argv": [module, *arguments], "cwd": str(cwd), "out": str(result), "err": str(errors)}
+            line.sendall(json.dumps(requested).encode() + b"\n")
             code = int(line.makefile().read())
-        out, err = told.read_text(encoding="utf-8"), errors.read_text(encoding="utf-8")
+        out, err = result.read_text(encoding="utf-8"), errors.read_text(encoding="utf-8")
         return subprocess.CompletedProcess([module, *arguments], code, out, err)
 
 
@@ -80,11 +80,11 @@ def serve(address: str) -> None:
 
 def _answer(line: socket.socket) -> NoReturn:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    asked = json.loads(line.makefile().readline())
+    requested = json.loads(line.makefile().readline())
     pid = os.fork()
     if pid == 0:
         line.close()
-        _become(**asked)
+        _become(**requested)
     code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     line.sendall(str(code).encode())
     line.close()

@@ -37,11 +37,11 @@ def _scenario_fields() -> str:
 
 
 def _knobs() -> str:
-    from gcnsim.methods import STANDING, every_method
+    from gcnsim.methods import SHARED_KNOBS, every_method
 
     rows = []
     for name, kind in every_method().items():
-        stands = {knob: getattr(kind(), knob) for knob in STANDING if not kind.has(knob)}
+        stands = {knob: getattr(kind(), knob) for knob in SHARED_KNOBS if not kind.has(knob)}
         fixed = ", ".join(f"{knob} {0 if knob == 'cache' else format(value, 'g')}" for knob, value in stands.items())
         rows.append((f"`{name}`", ", ".join(f"`{knob.name}`" for knob in kind.knobs()) or "none", fixed or "nothing"))
     return table(("method", "simulator knobs", "fixed"), rows)

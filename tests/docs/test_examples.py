@@ -53,7 +53,7 @@ def complaints(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[Pat
 
     def complaints_of(document: Path) -> list[str]:
         found = ran(document.read_text(encoding="utf-8"), forked=forked)
-        return [each.complaint for each in found if each.complaint]
+        return [item.complaint for item in found if item.complaint]
 
     with Forked(tmp_path_factory.mktemp("forked"), environment()) as forked, ThreadPoolExecutor(2) as pool:
         yield {document: pool.submit(complaints_of, document) for document in longest}
@@ -61,34 +61,38 @@ def complaints(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mapping[Pat
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=IDS)
 def test_examples_print_what_the_document_says(document: Path, complaints: Mapping[Path, Future[list[str]]]) -> None:
-    found = complaints[document].result()
-    assert not found, "\n\n".join(found)
+    result = complaints[document].result()
+    assert not result, "\n\n".join(result)
 
 
 def _slow() -> list[Path]:
-    return [path for path in DOCUMENTS if any(each.slow for each in examples_of(path.read_text(encoding="utf-8")))]
+    return [
+        path for path in DOCUMENTS if any(example.slow for example in examples_of(path.read_text(encoding="utf-8")))
+    ]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("document", _slow(), ids=[path.name for path in _slow()])
 def test_slow_examples_print_what_the_document_says(document: Path) -> None:
-    found = [each.complaint for each in ran(document.read_text(encoding="utf-8"), slow=True) if each.example.slow]
+    found = [item.complaint for item in ran(document.read_text(encoding="utf-8"), slow=True) if item.example.slow]
     assert [complaint for complaint in found if complaint] == []
 
 
 def _trainings() -> list[str]:
     """Slow examples that train: a worker imports torch for seconds, and what may be wrong is an option."""
-    examples = (each for path in _slow() for each in examples_of(path.read_text(encoding="utf-8")) if each.slow)
-    return [each.shown for each in examples if each.command[1:3] == ("-m", "runtime.train")]
+    examples = (
+        example for path in _slow() for example in examples_of(path.read_text(encoding="utf-8")) if example.slow
+    )
+    return [example.shown for example in examples if example.command[1:3] == ("-m", "runtime.train")]
 
 
 def test_slow_trainings_have_options_that_are_accepted() -> None:
-    asked = [shlex.split(shown)[3:] for shown in _trainings()]
-    assert len(asked) >= 4
-    assert all(len(tasks_of(arguments) or ()) == 1 for arguments in asked)
+    requested = [shlex.split(shown)[3:] for shown in _trainings()]
+    assert len(requested) >= 4
+    assert all(len(tasks_of(arguments) or ()) == 1 for arguments in requested)
     for wrong in (["--no-such-option"], ["--layers", "x"], ["--overlap", "some"]):
         with pytest.raises((click.ClickException, ScenarioError)):
-            tasks_of([*asked[0], *wrong])
+            tasks_of([*requested[0], *wrong])
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=IDS)
@@ -115,8 +119,8 @@ def test_make_targets_in_sh_blocks_exist() -> None:
     blocks = [
         block for path in DOCUMENTS for block in blocks_of(path.read_text(encoding="utf-8")) if block.info == "sh"
     ]
-    asked = {name for block in blocks for line in block.lines for name in re.findall(r"^make ([a-z-]+)", line)}
-    assert {"what-if", "train", "test"} <= asked <= set(targets)
+    requested = {name for block in blocks for line in block.lines for name in re.findall(r"^make ([a-z-]+)", line)}
+    assert {"what-if", "train", "test"} <= requested <= set(targets)
 
 
 def _named() -> list[tuple[str, click.Command]]:
@@ -129,14 +133,14 @@ MEASURING = tuple(f"python -m runtime.{name}" for name in ("emulate", "measure",
 """They need root, an idle machine or minutes: no example of them is run."""
 
 
-@pytest.mark.parametrize(("name", "command"), _named(), ids=lambda each: each if isinstance(each, str) else "")
+@pytest.mark.parametrize(("name", "command"), _named(), ids=lambda item: item if isinstance(item, str) else "")
 def test_every_command_has_an_example_and_its_help(name: str, command: click.Command) -> None:
     assert name in MEASURING or any(line.startswith(name) for line in SHOWN)
     section = with_help(PAGE).partition(f"\n## {name}\n")[2].partition("\n## ")[0]
-    told = "".join(section.split())
-    assert f'???note"{name}--help"'.replace(" ", "") in told
-    for option in (each for each in command.params if isinstance(each, click.Option) and not each.hidden):
-        assert all(word in told for word in option.opts), option.opts
+    content = "".join(section.split())
+    assert f'???note"{name}--help"'.replace(" ", "") in content
+    for option in (param for param in command.params if isinstance(param, click.Option) and not param.hidden):
+        assert all(word in content for word in option.opts), option.opts
     assert "xample" in section.partition("--help")[2]
 
 
@@ -149,8 +153,8 @@ def test_every_section_of_the_commands_is_a_command_or_python() -> None:
 def test_slow_examples_run_only_where_that_is_asked_for() -> None:
     text = "```console slow\n$ gcnsim --version\n```\n"
     assert list(ran(text)) == []
-    (found,) = examples_of(text)
-    assert (found.slow, found.code, found.measured) == (True, 0, False)
+    (example,) = examples_of(text)
+    assert (example.slow, example.code, example.measured) == (True, 0, False)
 
 
 @pytest.mark.parametrize("line", ["rm x", "python -m http.server", "python x.py"])
@@ -160,10 +164,10 @@ def test_nothing_else_is_run(line: str) -> None:
 
 
 def test_the_text_after_python_is_what_it_prints() -> None:
-    (found,) = examples_of("```python\nimport sys\n```\n\n```text\n3\n```\n")
-    assert isinstance(found, Example)
-    assert found.command[-1] == "import sys"
-    assert (found.expected, found.first) == (("3",), 5)
+    (example,) = examples_of("```python\nimport sys\n```\n\n```text\n3\n```\n")
+    assert isinstance(example, Example)
+    assert example.command[-1] == "import sys"
+    assert (example.expected, example.first) == (("3",), 5)
 
 
 @pytest.mark.parametrize(

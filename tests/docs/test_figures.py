@@ -79,25 +79,27 @@ def quantities(text: str) -> Iterator[Quantity]:
 
 def backed(one: Quantity, others: list[Quantity]) -> bool:
     """Whether one of the others is the same quantity, as far as it is written."""
-    return any(one.kind == each.kind and math.isclose(one.value, each.value, rel_tol=0.01) for each in others)
+    return any(one.kind == other.kind and math.isclose(one.value, other.value, rel_tol=0.01) for other in others)
 
 
 def unbacked(page: Path) -> list[str]:
     """The figures of a page's prose that nothing backs, with the words around them."""
     text = page.read_text(encoding="utf-8")
-    said = prose(text)
-    shown = list(quantities(" ".join(_pieces_without(text, said)) + " ".join(_CODE.findall(said))))
+    message = prose(text)
+    shown = list(quantities(" ".join(_pieces_without(text, message)) + " ".join(_CODE.findall(message))))
     found = []
-    for paragraph in re.split(r"\n\s*\n|\n(?=[-*|] ?)", said):
+    for paragraph in re.split(r"\n\s*\n|\n(?=[-*|] ?)", message):
         cited = [(page.parent / link).resolve() for link in _LINK.findall(paragraph) if link]
-        known = shown + [each for path in cited if path.suffix == ".md" for each in quantities(path.read_text("utf-8"))]
-        found += [each.context for each in quantities(_CODE.sub("X", paragraph)) if not backed(each, known)]
+        known = shown + [
+            quantity for path in cited if path.suffix == ".md" for quantity in quantities(path.read_text("utf-8"))
+        ]
+        found += [quantity.context for quantity in quantities(_CODE.sub("X", paragraph)) if not backed(quantity, known)]
     return found
 
 
-def _pieces_without(text: str, said: str) -> list[str]:
+def _pieces_without(text: str, message: str) -> list[str]:
     """The lines of a page that are not prose: its blocks and generated parts."""
-    lines = set(said.splitlines())
+    lines = set(message.splitlines())
     return [line for line in text.splitlines() if line not in lines]
 
 
@@ -108,11 +110,11 @@ def _excused(page: Path, context: str) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_figures_of_prose_are_backed(page: Path) -> None:
-    assert [each for each in unbacked(page) if not _excused(page, each)] == []
+    assert [text for text in unbacked(page) if not _excused(page, text)] == []
 
 
 def test_every_exception_is_needed() -> None:
-    used = {found for page in PAGES for each in unbacked(page) for found in _excused(page, each)}
+    used = {found for page in PAGES for text in unbacked(page) for found in _excused(page, text)}
     assert set(ALLOWED) - used == set()
 
 
@@ -121,7 +123,7 @@ def test_a_figure_that_nothing_backs_is_found(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     prose = "Half takes 2 s, all of it 3 s, [other](other.md) 420 s, with `--max-wait 5s` 5 s."
     page.write_text(f"{prose}\n\n```console\n$ x\n2000 ms\n```\n\nOr 420 s.\n")
-    assert [each.rpartition("[")[0] or each for each in unbacked(page)] == [
+    assert [text.rpartition("[")[0] or text for text in unbacked(page)] == [
         "Half takes 2 s, all of it 3 s, ",
         "Or 420 s.",
     ]

@@ -84,13 +84,13 @@ def sentences(text: str) -> list[str]:
     for lines in paragraphs:
         plain = re.sub(r"`[^`]*`", "X", " ".join(lines))
         plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", plain)
-        found += [each for each in re.split(r"(?<=[.!?:;])[\"*)]*\s+", plain) if re.search(r"\w", each)]
+        found += [word for word in re.split(r"(?<=[.!?:;])[\"*)]*\s+", plain) if re.search(r"\w", word)]
     return found
 
 
 def words(sentence: str) -> int:
     """How many words a sentence has."""
-    return sum(bool(re.search(r"\w", each)) for each in sentence.split())
+    return sum(bool(re.search(r"\w", word)) for word in sentence.split())
 
 
 def banned(text: str) -> list[str]:
@@ -105,7 +105,7 @@ def banned(text: str) -> list[str]:
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_sentences_are_short(path: Path) -> None:
     found = sentences(path.read_text(encoding="utf-8"))
-    assert [each for each in found if words(each) > LONGEST] == []
+    assert [text for text in found if words(text) > LONGEST] == []
     assert sum(map(words, found)) <= MEAN * len(found)
 
 
@@ -122,7 +122,7 @@ def test_lines_are_short(path: Path) -> None:
 
 def helps(command: click.Command) -> list[str]:
     """The help of a command and of its options, examples left out."""
-    options = [each.help or "" for each in command.params if isinstance(each, click.Option)]
+    options = [param.help or "" for param in command.params if isinstance(param, click.Option)]
     return [(command.help or "").partition("\b")[0], *options]
 
 
@@ -130,17 +130,17 @@ def helps(command: click.Command) -> list[str]:
 def test_help_is_plain(name: str) -> None:
     texts = helps(commands()[name])
     assert [found for text in texts for found in banned(text)] == []
-    assert [each for text in texts for each in sentences(text) if words(each) > LONGEST] == []
+    assert [sentence for text in texts for sentence in sentences(text) if words(sentence) > LONGEST] == []
 
 
 def messages(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """The texts of a module that are no docstrings, with their lines; an X for each value put in."""
     described = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     blocks = [node.body for node in ast.walk(tree) if isinstance(node, described)]
-    docstrings = {id(each.value) for body in blocks for each in body if isinstance(each, ast.Expr)}
+    docstrings = {id(item.value) for body in blocks for item in body if isinstance(item, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.JoinedStr):
-            parts = (each.value if isinstance(each, ast.Constant) else "X" for each in node.values)
+            parts = (value.value if isinstance(value, ast.Constant) else "X" for value in node.values)
             yield node.lineno, "".join(map(str, parts))
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
             yield node.lineno, node.value
@@ -150,15 +150,15 @@ def test_messages_are_plain() -> None:
     found = []
     for path in sorted([*(ROOT / "gcnsim").rglob("*.py"), *(ROOT / "runtime").rglob("*.py")]):
         for line, text in messages(ast.parse(path.read_text(encoding="utf-8"))):
-            for each in PROGRAM:
-                text = text.replace(each, "X")
-            found += [f"{path.relative_to(ROOT)}:{line}: {each}" for each in banned(text) if " " in text.strip()]
+            for word in PROGRAM:
+                text = text.replace(word, "X")
+            found += [f"{path.relative_to(ROOT)}:{line}: {word}" for word in banned(text) if " " in text.strip()]
     assert found == []
 
 
 def test_what_is_wrong_is_found() -> None:
     text = "One. Two `a b c` [three four](x.md):\n- It is told. Nobody asks.\n\n```\nrooms\n```\n| doors |\n"
     assert sentences(text) == ["One.", "Two X three four:", "It is told.", "Nobody asks."]
-    assert [words(each) for each in sentences(text)] == [1, 4, 3, 2]
+    assert [words(sentence) for sentence in sentences(text)] == [1, 4, 3, 2]
     assert len(banned(text)) == 3
     assert banned("They cannot be told apart. `room`") == []

@@ -45,7 +45,7 @@ def _named(nav: object) -> list[str]:
         return [nav]
     inner = nav.values() if isinstance(nav, dict) else nav
     assert not isinstance(inner, type(None))
-    return [name for each in inner for name in _named(each)]  # type: ignore[attr-defined]
+    return [name for item in inner for name in _named(item)]  # type: ignore[attr-defined]
 
 
 def test_every_document_is_in_the_navigation_once() -> None:
@@ -114,7 +114,7 @@ def test_anchors_are_those_that_the_links_of_documents_use() -> None:
     for name in NAMES:
         found = anchors_of((ROOT / name).read_text(encoding="utf-8"))
         assert anchor("`x-y`: What, exactly?".replace("`", "")) == "x-y-what-exactly"
-        assert all(anchor(each) == each for each in found)
+        assert all(anchor(text) == text for text in found)
 
 
 def test_files_outside_docs_are_found_and_listed() -> None:
@@ -125,9 +125,9 @@ def test_files_outside_docs_are_found_and_listed() -> None:
 
 
 def test_every_schema_is_described() -> None:
-    told = schemas()
+    text = schemas()
     for path in (ROOT / "gcnsim" / "data").glob("*.schema.json"):
-        assert f'"{path.name}"' in told
+        assert f'"{path.name}"' in text
 
 
 def test_what_leads_nowhere_or_elsewhere_is_found(tmp_path: Path) -> None:

@@ -12,14 +12,14 @@ INTERNALS = 150_000
 PAGE = 12 * 1024
 """Bytes of a page that is read from its beginning to its end; pages of reference are searched."""
 SECTIONS = {
-    next(iter(each)): next(iter(each.values()))
-    for each in yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"]
+    next(iter(item)): next(iter(item.values()))
+    for item in yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"]
 }
 
 
 def _pages(section: str) -> list[str]:
     found = SECTIONS[section]
-    return [next(iter(each.values())) for each in found] if isinstance(found, list) else [found]
+    return [next(iter(item.values())) for item in found] if isinstance(found, list) else [found]
 
 
 INSIDE = _pages("Internals")

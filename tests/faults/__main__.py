@@ -80,8 +80,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for name, kills, seconds, wrong in kill_writers(
                 Path(folder, "writers"), given.kills, given.seed, given.only
             ):
-                told = f"{kills} kills: whole or not there, written again the same"
-                rows.append(Outcome(f"`{name}` SIGKILL at random", "commands", told, seconds, wrong))
+                text = f"{kills} kills: whole or not there, written again the same"
+                rows.append(Outcome(f"`{name}` SIGKILL at random", "commands", text, seconds, wrong))
                 sys.stderr.write(f"{name}: {wrong or 'whole'}\n")
     OUT.mkdir(exist_ok=True)
     (OUT / "faults.json").write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n", encoding="utf-8")

@@ -236,9 +236,9 @@ def _one_port(home: Path, alone: Alone) -> float:
             late.strike()
             late.ends(2, "MASTER_PORT", "is in use by another process")
             seconds = float(late.seconds)
-        for each in (run, peer):
-            each.ends(0, within=600.0)
-            each.left_nothing()
+        for watched in (run, peer):
+            watched.ends(0, within=600.0)
+            watched.left_nothing()
         must(all(map(gone, run.pids)), "processes are left")
         same(run, alone)
         return seconds

@@ -32,15 +32,15 @@ def commands(group: click.Group, above: tuple[str, ...] = ()) -> Iterator[tuple[
 
 
 def test_every_command_that_writes_is_killed() -> None:
-    writing = {name for name, each in commands(root) if any(WRITING & set(one.opts) for one in each.params)}
+    writing = {name for name, item in commands(root) if any(WRITING & set(one.opts) for one in item.params)}
     assert writing == {writer.name for writer in WRITERS} | ELSEWHERE.keys()
-    for name, each in commands(root):
+    for name, item in commands(root):
         if name in ELSEWHERE:
             continue
-        asked = {word for writer in WRITERS if writer.name == name for word in writer.words}
-        options = {one for param in each.params for one in param.opts if one in WRITING and one.startswith("--")}
+        requested = {word for writer in WRITERS if writer.name == name for word in writer.words}
+        options = {one for param in item.params for one in param.opts if one in WRITING and one.startswith("--")}
         # What became of ids is asked of one of the commands that say it.
-        assert options - asked - {"--ids-map"} == set(), name
+        assert options - requested - {"--ids-map"} == set(), name
 
 
 def test_the_table_says_what_is_not_as_documented() -> None:
@@ -73,5 +73,5 @@ def test_it_ends_or_goes_on_as_documented(case: Case, alone: Alone, tmp_path: Pa
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [writer.name for writer in WRITERS])
 def test_a_killed_command_leaves_nothing_half_written(name: str, tmp_path: Path) -> None:
-    found = [wrong for told, _, _, wrong in kill_writers(tmp_path / "writers", 3, 1, f"{name} SIGKILL") if told == name]
+    found = [wrong for text, _, _, wrong in kill_writers(tmp_path / "writers", 3, 1, f"{name} SIGKILL") if text == name]
     assert found == [None]

@@ -86,16 +86,16 @@ class Watched:
         )
         self.seconds = time.monotonic() - self.struck
         must(self.said[0] == code, f"exit code {self.said[0]}, documented: {code}; {self.said[2][-500:]}")
-        told = [line for line in self.said[2].splitlines() if line.startswith(("runtime.", "gcnsim"))]
-        must(not words or any(all(word in line for word in words) for line in told), f"does not say {words}: {told}")
+        texts = [line for line in self.said[2].splitlines() if line.startswith(("runtime.", "gcnsim"))]
+        must(not words or any(all(word in line for word in words) for line in texts), f"does not say {words}: {texts}")
 
     def left_nothing(self, *, killed: bool = True) -> None:
         """No temporary folder of it is there, and no namespace; killed: a file that it was writing may be.
 
         The next write of the same file removes that.
         """
-        left = [each.name for each in (self.home / "tmp").iterdir() if each.name.startswith("gcnsim-")]
-        left += [] if killed else [str(each.relative_to(self.home)) for each in self.home.rglob(".*.part")]
+        left = [path.name for path in (self.home / "tmp").iterdir() if path.name.startswith("gcnsim-")]
+        left += [] if killed else [str(path.relative_to(self.home)) for path in self.home.rglob(".*.part")]
         must(not left, f"left behind: {left}")
         must(not namespaces(self.shell.process.pid), "left a namespace behind")
 
@@ -121,11 +121,11 @@ def training(home: Path, how: Sequence[str] = TRAIN, *words: str, **env: Any) ->
     named = [f"{name}={value}" for name, value in {"TMPDIR": home / "tmp", **env}.items()]
     command = ["env", *named, *how]
     shell = Shell(home, *words, "--out", RUN, "--loss-log", LOSSES, command=command)
-    found = Watched(home, shell)
+    watched = Watched(home, shell)
     try:
-        yield found
+        yield watched
     finally:
-        for pid in {*below(shell.process.pid), *found.pids}:
+        for pid in {*below(shell.process.pid), *watched.pids}:
             if not gone(pid):
                 os.kill(pid, signal.SIGCONT)
                 os.kill(pid, signal.SIGKILL)

@@ -69,8 +69,8 @@ def _result(path: Path) -> object:
 
 
 def _report(path: Path) -> None:
-    for each in path.iterdir():
-        must(each.stat().st_size > 0, f"{each.name} is empty")
+    for item in path.iterdir():
+        must(item.stat().st_size > 0, f"{item.name} is empty")
 
 
 def _sweep(path: Path) -> object:
@@ -119,10 +119,10 @@ def kill_writers(home: Path, kills: int, seed: int, only: str) -> Iterator[tuple
     """Each command's name, how often it was killed, seconds, and what is wrong."""
     home.mkdir(parents=True)
     _inputs(home)
-    for place, writer in enumerate(WRITERS):
+    for index, writer in enumerate(WRITERS):
         if only in f"{writer.name} SIGKILL":
             begun = time.monotonic()
-            folder = home / str(place)
+            folder = home / str(index)
             try:
                 _killed(writer, home, folder, kills, random.Random(f"{seed}/{writer.name}"))
                 wrong = None
@@ -142,8 +142,8 @@ def _inputs(home: Path) -> None:
         ("trace", "record", "g.npz", "--parts", "2", "--epsilon", "0.3", "--out", "t.trace"),
         ("simulate", "s.yaml", "--out", "a"),
     )
-    for each in words:
-        subprocess.run([*GCNSIM, *each], cwd=home, env=_env(), check=True, capture_output=True)
+    for word in words:
+        subprocess.run([*GCNSIM, *word], cwd=home, env=_env(), check=True, capture_output=True)
     (home / "a" / "result.json").rename(home / "a.json")
     train = ("runtime.train", "--workers", "2", "--iterations", "6", "--hidden", "8", "--threads", "1", "--out", "run")
     subprocess.run([sys.executable, "-m", *train], cwd=home, env=_env(), check=True, capture_output=True)
@@ -176,7 +176,7 @@ def _killed(writer: Writer, home: Path, folder: Path, kills: int, draw: random.R
             not writer.steady or _bytes(place / name) == _bytes(alone / name),
             f"{name}: other bytes than one left alone",
         )
-    left = [str(each.relative_to(place)) for each in place.rglob(".*.part")]
+    left = [str(path.relative_to(place)) for path in place.rglob(".*.part")]
     must(not left, f"left behind: {left}")
 
 
@@ -187,9 +187,9 @@ def _unfinished(path: Path) -> bool:
 
 def _folder(home: Path, path: Path) -> Path:
     path.mkdir(parents=True)
-    for each in home.iterdir():
-        if not each.name.isdecimal():
-            (path / each.name).symlink_to(each)
+    for item in home.iterdir():
+        if not item.name.isdecimal():
+            (path / item.name).symlink_to(item)
     return path
 
 
@@ -203,4 +203,4 @@ def _run(writer: Writer, place: Path) -> None:
 def _bytes(path: Path) -> dict[str, bytes]:
     """Of a file, or of the files in a folder."""
     files = sorted(path.rglob("*")) if path.is_dir() else [path]
-    return {str(each.relative_to(path)): each.read_bytes() for each in files if each.is_file() and each.name != ".lock"}
+    return {str(file.relative_to(path)): file.read_bytes() for file in files if file.is_file() and file.name != ".lock"}

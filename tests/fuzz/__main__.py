@@ -37,7 +37,7 @@ SILENT_S: Final = 60.0
 
 
 @dataclass(slots=True)
-class Told:
+class ReaderReport:
     """What the attack on a reader came to. reading_s: of the processor, in the reader; seconds: in all."""
 
     reader: str
@@ -53,42 +53,50 @@ class Told:
         return FEW if self.inputs and self.reading_s / self.inputs > SLOW else MANY
 
 
-def hunted(name: str, seed: int, seconds: float, most: int | None) -> Told:
+def hunted(name: str, seed: int, seconds: float, most: int | None) -> ReaderReport:
     """Attack a reader until it has had enough inputs or `seconds` have passed, processes that die replaced."""
-    place = OUT / str(seed) / "".join(each if each.isalnum() else "-" for each in name)
+    place = OUT / str(seed) / "".join(item if item.isalnum() else "-" for item in name)
     place.mkdir(parents=True, exist_ok=True)
     file = place / "told.json"
-    told = Told(**json.loads(file.read_text(encoding="utf-8"))) if file.is_file() else Told(name)
+    result = ReaderReport(**json.loads(file.read_text(encoding="utf-8"))) if file.is_file() else ReaderReport(name)
     end = time.monotonic() + seconds
-    while time.monotonic() < end and told.inputs < (most or told.goal):
+    while time.monotonic() < end and result.inputs < (most or result.goal):
         # The first ones tell how long a read takes.
-        last = min(most or told.goal, FEW) if told.inputs < FEW else most or told.goal
-        _round(told, place, seed, last, end - time.monotonic())
-        told.findings = tuple(sorted(_found(place)))
-        file.write_text(json.dumps(asdict(told)), encoding="utf-8")
-    return told
+        last = min(most or result.goal, FEW) if result.inputs < FEW else most or result.goal
+        _round(result, place, seed, last, end - time.monotonic())
+        result.findings = tuple(sorted(_found(place)))
+        file.write_text(json.dumps(asdict(result)), encoding="utf-8")
+    return result
 
 
-def _round(told: Told, place: Path, seed: int, last: int, seconds: float) -> None:
-    """One process, which reads inputs from where `told` is to `last`."""
-    (place / "current").write_bytes(b"%020d" % told.inputs)
-    words = [rooms()[told.reader], told.reader, str(seed), str(told.inputs), str(last), str(seconds), str(place)]
+def _round(reader_report: ReaderReport, place: Path, seed: int, last: int, seconds: float) -> None:
+    """One process, which reads inputs from where `reader_report` is to `last`."""
+    (place / "current").write_bytes(b"%020d" % reader_report.inputs)
+    words = [
+        rooms()[reader_report.reader],
+        reader_report.reader,
+        str(seed),
+        str(reader_report.inputs),
+        str(last),
+        str(seconds),
+        str(place),
+    ]
     command = [sys.executable, "-m", "tests.fuzz", "--one", *words]
     begun = time.monotonic()
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT)
     out, err = _watched(process, place / "current")
-    said = [json.loads(line) for line in out.splitlines()]
-    final: dict[str, Any] = said[-1] if said else {"inputs": 0, "reading_s": 0.0}
-    told.seconds += time.monotonic() - begun
-    told.reading_s += final["reading_s"]
+    text = [json.loads(line) for line in out.splitlines()]
+    final: dict[str, Any] = text[-1] if text else {"inputs": 0, "reading_s": 0.0}
+    reader_report.seconds += time.monotonic() - begun
+    reader_report.reading_s += final["reading_s"]
     if process.returncode == 0:
-        told.inputs += final["inputs"]
+        reader_report.inputs += final["inputs"]
         return
     at = int((place / "current").read_bytes())
-    if at == told.inputs and not said and process.returncode > 0:
-        raise SystemExit(f"{told.reader}: {err.strip()[-2000:]}")
-    told.killed += 1
-    told.inputs = at + 1
+    if at == reader_report.inputs and not text and process.returncode > 0:
+        raise SystemExit(f"{reader_report.reader}: {err.strip()[-2000:]}")
+    reader_report.killed += 1
+    reader_report.inputs = at + 1
     findings = place / "findings" / f"killed-{at}"
     findings.mkdir(parents=True, exist_ok=True)
     about = {"wrong": f"the process ended with {process.returncode} at input {at}", "number": at, "stderr": err[-2000:]}
@@ -110,11 +118,11 @@ def _watched(process: subprocess.Popen[str], current: Path) -> tuple[str, str]:
 
 
 def _found(place: Path) -> Iterator[str]:
-    for each in (place / "findings").glob("*/what.json"):
-        yield str(json.loads(each.read_text(encoding="utf-8"))["wrong"])
+    for path in (place / "findings").glob("*/what.json"):
+        yield str(json.loads(path.read_text(encoding="utf-8"))["wrong"])
 
 
-def table(rows: Sequence[Told], mended: Mapping[str, int]) -> str:
+def table(rows: Sequence[ReaderReport], mended: Mapping[str, int]) -> str:
     """The rows as Markdown; mended: findings that are kept as crashers, by reader."""
     lines = ["| reader | inputs | seconds | findings | mended |", "|---|---|---|---|---|"]
     for row in rows:
@@ -131,15 +139,15 @@ def table(rows: Sequence[Told], mended: Mapping[str, int]) -> str:
 def kept() -> dict[str, int]:
     """Crashers by reader."""
     found: dict[str, int] = {}
-    for each in sorted(CRASHERS.glob("*/what.json")):
-        name = json.loads(each.read_text(encoding="utf-8"))["reader"]
+    for path in sorted(CRASHERS.glob("*/what.json")):
+        name = json.loads(path.read_text(encoding="utf-8"))["reader"]
         found[name] = found.get(name, 0) + 1
     return found
 
 
-def keep(row: Told, seed: int) -> None:
+def keep(row: ReaderReport, seed: int) -> None:
     """Copy what was found to tests/crashers."""
-    short = "".join(each if each.isalnum() else "-" for each in row.reader)
+    short = "".join(item if item.isalnum() else "-" for item in row.reader)
     for place in sorted((OUT / str(seed) / short / "findings").glob("*/what.json")):
         about: dict[str, Any] = json.loads(place.read_text(encoding="utf-8"))
         if "seed_file" not in about:
@@ -147,8 +155,8 @@ def keep(row: Told, seed: int) -> None:
         target = CRASHERS / f"{short}-{place.parent.name}"[:120]
         if not target.exists():
             shutil.copytree(place.parent / str(about["seed_file"]), target / "files")
-            told = {"reader": row.reader, "input": about["seed_file"], "was": about["wrong"]}
-            (target / "what.json").write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+            content = {"reader": row.reader, "input": about["seed_file"], "was": about["wrong"]}
+            (target / "what.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -168,18 +176,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         where, name, seed, first, last, seconds, out = given.one
         attack(room(where)[name], int(seed), int(first), int(last), float(seconds), Path(out))
         return 0
-    asked = given.reader or list(rooms())
-    if unknown := next((each for each in asked if each not in rooms()), None):
+    word = given.reader or list(rooms())
+    if unknown := next((item for item in word if item not in rooms()), None):
         parser.error(f"--reader: {nearest(unknown, rooms())}")
     rows = []
     with ThreadPoolExecutor(given.jobs) as pool:
-        for row in pool.map(lambda name: hunted(name, given.seed, given.seconds, given.inputs), asked):
+        for row in pool.map(lambda name: hunted(name, given.seed, given.seconds, given.inputs), word):
             rows.append(row)
             sys.stderr.write(
                 f"{row.reader}: {row.inputs:,} inputs, {row.seconds:.0f} s, {len(row.findings)} findings\n"
             )
-            for each in row.findings:
-                sys.stderr.write(f"    {each}\n")
+            for finding in row.findings:
+                sys.stderr.write(f"    {finding}\n")
             if given.keep:
                 keep(row, given.seed)
     sys.stdout.write(f"{table(rows, kept())}\n")

@@ -95,12 +95,12 @@ names:
 def _answers(home: Path) -> None:
     """A result and an answer, as their commands print them."""
     put(home / "s.yaml", "schema: gcnsim.scenario/1\ncluster: {gpus: 2, gpus_per_server: 1}\nrun: {iterations: 2}\n")
-    asked = (["simulate", str(home / "s.yaml")], ["what-if", "--gpus", "2", "--method", "full-graph"])
-    for number, words in enumerate(asked):
-        told = StringIO()
-        with redirect_stdout(told):
+    requested = (["simulate", str(home / "s.yaml")], ["what-if", "--gpus", "2", "--method", "full-graph"])
+    for number, words in enumerate(requested):
+        content = StringIO()
+        with redirect_stdout(content):
             assert main([*words, "--json"]) == 0
-        put(home / str(number) / "told.json", told.getvalue())
+        put(home / str(number) / "told.json", content.getvalue())
     (home / "s.yaml").unlink()
 
 
@@ -137,7 +137,7 @@ def _host(folder: Path) -> object:
     return kind_described(path), own_host(path, _assumed(), devices(), links())
 
 
-def _asked(query: str) -> object:
+def _address(query: str) -> object:
     from gcnsim.dashboard.state import read_address
 
     return read_address(query)
@@ -153,19 +153,19 @@ def _form(query: str) -> None:
 
 OPTIONS: dict[str, tuple[Callable[[str], Any], tuple[str, ...]]] = {
     "option --inject": (
-        lambda each: read_injected([each]),
+        lambda item: read_injected([item]),
         ("pause:worker=0,seconds=2s", "slow-link:link=nic0,factor=2", "jitter:on=sampling,cv=0.2"),
     ),
     "option --set of a method": (read_knob, ("method.tau=2", "method.epsilon=0.2,0.3", "method.cache=30%")),
     "option --axis": (_axis, ("cluster.bandwidth=5Gbps,10Gbps", "method.tau=0..3", "run.seed=linear(0, 8, 3)")),
     "option --where": (
-        lambda each: read_condition(each, "--where"),
+        lambda item: read_condition(item, "--where"),
         ("method.tau <= 2", "cluster.gpus in 2,4", "method.name == psc-gcn"),
     ),
     "quantities": (_units, ("bandwidth=15Gbps", "seconds=20us", "memory=16GB", "share=30%")),
     "address of a form": (_form, ("?runs=a,b&calibration=c.json", "?plan=x&budget=3")),
     "address of a page": (
-        _asked,
+        _address,
         ("?gpus=4&bandwidth=15&methods=psc-gcn,pipegcn&tau=2", "?dataset=yelp&epsilon=0.2&cache=30"),
     ),
 }
@@ -195,7 +195,7 @@ def readers() -> Iterator[Reader]:
     yield Reader("prices", text("p.yaml", PRICES), lambda folder: PriceBook.of(file=str(folder / "p.yaml")))
     yield Reader("names of a trace", text("n.yaml", NAMES), file_named(read_names, "n.yaml"))
     published = sorted((DATA / "published").glob("*.yaml"))
-    smallest = min(published, key=lambda each: each.stat().st_size)
+    smallest = min(published, key=lambda item: item.stat().st_size)
     yield Reader("published facts", shipped("p.yaml", smallest), read_published)
     yield Reader("answer", _answers, lambda folder: read_answer(str(folder / "told.json"), "a"))
     for name, (read, lines) in OPTIONS.items():

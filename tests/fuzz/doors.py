@@ -42,7 +42,7 @@ EXEMPT: Final[Mapping[str, str]] = {
     "gcnsim/dashboard/jobs.py:Job._listen": "of a process that this one started, by a pipe",
     "gcnsim/dashboard/app.py:found": "of a process that this one started, in a folder of its own",
     "gcnsim/dashboard/pages/sweep.py:Tables.records": "by its own method: a sweep, by its usual reader",
-    "gcnsim/dashboard/taken.py:drawn": "what was computed in the same line",
+    "gcnsim/dashboard/job_results.py:drawn": "what was computed in the same line",
     "gcnsim/dashboard/answers.py:Worker.ask": "of a process that this one started, by a pipe",
     "gcnsim/dashboard/work.py:_answer": "of the process that started this one, by a pipe",
     "gcnsim/dashboard/work.py:job": "of the process that started this one, by a pipe",
@@ -87,8 +87,8 @@ EXEMPT: Final[Mapping[str, str]] = {
     "runtime/microbench/network.py:_interrupt_seconds": "of the kernel",
     "runtime/microbench/process_group.py:measured": "of a process that this one started, by a pipe",
     "runtime/microbench/request.py:from_json": "of the process that started this one",
-    "runtime/record/held.py:hold": "a lock",
-    "runtime/record/held.py:_holder": "of the kernel",
+    "runtime/record/folder_lock.py:hold": "a lock",
+    "runtime/record/folder_lock.py:_holder": "of the kernel",
     "runtime/record/machine.py:_cpu": "of the kernel",
     "runtime/record/run_folder.py:RunFolder.write_record": "what was written a line before",
     "runtime/survey/folder.py:_sha256": "bytes, whatever they are",
@@ -96,7 +96,7 @@ EXEMPT: Final[Mapping[str, str]] = {
     "runtime/train/session.py:Session._bring_best": "bytes, whatever they are",
     "runtime/train/setup.py:prepare": "opens a channel between workers",
     "runtime/train/setup.py:_emulation": "opens a channel between workers",
-    "runtime/train/waiting.py:_sampler": "opens a channel between workers",
+    "runtime/train/simulated_gpu.py:_sampler": "opens a channel between workers",
     "runtime/train/worker.py:_boot": "of the kernel",
 }
 """Functions that open or parse something, but nothing that anybody else hands over, and why."""
@@ -105,7 +105,7 @@ EXEMPT: Final[Mapping[str, str]] = {
 def doors() -> Iterator[str]:
     """Every function of the project that opens or parses: `gcnsim/io/yaml_files.py:read_yaml`."""
     found: dict[str, None] = {}
-    for path in sorted(each for room in ("gcnsim", "runtime") for each in (ROOT / room).rglob("*.py")):
+    for path in sorted(item for room in ("gcnsim", "runtime") for item in (ROOT / room).rglob("*.py")):
         name = path.relative_to(ROOT).as_posix()
         for function in _opening(ast.parse(path.read_text(encoding="utf-8")), ()):
             found[f"{name}:{function}"] = None

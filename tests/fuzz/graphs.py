@@ -105,7 +105,7 @@ _INDEXED = "\n".join(f"0,5;{one};{other}" for one, other in EDGES)
 
 def _metis(kind: str, weighted: bool) -> str:
     rows = (ring().indices[ring().indptr[node] : ring().indptr[node + 1]] + 1 for node in range(NODES))
-    lines = ("1 " * weighted + " ".join(f"{each} 1" if weighted else str(each) for each in row) for row in rows)
+    lines = ("1 " * weighted + " ".join(f"{item} 1" if weighted else str(item) for item in row) for row in rows)
     return "\n".join((f"% six nodes\n{NODES} {len(EDGES)}{kind}", *lines, ""))
 
 
@@ -173,7 +173,7 @@ def _saint(home: Path) -> None:
         (home / str(place)).mkdir()
         sp.save_npz(home / str(place) / "adj_full.npz", _matrix())
         put(home / str(place) / "feats.npy", _npy(np.ones((6, 2), np.float32)))
-        put(home / str(place) / "class_map.json", json.dumps({str(node): each for node, each in enumerate(classes)}))
+        put(home / str(place) / "class_map.json", json.dumps({str(node): item for node, item in enumerate(classes)}))
         put(home / str(place) / "role.json", json.dumps({"tr": [0, 1, 2], "va": [3, 4], "te": [5]}))
 
 
@@ -194,10 +194,10 @@ def _tool(write: Callable[[Path], Path], home: Path) -> None:
 
 def _parquet(home: Path) -> None:
     ends, names = np.array(EDGES), np.array(list("abcdef"))
-    for place, one in enumerate((ends, names[ends])):
-        (home / str(place)).mkdir()
+    for index, one in enumerate((ends, names[ends])):
+        (home / str(index)).mkdir()
         made = pa.table({"src": one[:, 0], "dst": one[:, 1], "weight": np.ones(len(EDGES))})
-        pq.write_table(made, home / str(place) / "g.parquet")
+        pq.write_table(made, home / str(index) / "g.parquet")
 
 
 def _parquet_file(folder: Path) -> None:
@@ -238,9 +238,9 @@ def _dgl(home: Path) -> None:
 
 
 def _dgl_facts(folder: Path) -> None:
-    found = layout_of(folder)
-    assert isinstance(found, DglFolder)
-    found.facts()
+    layout = layout_of(folder)
+    assert isinstance(layout, DglFolder)
+    layout.facts()
 
 
 def _partition(home: Path) -> None:
@@ -251,8 +251,8 @@ def _partition(home: Path) -> None:
 def _owners(home: Path) -> None:
     """As `.npy`, as text, and folders of DGL, older and newer."""
     owner = np.array([0, 0, 0, 1, 1, 1])
-    for place in range(4):
-        (home / str(place)).mkdir()
+    for index in range(4):
+        (home / str(index)).mkdir()
     (home / "0" / "owners").write_bytes(_npy(owner))
     (home / "1" / "owners").write_text("".join(f"{part}\n" for part in owner))
     dgl_folder(home / "2", "node_map.npy")

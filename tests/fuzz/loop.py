@@ -77,7 +77,7 @@ def _wrong_line(text: str) -> str | None:
 def _place(error: BaseException) -> str:
     """The innermost function of ours, and the function that raised."""
     frames = traceback.extract_tb(error.__traceback__)
-    ours = [each for each in frames if "/gcnsim/" in each.filename or "/runtime/" in each.filename]
+    ours = [frame for frame in frames if "/gcnsim/" in frame.filename or "/runtime/" in frame.filename]
     last = ours[-1] if ours else frames[-1]
     return f"{'/'.join(Path(last.filename).parts[-2:])}:{last.name}"
 
@@ -118,12 +118,12 @@ def attack(reader: Reader, seed: int, first: int, most: int, seconds: float, out
                 raise SystemExit(f"{reader.name}: a valid input fails: {wrong}")
         limit()
         known: dict[str, int] = {}
-        spent, number, begun, told = 0.0, first, time.monotonic(), time.monotonic()
+        spent, number, begun, content = 0.0, first, time.monotonic(), time.monotonic()
         with open(out / "current", "r+b") as current:
             for number in range(first, most):
-                if (now := time.monotonic()) - told > REPORT_S:
+                if (now := time.monotonic()) - content > REPORT_S:
                     _tell(number - first, spent, now - begun)
-                    told = now
+                    content = now
                     if now - begun > seconds:
                         break
                 current.seek(0)
@@ -149,7 +149,7 @@ def keep(out: Path, wrong: str, which: int, files: Mapping[str, bytes], known: d
     if known.get(wrong, MEMORY_BYTES) <= size:
         return
     known[wrong] = size
-    name = "".join(each if each.isalnum() else "-" for each in wrong)[:120]
+    name = "".join(item if item.isalnum() else "-" for item in wrong)[:120]
     place = out / "findings" / name
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)

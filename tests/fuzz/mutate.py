@@ -234,8 +234,8 @@ def _archive(data: bytes, draw: Draw) -> bytes:
     packed = draw.choice((zipfile.ZIP_STORED, zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))
     made = BytesIO()
     with zipfile.ZipFile(made, "w", packed) as archive:
-        for each, inside in dict(members).items():
-            archive.writestr(zipfile.ZipInfo(each), inside, packed)
+        for key, inside in dict(members).items():
+            archive.writestr(zipfile.ZipInfo(key), inside, packed)
     return made.getvalue()
 
 
@@ -318,7 +318,7 @@ def _container(data: bytes, draw: Draw) -> bytes:
     header = json.loads(data[48 : 48 + length])
     start = -(-(48 + length) // ALIGN) * ALIGN
     sections = header["sections"]
-    parts = {name: data[start + each["offset"] :][: each["bytes"]] for name, each in sections.items()}
+    parts = {name: data[start + section["offset"] :][: section["bytes"]] for name, section in sections.items()}
     if draw.random() < 0.5 and parts:
         name = draw.choice(list(parts))
         parts[name] = _numbers_of(parts[name], sections[name]["dtype"], draw)

@@ -48,7 +48,7 @@ class Reader:
         """The valid inputs, written below `home` first."""
         home.mkdir(parents=True, exist_ok=True)
         self.make(home)
-        return [_files(each) for each in sorted(home.iterdir())]
+        return [_files(path) for path in sorted(home.iterdir())]
 
 
 def _files(folder: Path) -> Files:
@@ -90,7 +90,7 @@ ROOMS: Final = ("graphs", "documents", "tables", "recorded", "trained")
 
 def room(name: str) -> Mapping[str, Reader]:
     """The readers of one file of ROOMS, by name."""
-    return {each.name: each for each in import_module(f"tests.fuzz.{name}").readers()}
+    return {reader.name: reader for reader in import_module(f"tests.fuzz.{name}").readers()}
 
 
 @cache
@@ -98,16 +98,16 @@ def rooms() -> Mapping[str, str]:
     """The room of every reader, by the reader's name."""
     found: dict[str, str] = {}
     for name in ROOMS:
-        for each in room(name):
-            assert each not in found, each
-            found[each] = name
+        for reader in room(name):
+            assert reader not in found, reader
+            found[reader] = name
     return found
 
 
 @cache
 def registry() -> Mapping[str, Reader]:
     """All readers by name."""
-    return {name: reader for each in ROOMS for name, reader in room(each).items()}
+    return {name: reader for item in ROOMS for name, reader in room(item).items()}
 
 
 SLOW: Final = 1e-3

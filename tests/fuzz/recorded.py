@@ -29,8 +29,8 @@ KNOBS = {"tau": 2, "epsilon": 0.3}
 def _runs(home: Path) -> None:
     """A run on an emulated cluster, and one on a real one."""
     for number, method in enumerate(("full-graph", "psc-gcn")):
-        asked = Options(threads=1, hidden=32, method=method, knobs=KNOBS if number else {})
-        document = run_document(asked, emulation=None if number else EMULATED)
+        options = Options(threads=1, hidden=32, method=method, knobs=KNOBS if number else {})
+        document = run_document(options, emulation=None if number else EMULATED)
         folder = write_folder(home / str(number), document, [0.1] * 10)
         write_spans(folder / "timeline.parquet", timeline(20), {})
         rows = (folder / "iterations.csv").read_text()
@@ -41,12 +41,12 @@ def _runs(home: Path) -> None:
 
 def _recorded(folder: Path) -> None:
     """As `gcnsim validate` and `calibrate` read it."""
-    found = read_recorded_run(folder)
+    run = read_recorded_run(folder)
     read_measured(folder)
-    found.work_spread()
-    scenario_of(found)
-    assert found.settings
-    assert found.phases
+    run.work_spread()
+    scenario_of(run)
+    assert run.settings
+    assert run.phases
 
 
 def _curve(folder: Path) -> None:

@@ -44,18 +44,18 @@ def trace() -> AccessTrace:
 
 
 def _traces(home: Path) -> None:
-    for number, each in enumerate((trace(), _plain())):
+    for number, access_trace in enumerate((trace(), _plain())):
         (home / str(number)).mkdir()
-        write_trace(home / str(number) / "a.trace", each)
+        write_trace(home / str(number) / "a.trace", access_trace)
 
 
 def _plain() -> AccessTrace:
     """Without what batches use again, as older files are."""
-    return replace(trace(), workers=tuple(replace(each, reuse=None) for each in trace().workers))
+    return replace(trace(), workers=tuple(replace(worker, reuse=None) for worker in trace().workers))
 
 
 def _profiles(home: Path) -> None:
-    smallest = min((DATA / "profiles").glob("*.profile"), key=lambda each: each.stat().st_size)
+    smallest = min((DATA / "profiles").glob("*.profile"), key=lambda path: path.stat().st_size)
     (home / "0").mkdir()
     shutil.copy(smallest, home / "0" / "a.profile")
 
@@ -75,8 +75,8 @@ def _spans(home: Path) -> None:
 
 def _sweep(home: Path) -> None:
     """A finished sweep, and one that has parts."""
-    asked = {"base": {"run": {"iterations": 2}, "cluster": {"gpus": 2, "gpus_per_server": 1}}, "interval": "none"}
-    question = read_question(asked | {"axes": {"cluster.bandwidth": "5Gbps,10Gbps", "method.name": "full-graph"}})
+    requested = {"base": {"run": {"iterations": 2}, "cluster": {"gpus": 2, "gpus_per_server": 1}}, "interval": "none"}
+    question = read_question(requested | {"axes": {"cluster.bandwidth": "5Gbps,10Gbps", "method.name": "full-graph"}})
     for name in ("0", "1"):
         run(question, home / name, lambda: Cores(1))
         (home / name / ".lock").unlink(missing_ok=True)
@@ -103,8 +103,8 @@ def _profiler(home: Path) -> None:
 
 def _read_profiler(folder: Path) -> None:
     is_profiler_trace(folder)
-    for each in folder.iterdir():
-        is_profiler_trace(each)
+    for path in folder.iterdir():
+        is_profiler_trace(path)
     read_measured(folder)
 
 
@@ -119,19 +119,19 @@ def _batches(home: Path) -> None:
         levels,
         levels[:, :, :2] * 2,
         levels[:, :, 0] * 3,
-        tuple(packed(each) for each in inputs),
+        tuple(packed(item) for item in inputs),
         tuple(packed(np.arange(10) < 3 * rank) for rank in range(2)),
         np.full(2, 10, np.int64),
         (np.arange(10) % 2).astype(np.int32),
     )
-    for number, each in enumerate((found, replace(found, owner=None))):
+    for number, batch_trace in enumerate((found, replace(found, owner=None))):
         (home / str(number)).mkdir()
-        write_batch_trace(home / str(number) / "a.trace", each)
+        write_batch_trace(home / str(number) / "a.trace", batch_trace)
 
 
 def _page(home: Path) -> None:
-    drawn = curve_figure(curve_data(Curve("tau", (Series("a", (0.0, 1.0), (2.0, 1.0), (2.0, 1.0), (2.0, 1.0)),))))
-    written = json.dumps(drawn.to_json())
+    figure = curve_figure(curve_data(Curve("tau", (Series("a", (0.0, 1.0), (2.0, 1.0), (2.0, 1.0), (2.0, 1.0)),))))
+    written = json.dumps(figure.to_json())
     put(home / "0" / "a.html", f'<script>\nfunction draw() {{ gcnsim.draw("a", {written}); }}\n</script>')
 
 

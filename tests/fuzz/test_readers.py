@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.fuzz.__main__ import CRASHERS, Told, table
+from tests.fuzz.__main__ import CRASHERS, ReaderReport, table
 from tests.fuzz.doors import EXEMPT, ROOT, doors
 from tests.fuzz.loop import HungError, _late, attempt, made, write
 from tests.fuzz.readers import Files, Reader, registry
@@ -25,7 +25,7 @@ KEPT = sorted(path.parent for path in CRASHERS.glob("*/what.json"))
 def seeds(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Files]]:
     """The valid inputs of every reader."""
     home = tmp_path_factory.mktemp("seeds")
-    return {reader.name: reader.seeds(home / str(place)) for place, reader in enumerate(registry().values())}
+    return {reader.name: reader.seeds(home / str(index)) for index, reader in enumerate(registry().values())}
 
 
 @pytest.fixture
@@ -46,8 +46,8 @@ def test_every_function_that_opens_or_parses_is_run_by_a_reader(seeds: dict[str,
             ran.add(f"{frame.f_code.co_filename.removeprefix(f'{ROOT}/')}:{name}")
 
     for name, inputs in seeds.items():
-        for place, files in enumerate(inputs):
-            folder = tmp_path / name / str(place)
+        for index, files in enumerate(inputs):
+            folder = tmp_path / name / str(index)
             folder.mkdir(parents=True)
             write(folder, files)
             sys.setprofile(note)
@@ -65,7 +65,7 @@ def test_the_same_number_is_the_same_input_whatever_came_before(seeds: dict[str,
     for name, reader in registry().items():
         first = [made(reader, seeds[name], 0, number) for number in range(5)]
         assert first == [made(reader, seeds[name], 0, number) for number in range(5)]
-        assert len({str(each) for each in first}) > 1, name
+        assert len({str(item) for item in first}) > 1, name
         assert str(made(reader, seeds[name], 1, 0)) != str(first[0]), name
 
 
@@ -78,8 +78,8 @@ def test_some_inputs_are_read_or_refused_in_one_line(name: str, seeds: dict[str,
         place.mkdir(exist_ok=True)
         write(place, {**seeds[name][which], **files})
         assert attempt(reader, place) is None, number
-        for each in sorted(place.rglob("*"), reverse=True):
-            each.rmdir() if each.is_dir() else each.unlink()
+        for path in sorted(place.rglob("*"), reverse=True):
+            path.rmdir() if path.is_dir() else path.unlink()
 
 
 @pytest.mark.usefixtures("alarmed")
@@ -89,7 +89,7 @@ def test_what_was_once_found_stays_mended(kept: Path, seeds: dict[str, list[File
     reader = registry()[about["reader"]]
     write(tmp_path, seeds[reader.name][about["input"]])
     files = {
-        each.relative_to(kept / "files").as_posix(): each for each in (kept / "files").rglob("*") if each.is_file()
+        path.relative_to(kept / "files").as_posix(): path for path in (kept / "files").rglob("*") if path.is_file()
     }
     assert files
     write(tmp_path, {name: path.read_bytes() for name, path in files.items()})
@@ -127,7 +127,7 @@ def test_whatever_is_not_one_line_of_ours_is_a_finding(tmp_path: Path, monkeypat
 
 
 def test_the_table_has_a_row_for_each_reader_and_their_sum() -> None:
-    rows = [Told("a", 1000, 0.5, 3.0, 0, ()), Told("b", 20, 1.0, 2.0, 1, ("KeyError at x:y",))]
+    rows = [ReaderReport("a", 1000, 0.5, 3.0, 0, ()), ReaderReport("b", 20, 1.0, 2.0, 1, ("KeyError at x:y",))]
     assert table(rows, {"a": 2}).splitlines()[2:] == [
         "| a | 1,000 | 3 | 2 | 2 |",
         "| b | 20 | 2 | 1 | 0 |",

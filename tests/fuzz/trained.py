@@ -25,7 +25,7 @@ from runtime.model import Network, load_weights, save_weights
 from runtime.options import Options
 from runtime.record.run_folder import LossLog
 from runtime.survey import SurveyRequest, read_rule
-from runtime.survey.folder import Folder
+from runtime.survey.folder import SurveyFolder
 from runtime.train.checkpoint.files import STATE, WORKERS, complete, latest, read_checkpoint, write_part
 from runtime.train.tasks import read_plan
 from tests.fuzz.documents import ROOT
@@ -78,10 +78,10 @@ def _data(home: Path) -> None:
 
 def _dataset(folder: Path) -> None:
     """A graph file as training reads it, features and all."""
-    asked = Options(graph=str(folder / "g.npz"))
-    for options in (asked, replace(asked, feature_norm="standard", feature_dim=2)):
-        found = load_dataset(options)
-        found.features.rows(np.arange(found.graph.nodes))
+    requested = Options(graph=str(folder / "g.npz"))
+    for options in (requested, replace(requested, feature_norm="standard", feature_dim=2)):
+        dataset = load_dataset(options)
+        dataset.features.rows(np.arange(dataset.graph.nodes))
 
 
 def _checkpoint(home: Path) -> None:
@@ -103,8 +103,8 @@ def _sealed_state(whole: dict[str, bytes], changed: dict[str, bytes], draw: rand
         state = json.loads(whole[name])
         for rank in range(len(state["parts"])):
             state["parts"][rank] = hashlib.sha256(whole[f"000004/worker{rank}.safetensors"]).hexdigest()
-        told = {key: value for key, value in state.items() if key != "sha256"}
-        state["sha256"] = hashlib.sha256(canonical(told).encode()).hexdigest()
+        document = {key: value for key, value in state.items() if key != "sha256"}
+        state["sha256"] = hashlib.sha256(canonical(document).encode()).hexdigest()
         return changed | {name: json.dumps(state).encode()}
     return changed
 
@@ -127,7 +127,7 @@ def _failures(folder: Path) -> None:
 
 
 def _survey(home: Path) -> None:
-    folder = Folder(_request(home / "0"), SURVEYED)
+    folder = SurveyFolder(_request(home / "0"), SURVEYED)
     folder.begin(folder._asked.rule.planned()[0])
     (home / "0" / "unfinished" / "calibration-0").rmdir()
     (home / "0" / "unfinished").rmdir()
@@ -151,8 +151,8 @@ SURVEYED: Final[dict[str, Any]] = {
 
 def _emulation(folder: Path) -> None:
     """What `runtime.emulate` hands to its workers."""
-    told = (folder / "told.txt").read_bytes().decode("utf-8", "surrogateescape").replace("\0", "")
-    Emulation.here({NAME: told})
+    content = (folder / "told.txt").read_bytes().decode("utf-8", "surrogateescape").replace("\0", "")
+    Emulation.here({NAME: content})
 
 
 def readers() -> Iterator[Reader]:
@@ -166,5 +166,5 @@ def readers() -> Iterator[Reader]:
     yield Reader("plan", text("p.yaml", PLAN), lambda folder: read_plan(str(folder / "p.yaml")))
     rules = (TINY, *sorted((ROOT / "runtime" / "survey").glob("*.yaml")))
     yield Reader("rule of a survey", shipped("r.yaml", *rules), file_named(read_rule, "r.yaml"))
-    yield Reader("folder of a survey", _survey, lambda folder: Folder(_request(folder), SURVEYED), writes=True)
+    yield Reader("folder of a survey", _survey, lambda folder: SurveyFolder(_request(folder), SURVEYED), writes=True)
     yield Reader("emulation", text("told.txt", json.dumps(EMULATED)), _emulation)

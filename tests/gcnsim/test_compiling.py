@@ -106,9 +106,9 @@ def test_code_is_kept_beside_a_lock_that_one_may_only_read(tmp_path: Path) -> No
 
 
 def test_functions_work_where_numba_compiles_nothing() -> None:
-    asked = "from gcnsim.compiling import compiled; print(compiled()(lambda value: value + value)(2))"
+    name = "from gcnsim.compiling import compiled; print(compiled()(lambda value: value + value)(2))"
     done = subprocess.run(
-        [sys.executable, "-c", asked], env=os.environ | {"NUMBA_DISABLE_JIT": "1"}, capture_output=True, text=True,
+        [sys.executable, "-c", name], env=os.environ | {"NUMBA_DISABLE_JIT": "1"}, capture_output=True, text=True,
         check=True,
     )  # fmt: skip
     assert done.stdout == "4\n"

@@ -21,10 +21,10 @@ def test_a_message_is_one_printable_line_whatever_value_it_names() -> None:
 
 
 def test_a_message_that_is_too_long_loses_its_middle() -> None:
-    told = str(FileError(f"x.yaml: {'9' * 5000} is not allowed; 1 or more"))
-    assert len(told) < LONGEST + 10
-    assert told.startswith("x.yaml: 999")
-    assert told.endswith("999 is not allowed; 1 or more")
+    content = str(FileError(f"x.yaml: {'9' * 5000} is not allowed; 1 or more"))
+    assert len(content) < LONGEST + 10
+    assert content.startswith("x.yaml: 999")
+    assert content.endswith("999 is not allowed; 1 or more")
 
 
 def test_the_nearest_name_comes_first() -> None:

@@ -16,7 +16,7 @@ def test_defaults_are_allowed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "said"),
+    ("name", "value", "message"),
     [
         ("tau", -1, "at.tau: -1 is not allowed; a whole number of at least 0 and at most 1000"),
         ("tau", 1.5, "at.tau: 1.5 is not a whole number of at least 0"),
@@ -33,11 +33,11 @@ def test_defaults_are_allowed() -> None:
         ("rate", -0.1, "of at least 0 and at most 1"),
     ],
 )
-def test_bad_values_are_refused_with_path_and_range(name: str, value: object, said: str) -> None:
+def test_bad_values_are_refused_with_path_and_range(name: str, value: object, message: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         knobs.KNOBS[name].rule.check(value, f"at.{name}")
     assert str(caught.value).startswith(f"at.{name}: ")
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_edges_of_the_ranges_are_allowed() -> None:
@@ -46,14 +46,14 @@ def test_edges_of_the_ranges_are_allowed() -> None:
 
 
 def test_every_kind_of_knob_has_its_rule_in_a_scenario() -> None:
-    amounts = [each for each in all_knobs().values() if each.kind == "list"]
+    amounts = [knob for knob in all_knobs().values() if knob.kind == "list"]
     assert amounts
-    for each in amounts:
-        assert each.rule.read("25,10", "p") == (25, 10)
-        shares = "or shares (10%)" in each.rule.allowed
-        assert shares == (each.unit == "%")
-    for each in all_knobs().values():
-        assert each.rule.allowed
-        if each.kind in ("int", "real") and each.low is not None:
+    for amount in amounts:
+        assert amount.rule.read("25,10", "p") == (25, 10)
+        shares = "or shares (10%)" in amount.rule.allowed
+        assert shares == (amount.unit == "%")
+    for knob in all_knobs().values():
+        assert knob.rule.allowed
+        if knob.kind in ("int", "real") and knob.low is not None:
             with pytest.raises(ScenarioError):
-                each.rule.check(each.low - 1, "p")
+                knob.rule.check(knob.low - 1, "p")

@@ -65,12 +65,12 @@ def test_a_quota_of_version_1_limits_the_cores(tmp_path: Path, quota: str, found
 
 
 @pytest.mark.parametrize(
-    ("told", "found", "usable"),
+    ("text", "found", "usable"),
     [("400000 100000", 4.0, 4), ("25000 50000", 0.5, 1), ("max 100000", None, 64), ("garbage", None, 64)],
 )
-def test_a_quota_of_version_2_limits_the_cores(tmp_path: Path, told: str, found: float | None, usable: int) -> None:
+def test_a_quota_of_version_2_limits_the_cores(tmp_path: Path, text: str, found: float | None, usable: int) -> None:
     system = v2(tmp_path)
-    limit(system, "a/b/cpu.max", told)
+    limit(system, "a/b/cpu.max", text)
     assert usable_resources(system) == Resources(usable, found, 2**38)
 
 
@@ -84,11 +84,11 @@ def test_the_tightest_of_all_groups_above_counts(tmp_path: Path, above: str) -> 
     assert usable_resources(system) == Resources(2, 2.0, 2**33)
 
 
-@pytest.mark.parametrize(("told", "found"), [(str(2**32), 2**32), (NO_LIMIT, 2**38), (str(2**40), 2**38)])
-def test_a_limit_on_memory_counts_where_it_is_below_the_machines(tmp_path: Path, told: str, found: int) -> None:
+@pytest.mark.parametrize(("text", "found"), [(str(2**32), 2**32), (NO_LIMIT, 2**38), (str(2**40), 2**38)])
+def test_a_limit_on_memory_counts_where_it_is_below_the_machines(tmp_path: Path, text: str, found: int) -> None:
     one, other = v1(tmp_path / "1"), v2(tmp_path / "2")
-    limit(one, "memory/a/b/memory.limit_in_bytes", told)
-    limit(other, "a/b/memory.max", told)
+    limit(one, "memory/a/b/memory.limit_in_bytes", text)
+    limit(other, "a/b/memory.max", text)
     assert usable_resources(one).memory_bytes == found
     assert usable_resources(other).memory_bytes == found
 

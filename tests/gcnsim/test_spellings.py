@@ -22,5 +22,5 @@ def test_every_choice_offered_is_a_unit() -> None:
     for quantity in (units.BANDWIDTH, units.NBYTES, units.SECONDS):
         for text in (f"{letter}{end}" for letter in letters for end in ends):
             found = quantity.other(text)
-            offered = found.choices if isinstance(found, spellings.Doubt) else (found,) if found else ()
+            offered = found.choices if isinstance(found, spellings.AmbiguousUnit) else (found,) if found else ()
             assert set(offered) <= {*quantity.units}, text

@@ -23,7 +23,7 @@ def test_same_seed_and_names_same_numbers() -> None:
 def test_any_other_seed_or_name_other_numbers() -> None:
     labels: list[Names] = [("trace", 1), ("trace", 2), ("trace", "1"), ("trace",), ("trace1",), ("1", "trace"), ()]
     drawn = [numbers(seed, *names) for seed, names in itertools.product((0, 1), labels)]
-    assert len({tuple(each) for each in drawn}) == len(drawn)
+    assert len({tuple(item) for item in drawn}) == len(drawn)
 
 
 def test_drawing_more_from_one_does_not_move_another() -> None:

@@ -65,7 +65,7 @@ def test_the_other_quantities() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ("15", "needs its unit"),
         (15, "15: a bare number"),
@@ -85,11 +85,11 @@ def test_the_other_quantities() -> None:
         ("15Gib/parsec", "unknown unit 'Gib/parsec'"),
     ],
 )
-def test_a_bad_bandwidth_is_refused_with_the_text_and_examples(text: object, said: str) -> None:
+def test_a_bad_bandwidth_is_refused_with_the_text_and_examples(text: object, expected: str) -> None:
     with pytest.raises(UnitError) as caught:
         units.bandwidth(text)
     message = str(caught.value)
-    assert said in message
+    assert expected in message
     assert "15Gbps" in message
     assert "\n" not in message
 
@@ -125,7 +125,7 @@ def test_a_unit_is_read_as_people_write_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("read", "text", "said"),
+    ("read", "text", "message"),
     [
         (units.bandwidth, "12GBPS", "gigabits or gigabytes per second? write 12Gbps or 12GB/s"),
         (units.bandwidth, "15 GBps", "gigabits or gigabytes per second? write 15Gbps or 15GB/s"),
@@ -143,10 +143,12 @@ def test_a_unit_is_read_as_people_write_it() -> None:
         (units.seconds, "10m", "minutes or milliseconds? write 10min or 10ms"),
     ],
 )
-def test_an_ambiguous_unit_is_refused_with_its_readings(read: Callable[[object], float], text: str, said: str) -> None:
+def test_an_ambiguous_unit_is_refused_with_its_readings(
+    read: Callable[[object], float], text: str, message: str
+) -> None:
     with pytest.raises(UnitError) as caught:
         read(text)
-    assert str(caught.value) == f"{text!r}: {said}"
+    assert str(caught.value) == f"{text!r}: {message}"
 
 
 @settings(deadline=None, max_examples=100)
@@ -154,12 +156,12 @@ def test_an_ambiguous_unit_is_refused_with_its_readings(read: Callable[[object],
     quantity=st.sampled_from(QUANTITIES), unit=st.text("kKmMgGtTpPiIbBytespSu/ flopdgh%$ μµ", min_size=1, max_size=9)
 )
 def test_whatever_is_written_is_read_or_refused_in_one_line(quantity: units.Quantity, unit: str) -> None:
-    said = ""
+    text = ""
     try:
         assert quantity.parse(f"3{unit}") > 0
     except UnitError as error:
-        said = str(error)
-    assert "\n" not in said
+        text = str(error)
+    assert "\n" not in text
 
 
 def test_a_long_text_is_cut_in_the_message() -> None:

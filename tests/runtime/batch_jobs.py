@@ -47,25 +47,25 @@ class Batches:
 def trained(place: Place, options: Options) -> Batches:
     """Train `options.iterations` and tell all."""
     ready = ready_at(place, options)
-    told = Batches()
+    batches = Batches()
     for t in range(options.iterations):
-        told.weights.append(_weights(ready.network))
+        batches.weights.append(_weights(ready.network))
         sums, batch = ready.trainer.iteration(t, LocalSums())
         assert isinstance(batch, LoadedBatch)
         assert sums.loss is not None
-        told.losses.append(sums.loss)
-        told.trained.append(sums.trained)
-        told.gradients.append({name: _array(weight.grad) for name, weight in ready.network.named_parameters()})
-        told.nodes.append(batch.graph.nodes.copy())
-        told.rows.append(_array(batch.x))
-        told.hits.append(batch.hits)
+        batches.losses.append(sums.loss)
+        batches.trained.append(sums.trained)
+        batches.gradients.append({name: _array(weight.grad) for name, weight in ready.network.named_parameters()})
+        batches.nodes.append(batch.graph.nodes.copy())
+        batches.rows.append(_array(batch.x))
+        batches.hits.append(batch.hits)
     ready.method.drain()
-    told.weights.append(_weights(ready.network))
-    told.sent = ready.method.bytes_sent()
+    batches.weights.append(_weights(ready.network))
+    batches.sent = ready.method.bytes_sent()
     timeline = ready.recorder.timeline(0)
-    told.spans, told.streams = list(timeline), timeline.streams
+    batches.spans, batches.streams = list(timeline), timeline.streams
     ready.method.close()
-    return told
+    return batches
 
 
 def scored(place: Place, options: Options) -> Scores:
@@ -75,9 +75,9 @@ def scored(place: Place, options: Options) -> Scores:
         ready.trainer.iteration(t, LocalSums())
     ready.method.drain()
     assert ready.evaluator is not None
-    found = ready.evaluator.scores(ready.network, ready.trainer.x)
+    scores = ready.evaluator.scores(ready.network, ready.trainer.x)
     ready.method.close()
-    return found
+    return scores
 
 
 def _weights(network: object) -> dict[str, AnyArray]:

@@ -115,8 +115,8 @@ def mostly(often: Iterable[tuple[Any, ...]], *values: Iterable[Any]) -> list[Any
     """All combinations of `values` as parameters, those in `often` in every run, the others in the slow one."""
     kept = list(often)
     every = list(product(*values))
-    assert all(each in every for each in kept)
-    return [each if each in kept else pytest.param(*each, marks=pytest.mark.slow) for each in every]
+    assert all(item in every for item in kept)
+    return [item if item in kept else pytest.param(*item, marks=pytest.mark.slow) for item in every]
 
 
 def model_of(options: Options, case: Case) -> Model:

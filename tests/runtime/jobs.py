@@ -22,7 +22,7 @@ from runtime.train.setup import WorkerState, prepare
 
 
 @dataclass
-class Told:
+class RankRecord:
     """One rank's run. losses[t]; weights[t]: after t steps, by name; gradients[t]: summed over ranks, by name.
 
     logits: of the inner nodes with the last weights, full graph. inner: their global ids. used[t][layer]: boundary
@@ -50,35 +50,35 @@ def ready_at(place: Place, options: Options) -> WorkerState:
     return prepare(options, place, torch.device("cpu"), DatasetCache())
 
 
-def trained(place: Place, options: Options) -> Told:
+def trained(place: Place, options: Options) -> RankRecord:
     """Train `options.iterations` and tell all."""
     ready = ready_at(place, options)
-    told = Told(inner=ready.share.part.inner.copy(), boundary=ready.share.part.boundary.copy())
+    result = RankRecord(inner=ready.share.part.inner.copy(), boundary=ready.share.part.boundary.copy())
     if ready.method.exchange is not None:
-        _watch(ready, told)
+        _watch(ready, result)
     if isinstance(ready.method, BlockWorker):
-        _watch_blocks(ready, ready.method.sums, told)
-    _watch_inputs(ready, told)
-    hits = asked = 0
+        _watch_blocks(ready, ready.method.sums, result)
+    _watch_inputs(ready, result)
+    hits = count = 0
     for t in range(options.iterations):
-        told.weights.append(_weights(ready))
-        told.used.append({})
-        told.inputs.append([])
+        result.weights.append(_weights(ready))
+        result.used.append({})
+        result.inputs.append([])
         sums, drawn = ready.trainer.iteration(t, LocalSums())
         assert sums.loss is not None
-        told.losses.append(sums.loss)
-        told.gradients.append({name: _array(weight.grad) for name, weight in ready.network.named_parameters()})
-        hits, asked = hits + drawn.hits, asked + drawn.rows
+        result.losses.append(sums.loss)
+        result.gradients.append({name: _array(weight.grad) for name, weight in ready.network.named_parameters()})
+        hits, count = hits + drawn.hits, count + drawn.rows
         if ready.trainer.measured is not None:
-            told.norms.append(_array(ready.trainer.measured))
+            result.norms.append(_array(ready.trainer.measured))
     ready.method.drain()
-    told.weights.append(_weights(ready))
+    result.weights.append(_weights(ready))
     assert ready.evaluator is not None
-    told.logits = _array(ready.evaluator.logits(ready.network, ready.trainer.x, ready.trainer.fixed))
-    told.sent, told.asked = ready.method.bytes_sent(), (hits, asked)
-    told.expected_rows = float(ready.method.inclusion().sum(dtype=np.float64))
+    result.logits = _array(ready.evaluator.logits(ready.network, ready.trainer.x, ready.trainer.fixed))
+    result.sent, result.asked = ready.method.bytes_sent(), (hits, count)
+    result.expected_rows = float(ready.method.inclusion().sum(dtype=np.float64))
     ready.method.close()
-    return told
+    return result
 
 
 def final_weights(place: Place, options: Options) -> bytes:
@@ -91,21 +91,21 @@ def final_weights(place: Place, options: Options) -> bytes:
     return b"".join(weight.tobytes() for weight in _weights(ready).values())
 
 
-def _watch(ready: WorkerState, told: Told) -> None:
+def _watch(ready: WorkerState, rank_record: RankRecord) -> None:
     """Keep a copy of every boundary row that a layer reads."""
     exchange = ready.method.exchange
     assert exchange is not None
     read = exchange.rows
 
-    def rows(t: int, layer: int, drawn: SampledGraph) -> Tensor:
-        found = read(t, layer, drawn)
-        told.used[t][layer] = drawn.needed.copy(), _array(found)
+    def rows(t: int, layer: int, graph: SampledGraph) -> Tensor:
+        found = read(t, layer, graph)
+        rank_record.used[t][layer] = graph.needed.copy(), _array(found)
         return found
 
     exchange.rows = rows  # type: ignore[method-assign]
 
 
-def _watch_blocks(ready: WorkerState, sums: BlockSums, told: Told) -> None:
+def _watch_blocks(ready: WorkerState, sums: BlockSums, rank_record: RankRecord) -> None:
     """Keep a copy of every row of other workers that a layer multiplies, forward, and the global ids of these rows."""
     read = sums.block
     held = ready.held.part
@@ -115,20 +115,20 @@ def _watch_blocks(ready: WorkerState, sums: BlockSums, told: Told) -> None:
     def kept(t: int, layer: int, direction: Direction, block: int, own: Tensor, *, fetch: bool) -> Tensor:
         found = read(t, layer, direction, block, own, fetch=fetch)
         if direction is Direction.FORWARD and others[block].size:
-            index, rows = told.used[t].get(layer, (np.zeros(0, np.int64), np.zeros((0, found.shape[1]))))
-            told.used[t][layer] = np.append(index, others[block]), np.concatenate([rows, _array(found)])
+            index, rows = rank_record.used[t].get(layer, (np.zeros(0, np.int64), np.zeros((0, found.shape[1]))))
+            rank_record.used[t][layer] = np.append(index, others[block]), np.concatenate([rows, _array(found)])
         return found
 
     sums.block = kept  # type: ignore[method-assign]
 
 
-def _watch_inputs(ready: WorkerState, told: Told) -> None:
+def _watch_inputs(ready: WorkerState, rank_record: RankRecord) -> None:
     """Keep every layer's inner input rows."""
     forward = ready.network.forward
 
     def noted(x: Tensor, boundaries: Any, seen: Any = None) -> Tensor:
         def keep(layer: int, given: Tensor, out: Tensor) -> Tensor:
-            told.inputs[-1].append(_array(given))
+            rank_record.inputs[-1].append(_array(given))
             result: Tensor = seen(layer, given, out)
             return result
 

@@ -21,8 +21,8 @@ ACTIVE = 4
 
 def _recorded(place: Place, folder: str, step: Callable[[int], None]) -> None:
     path = Path(folder, f"rank{place.rank}.json")
-    asked = schedule(wait=0, warmup=1, active=ACTIVE, repeat=1)
-    with profile(activities=[ProfilerActivity.CPU], schedule=asked) as profiler:
+    requested = schedule(wait=0, warmup=1, active=ACTIVE, repeat=1)
+    with profile(activities=[ProfilerActivity.CPU], schedule=requested) as profiler:
         for t in range(ACTIVE + 1):
             step(t)
             profiler.step()

@@ -107,19 +107,19 @@ class Recorded:
 def recorded(place: Place, options: Options) -> Recorded:
     """Train and keep every span."""
     ready = ready_at(place, options)
-    begins, rows, asked, misses = [perf_counter_ns()], [], [], []
+    begins, rows, requested, misses = [perf_counter_ns()], [], [], []
     for t in range(options.iterations):
-        _, drawn = ready.trainer.iteration(t, LocalSums())
-        assert isinstance(drawn, SampledGraph)
+        _, sampled_graph = ready.trainer.iteration(t, LocalSums())
+        assert isinstance(sampled_graph, SampledGraph)
         begins.append(perf_counter_ns())
-        rows.append(np.diff(drawn.ptr).tolist())
-        requests = drawn.asked()
-        asked.append(np.diff(requests.ptr).tolist())
+        rows.append(np.diff(sampled_graph.ptr).tolist())
+        requests = sampled_graph.incoming_requests()
+        requested.append(np.diff(requests.ptr).tolist())
         misses.append(list(requests.misses))
     ready.method.drain()
     ready.method.close()
     timeline = ready.recorder.timeline(begins[0])
-    return Recorded(timeline, [1000 * (at - begins[0]) for at in begins], rows, asked, misses, ready.network.widths)
+    return Recorded(timeline, [1000 * (at - begins[0]) for at in begins], rows, requested, misses, ready.network.widths)
 
 
 def _array(tensor: torch.Tensor | None) -> AnyArray:

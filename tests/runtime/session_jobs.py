@@ -112,11 +112,11 @@ def spoilt(place: Place, options: Options, at: int, value: float) -> str:
 
 def worked(place: Place, words: Sequence[str], folder: str) -> str:
     """What the only worker of `python -m runtime.train` with `words`, begun in `folder`, prints."""
-    tasks, told = tasks_of(words), io.StringIO()
+    tasks, content = tasks_of(words), io.StringIO()
     assert tasks is not None
-    with contextlib.chdir(folder), contextlib.redirect_stdout(told):
+    with contextlib.chdir(folder), contextlib.redirect_stdout(content):
         assert work(tasks, replace(place, launched=False)) == 0
-    return told.getvalue()
+    return content.getvalue()
 
 
 def opened(place: Place, options: Options) -> Session:

@@ -45,9 +45,9 @@ def test_no_circle_between_files() -> None:
     found = {name: set(imported(ast.parse(path.read_text(encoding="utf-8")))) for name, path in paths.items()}
     # A package's own file only names what its files hold: it is no step of its own.
     rooms = {name for name, path in paths.items() if path.name == "__init__.py"}
-    exact = {name: {each for each in named if each in paths and each != name} for name, named in found.items()}
+    exact = {name: {text for text in named if text in paths and text != name} for name, named in found.items()}
     through = {
-        name: {each for each in named if not (each in rooms and any(other.startswith(f"{each}.") for other in named))}
+        name: {item for item in named if not (item in rooms and any(other.startswith(f"{item}.") for other in named))}
         for name, named in exact.items()
     }
     assert circle(through) == []

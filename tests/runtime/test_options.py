@@ -42,7 +42,7 @@ def test_a_number_lies_in_its_range_ends_included(name: str) -> None:
     low, high = RANGES[name]
     for value in (low, high):
         assert getattr(made(**{name: value}), name) == value
-    said = f"--{name.replace('_', '-')}: .* is not (allowed; )?a (whole )?number of at least {low} and at most {high}$"
+    text = f"--{name.replace('_', '-')}: .* is not (allowed; )?a (whole )?number of at least {low} and at most {high}$"
     for value in (
         low - 1,
         high + 1,
@@ -51,7 +51,7 @@ def test_a_number_lies_in_its_range_ends_included(name: str) -> None:
         math.inf,
         math.nan,
     ):
-        with pytest.raises(ScenarioError, match=said):
+        with pytest.raises(ScenarioError, match=text):
             made(**{name: value})
 
 

@@ -29,42 +29,42 @@ def rule(**changes: Any) -> dict[str, Any]:
 
 def test_sixty_configurations_or_more_of_2_to_16_workers_on_three_graphs() -> None:
     every = settings(rule())
-    assert sum(len(each.runs) for each in every) >= 60
-    assert len({name for each in every for name, *_ in each.runs}) == sum(len(each.runs) for each in every)
-    assert {each.workers for each in every} >= {2, 4, 16}
-    assert {each.facts["workers_per_host"] for each in every} == {1, 2, 3, 4}
-    assert len({each.facts["graph"] for each in every}) == 3
+    assert sum(len(item.runs) for item in every) >= 60
+    assert len({name for item in every for name, *_ in item.runs}) == sum(len(item.runs) for item in every)
+    assert {item.workers for item in every} >= {2, 4, 16}
+    assert {item.facts["workers_per_host"] for item in every} == {1, 2, 3, 4}
+    assert len({item.facts["graph"] for item in every}) == 3
     for name in ("slow", "background", "uneven", "gpus_per_switch"):
-        assert any(name in each.facts for each in every)
+        assert any(name in item.facts for item in every)
 
 
 def test_a_draw_decides_bandwidths_and_order_and_repeats_itself() -> None:
     first, again, other = settings(rule()), settings(rule()), settings(rule(draw=1))
     assert first == again
-    assert [each.bandwidth for each in first] != [each.bandwidth for each in other]
-    for each in (*first, *other):
-        low, high = map(units.bandwidth, each.facts["bandwidth"])
+    assert [item.bandwidth for item in first] != [item.bandwidth for item in other]
+    for item in (*first, *other):
+        low, high = map(units.bandwidth, item.facts["bandwidth"])
         # Two digits may lie just beyond the ends.
-        assert 0.95 * low <= units.bandwidth(each.bandwidth) <= 1.05 * high
+        assert 0.95 * low <= units.bandwidth(item.bandwidth) <= 1.05 * high
 
 
 def test_links_are_slow_enough_to_be_carried() -> None:
     scale = rule()["scale"]
-    for each in settings(rule()):
-        carried = each.facts["hosts"] * units.bandwidth(each.bandwidth) / each.scale
-        assert each.scale >= scale["least"]
+    for setting in settings(rule()):
+        carried = setting.facts["hosts"] * units.bandwidth(setting.bandwidth) / setting.scale
+        assert setting.scale >= scale["least"]
         assert carried <= units.bandwidth(scale["carried"])
 
 
 def test_short_iterations_of_many_workers_are_longer_still() -> None:
-    for each in settings(rule()):
-        for name, _, scale in each.runs:
-            short = each.workers >= 6 and name[-1] in "356"
-            assert scale == each.scale * (4 if short else 1)
+    for setting in settings(rule()):
+        for name, _, scale in setting.runs:
+            short = setting.workers >= 6 and name[-1] in "356"
+            assert scale == setting.scale * (4 if short else 1)
 
 
 def test_a_setting_is_a_command(tmp_path: Path) -> None:
-    slow = next(each for each in settings(rule()) if "slow" in each.facts)
+    slow = next(setting for setting in settings(rule()) if "slow" in setting.facts)
     words = command(slow, slow.scale, tmp_path / "plan.yaml", "reached")
     assert words[words.index("--slow-worker") + 1] == slow.facts["slow"]
     assert words[words.index("--accelerator") + 1] == slow.facts["device"]

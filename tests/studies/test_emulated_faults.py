@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from studies.emulated_faults import Asked, Row, main, table, trained
+from studies.emulated_faults import Row, TrainingRequest, main, table, trained
 from tests.runtime.emulation.places import namespaces, needs_namespaces
 
-TINY = Asked(("--dataset", "digits", "--layers", "2", "--hidden", "16"), "20Mbps", 50, 0.3)
+TINY = TrainingRequest(("--dataset", "digits", "--layers", "2", "--hidden", "16"), "20Mbps", 50, 0.3)
 
 
 @pytest.mark.slow

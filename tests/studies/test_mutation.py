@@ -44,9 +44,9 @@ class Thing:
 def changed(source: bytes = SOURCE) -> set[tuple[str, str]]:
     """Kind of every mutation, and the changed line after it."""
     found = set()
-    for each in mutations("room.py", source):
-        line = each.applied(source).decode().splitlines()[each.line - 1]
-        found.add((each.kind, line.strip()))
+    for mutation in mutations("room.py", source):
+        line = mutation.applied(source).decode().splitlines()[mutation.line - 1]
+        found.add((mutation.kind, line.strip()))
     return found
 
 
@@ -67,8 +67,12 @@ def test_every_kind_is_made_where_it_can_be() -> None:
 
 
 def test_statements_that_only_bind_a_name_stay() -> None:
-    dropped = [each for each in mutations("room.py", SOURCE) if each.kind == "dropped"]
-    assert [SOURCE.decode().splitlines()[each.line - 1].split()[0] for each in dropped] == ["total", "raise", "return"]
+    dropped = [mutation for mutation in mutations("room.py", SOURCE) if mutation.kind == "dropped"]
+    assert [SOURCE.decode().splitlines()[mutation.line - 1].split()[0] for mutation in dropped] == [
+        "total",
+        "raise",
+        "return",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -91,12 +95,12 @@ def test_operators_and_numbers(before: str, after: str) -> None:
 
 def test_a_multi_line_statement_is_run_where_any_of_its_lines_is() -> None:
     source = b"def f(x):\n    return g(\n        x,\n        3,\n    )\n"
-    (constant,) = (each for each in mutations("room.py", source) if each.kind == "constant")
+    (constant,) = (mutation for mutation in mutations("room.py", source) if mutation.kind == "constant")
     assert (constant.line, constant.first, constant.last) == (4, 2, 5)
 
 
 def test_what_stands_in_no_function_runs_at_import() -> None:
-    spans = {each.line: (each.first, each.last) for each in mutations("room.py", SOURCE)}
+    spans = {mutation.line: (mutation.first, mutation.last) for mutation in mutations("room.py", SOURCE)}
     assert spans[8] == (0, 0)
     assert spans[13] == (13, 13)
 
@@ -141,8 +145,8 @@ def test_mutants_of_a_tree_are_killed_or_survive(tree: Path, tmp_path: Path) -> 
     copy = Copy(tree, tmp_path / "copy")
     (copy.folder / "studies").symlink_to(tree / "studies")
     seen = copy.seen("gcnsim/sums", tmp_path / "store")
-    results = [copy.tried(each, seen, whole=False) for each in sorted(drawn)]
-    assert [(each.mutation.line, each.outcome, each.tests) for each in results] == [
+    results = [copy.tried(item, seen, whole=False) for item in sorted(drawn)]
+    assert [(result.mutation.line, result.outcome, result.tests) for result in results] == [
         (2, "killed", 1),
         (2, "killed", 1),
         (6, "survived", 0),
@@ -150,9 +154,9 @@ def test_mutants_of_a_tree_are_killed_or_survive(tree: Path, tmp_path: Path) -> 
     ]
     assert results[0].by == "tests/gcnsim/sums/test_add.py::test_looks"
     assert (copy.folder / "gcnsim/sums/add.py").read_bytes() == (tree / "gcnsim/sums/add.py").read_bytes()
-    told = report(results)
-    assert "gcnsim/sums    2 of   4 ( 50%)" in told
-    assert "-    return 5\n+    return 6" in told
+    content = report(results)
+    assert "gcnsim/sums    2 of   4 ( 50%)" in content
+    assert "-    return 5\n+    return 6" in content
 
 
 def test_the_quickest_files_come_first_and_failing_tests_never() -> None:
@@ -170,15 +174,20 @@ def test_the_quickest_files_come_first_and_failing_tests_never() -> None:
 def test_what_was_proved_to_change_nothing_is_not_counted(tmp_path: Path) -> None:
     source = b"class Thread:\n    def __init__(self):\n        self.had = 0.0\n        self.turn = 0.0\n"
     (tmp_path / "room.py").write_bytes(source)
-    constants = [each for each in mutations("room.py", source) if each.kind == "constant"]
-    assert [proof(tmp_path, each) is None for each in constants] == [False, True]
+    constants = [mutation for mutation in mutations("room.py", source) if mutation.kind == "constant"]
+    assert [proof(tmp_path, constant) is None for constant in constants] == [False, True]
 
 
 def test_a_function_returns_none_at_its_end_anyway(tmp_path: Path) -> None:
     source = b"def f(x):\n    if x:\n        return None\n    x.go()\n    return None\n\ndef g():\n    return 1\n"
     (tmp_path / "room.py").write_bytes(source)
-    dropped = [each for each in mutations("room.py", source) if each.kind == "dropped"]
-    assert {each.line: proof(tmp_path, each) is not None for each in dropped} == {3: False, 4: False, 5: True, 8: False}
+    dropped = [mutation for mutation in mutations("room.py", source) if mutation.kind == "dropped"]
+    assert {mutation.line: proof(tmp_path, mutation) is not None for mutation in dropped} == {
+        3: False,
+        4: False,
+        5: True,
+        8: False,
+    }
 
 
 def test_rooms_are_folders() -> None:

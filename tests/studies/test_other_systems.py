@@ -32,7 +32,7 @@ def test_forty_configurations_are_held_out_on_graphs_that_no_calibration_saw() -
     assert {run.graph for run in held_out} == {"coauthor_phy", "generated"}
     assert {run.graph for run in seen}.isdisjoint({run.graph for run in held_out})
     times = rule()["systems"]["calibrations"]
-    assert [run.args for run in seen] == times * [tuple(each["args"]) for each in rule()["calibration"]]
+    assert [run.args for run in seen] == times * [tuple(entry["args"]) for entry in rule()["calibration"]]
     assert len({run.name for run in runs}) == len(runs)
 
 
@@ -49,21 +49,21 @@ def test_runs_that_calibrate_are_made_before_among_and_after_those_held_out() ->
 
 @pytest.mark.parametrize("part", [SYSTEMS, KERNELS])
 def test_methods_of_short_iterations_run_longer(part: str) -> None:
-    asked = rule()[part]
-    named = {words[words.index("--method") + 1] for words in (*asked["methods"], *asked["alone"])}
-    assert asked["short"].keys() <= named
+    question = rule()[part]
+    named = {words[words.index("--method") + 1] for words in (*question["methods"], *question["alone"])}
+    assert question["short"].keys() <= named
     for run in planned(rule(), part):
         name = run.args[run.args.index("--method") + 1]
-        usual = (rule() if run.calibration else asked)["iterations"][run.graph]
-        assert run.iterations == (usual if run.calibration else asked["short"].get(name, usual))
-    assert {run.iterations for run in planned(rule(), part) if not run.calibration} == {44, *asked["short"].values()}
+        usual = (rule() if run.calibration else question)["iterations"][run.graph]
+        assert run.iterations == (usual if run.calibration else question["short"].get(name, usual))
+    assert {run.iterations for run in planned(rule(), part) if not run.calibration} == {44, *question["short"].values()}
 
 
 def test_settings_take_turns_a_launch_at_a_time() -> None:
     runs = [run for run in planned(rule()) if run.hosts > 1 and not run.calibration]
     where = [(run.graph, run.workers_per_host) for run in runs]
     for setting in set(where):
-        places = [place for place, each in enumerate(where) if each == setting]
+        places = [index for index, item in enumerate(where) if item == setting]
         halves = sum(place < len(where) / 2 for place in places)
         assert len(places) / 4 <= halves <= 3 * len(places) / 4, "all of a setting is not made at once"
     changes = sum(one != other for one, other in pairwise(where))
@@ -77,7 +77,7 @@ def test_nothing_that_the_committed_set_trains_is_trained_again() -> None:
 
 
 def test_what_keeps_the_graph_on_one_server_needs_no_network() -> None:
-    alone = {tuple(each) for each in rule()["systems"]["alone"]}
+    alone = {tuple(item) for item in rule()["systems"]["alone"]}
     for run in planned(rule()):
         assert (run.args in alone) == (run.hosts == 1) == (run.bandwidth == NO_NETWORK)
 
@@ -97,7 +97,7 @@ def test_other_kernels_are_those_of_every_run_that_calibrates_or_is_held_out() -
 def test_a_draw_decides_the_bandwidths_and_repeats_itself() -> None:
     other = rule()
     other["systems"]["draw"] += 1
-    first, again, changed = ([run.bandwidth for run in planned(each)] for each in (rule(), rule(), other))
+    first, again, changed = ([run.bandwidth for run in planned(entry)] for entry in (rule(), rule(), other))
     assert first == again
     assert first != changed
 
@@ -130,7 +130,7 @@ def test_the_committed_figures_stay_beside_those_of_the_systems(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("spread", "quiet", "said"),
+    ("spread", "quiet", "message"),
     [
         (0.03, True, "quiet   calibrating runs of one configuration differ by 3.0 % (standard deviation)"),
         (0.21, False, "NOT JUDGED: calibrating runs of one configuration differ by 21.0 % (standard deviation)"),
@@ -138,9 +138,9 @@ def test_the_committed_figures_stay_beside_those_of_the_systems(tmp_path: Path) 
     ],
 )
 def test_a_draw_is_judged_only_where_the_calibrating_runs_repeat_themselves(
-    spread: float | None, quiet: bool, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    spread: float | None, quiet: bool, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "calibration.json"
     write_calibration(path, replace(calibration(), spread=spread))
     assert was_quiet(path, 0.05) == quiet
-    assert capsys.readouterr().out == f"{said}; a quiet machine: at most 5 %\n"
+    assert capsys.readouterr().out == f"{message}; a quiet machine: at most 5 %\n"

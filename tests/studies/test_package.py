@@ -14,7 +14,7 @@ import pytest
 from gcnsim.cli.doctor import CORE
 from studies.hashes import HASHED, ROOT, VERSIONS, hashed, normal, pins, with_wheels
 from studies.licences import licence, listed, text
-from studies.package import NEEDS, Environment, complaints, from_file, told_in_one_line
+from studies.package import NEEDS, Environment, complaints, fails_in_one_line, from_file
 from tests.building import built
 
 
@@ -44,7 +44,7 @@ def test_the_file_that_was_resolved_is_installed_and_no_other_build_of_its_versi
 
 
 @pytest.mark.parametrize(
-    ("code", "errors", "told"),
+    ("code", "errors", "content"),
     [
         (2, "gcnsim: dashboard: needs dash; pip install 'gcnsim[dashboard]'\n", True),
         (0, "gcnsim: dashboard: needs dash; pip install 'gcnsim[dashboard]'\n", False),
@@ -53,8 +53,8 @@ def test_the_file_that_was_resolved_is_installed_and_no_other_build_of_its_versi
         (2, "", False),
     ],
 )
-def test_an_absent_extra_is_told_in_one_line(code: int, errors: str, told: bool) -> None:
-    assert told_in_one_line(code, errors, "dashboard") is told
+def test_an_absent_extra_is_told_in_one_line(code: int, errors: str, content: bool) -> None:
+    assert fails_in_one_line(code, errors, "dashboard") is content
 
 
 def test_what_needs_an_extra_is_asked_of_every_extra_but_two() -> None:
@@ -64,7 +64,7 @@ def test_what_needs_an_extra_is_asked_of_every_extra_but_two() -> None:
     assert {extra for extra, _ in NEEDS} == ours - {"images", "dgl"}
 
 
-class Told(Distribution):
+class MadeDistribution(Distribution):
     """A package of which only the metadata are known."""
 
     def __init__(self, **fields: str | list[str]) -> None:
@@ -82,14 +82,14 @@ class Told(Distribution):
 
 def test_a_licence_is_the_expression_then_the_classifier_then_the_text() -> None:
     classifier = ["License :: OSI Approved :: BSD License", "Programming Language :: Python"]
-    assert licence(Told(License_Expression="MIT", Classifier=classifier, License="x")) == "MIT"
-    assert licence(Told(Classifier=classifier, License="x")) == "BSD License"
-    assert licence(Told(License="Apache 2.0")) == "Apache 2.0"
-    assert licence(Told(Name="a")) == "not said"
+    assert licence(MadeDistribution(License_Expression="MIT", Classifier=classifier, License="x")) == "MIT"
+    assert licence(MadeDistribution(Classifier=classifier, License="x")) == "BSD License"
+    assert licence(MadeDistribution(License="Apache 2.0")) == "Apache 2.0"
+    assert licence(MadeDistribution(Name="a")) == "not said"
 
 
 def test_what_is_installed_is_listed() -> None:
-    rows = {name: (version, told) for name, version, told in listed()}
+    rows = {name: (version, content) for name, version, content in listed()}
     assert rows["click"] == (version("click"), licence(distribution("click")))
     assert {normal(name) for name in CORE} <= set(rows)
     assert text([("a", "1", "MIT"), ("longer", "1.0", "BSD")]) == "a       1    MIT\nlonger  1.0  BSD\n"

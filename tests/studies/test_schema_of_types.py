@@ -13,7 +13,7 @@ from gcnsim.shapes import (
     FROM,
     JUDGED,
     NIC_BANDWIDTH,
-    ONLY_IF_SAID,
+    OMIT_IF_NONE,
     SINCE,
     As,
     Count,
@@ -72,7 +72,7 @@ class Outer:
     more: Open
     low: float | None = field(default=None, metadata=END.at("low"))
     high: float | None = field(default=None, metadata=END.at("high", null=True, late=True))
-    said: Text | None = field(default=None, metadata=ONLY_IF_SAID)
+    said: Text | None = field(default=None, metadata=OMIT_IF_NONE)
     late: bool = field(default=False, metadata=SINCE)
     judged: bool = field(default=False, metadata={JUDGED: True})
 

@@ -11,13 +11,13 @@ from jsonschema import Draft202012Validator
 
 from gcnsim.results import Row
 from studies.schemas import DOCUMENTS, schema_text
+from tests.gcnsim.results.made import DOCUMENT
 from tests.gcnsim.results.made import JUDGED as JUDGED_ROW
-from tests.gcnsim.results.made import TOLD
 
 
 def test_every_schema_that_ships_is_written_from_classes() -> None:
     there = files("gcnsim").joinpath("data").iterdir()
-    assert {each.name for each in there if each.name.endswith(".json")} == {f"{name}.schema.json" for name in DOCUMENTS}
+    assert {item.name for item in there if item.name.endswith(".json")} == {f"{name}.schema.json" for name in DOCUMENTS}
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
@@ -34,7 +34,7 @@ def row_of(name: str, definition: str) -> Draft202012Validator:
 
 def test_a_row_of_a_what_if_is_that_of_a_result_and_its_judgement() -> None:
     alone, judged = row_of("result", "Row"), row_of("what-if", "JudgedRow")
-    assert alone.is_valid(Row.read(TOLD).payload())
+    assert alone.is_valid(Row.read(DOCUMENT).payload())
     assert judged.is_valid(Row.read(JUDGED_ROW).payload())
     assert not alone.is_valid(JUDGED_ROW)
-    assert not judged.is_valid(TOLD)
+    assert not judged.is_valid(DOCUMENT)

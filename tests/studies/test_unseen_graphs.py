@@ -11,7 +11,18 @@ import pytest
 
 from gcnsim.io.yaml_files import read_yaml
 from studies import unseen_graphs
-from studies.unseen_graphs import ASKED, asked_of, checks, data, finished, folds, make, planned, table, together
+from studies.unseen_graphs import (
+    SCENARIO_FILE,
+    checks,
+    data,
+    finished,
+    folds,
+    make,
+    planned,
+    scenario_text,
+    table,
+    together,
+)
 from studies.validate import RULE, Planned
 from studies.validation_tables import UNSEEN, write_kept, write_table
 
@@ -39,7 +50,7 @@ def test_a_draw_decides_the_bandwidths() -> None:
     other = rule()
     other["unseen"]["draw"] += 1
     first, again, changed = (
-        [run.bandwidth for run in planned(each) if not run.calibration] for each in (rule(), rule(), other)
+        [run.bandwidth for run in planned(entry) if not run.calibration] for entry in (rule(), rule(), other)
     )
     assert first == again
     assert sorted(first) != sorted(changed)
@@ -84,8 +95,8 @@ def test_what_is_made_is_not_made_again_unless_something_else_is_asked(trained: 
     changed = [replace(runs[0], bandwidth="7Mbps"), *runs[1:]]
     assert make(changed, rule(), graphs, float("inf"))
     assert trained[7:] == [runs[0].name]
-    (tmp_path / "runs" / runs[1].name / ASKED).unlink()
-    assert not finished(runs[1], asked_of(runs[1], []))
+    (tmp_path / "runs" / runs[1].name / SCENARIO_FILE).unlink()
+    assert not finished(runs[1], scenario_text(runs[1], []))
 
 
 def test_no_run_begins_once_time_is_over(trained: list[str]) -> None:

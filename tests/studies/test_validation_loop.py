@@ -139,8 +139,8 @@ def test_another_rule_and_folder_are_followed(
     assert main() == code
     given = {word for command in commands for word in command if word.startswith(str(tmp_path))}
     assert str(tmp_path / "out" / "profile.json") in given
-    asked = [command[command.index("--bandwidth") + 1] for command in commands if "--bandwidth" in command]
-    assert set(asked) == {run.bandwidth for run in planned(rule(draw=99)) if run.bandwidth}
+    requested = [command[command.index("--bandwidth") + 1] for command in commands if "--bandwidth" in command]
+    assert set(requested) == {run.bandwidth for run in planned(rule(draw=99)) if run.bandwidth}
 
 
 def test_figures_of_another_rule_are_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -109,8 +109,8 @@ def test_units_on_every_nic(facts: MakeFacts, name: str) -> None:
 def first_bytes(run: Run) -> IntArray:
     """When every flow's first byte leaves, int64[T, ops]: its latency after its start, and behind its connection's."""
     latency, startup = (
-        np.array([round(seconds * PS_PER_S) for seconds in each])
-        for each in zip(*((op.latency_s, op.startup_s) for op in run.schedule.ops), strict=True)
+        np.array([round(seconds * PS_PER_S) for seconds in item])
+        for item in zip(*((op.latency_s, op.startup_s) for op in run.schedule.ops), strict=True)
     )
     begun: IntArray = run.starts + latency
     sent = [(t, op.index) for t in range(run.iterations) for op in run.schedule.ops if op.connection >= 0]

@@ -69,7 +69,7 @@ class Oracle:
         place = queue.index(index)
         before = (iteration, queue[place - 1]) if place else (iteration - 1, queue[-1])
         waits = [before, *((iteration - lag, dep) for dep, lag in self.schedule.ops[index].waits)]
-        return all(each[0] < 0 or each in self.ends for each in waits)
+        return all(wait[0] < 0 or wait in self.ends for wait in waits)
 
     def amount(self, which: Which) -> Fraction:
         iteration, index = which

@@ -23,7 +23,7 @@ from gcnsim.planning import Rule, StudyCache, next_steps
 from gcnsim.planning.steps import _changes
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping, load_scenario
 from gcnsim.schedule import Op, Schedule, bounds
-from gcnsim.simulation import Limit, Steady, find_limit, measure, study
+from gcnsim.simulation import Limit, Steady, find_limit, measure, simulate_scenario
 from gcnsim.simulation.limit import gain_at_most
 from gcnsim.simulation.metrics import at_least
 from gcnsim.timeline import PHASE, PS_PER_S, OpKind, Phase
@@ -126,21 +126,21 @@ class Truth:
     def check(self, limit: Limit) -> None:
         """The limit is the resource without which the iteration is shortest, and its shares are right."""
         most = max(self.saved.values())
-        told = f"{limit}: {self.saved}"
+        text = f"{limit}: {self.saved}"
         if limit.share <= CERTAIN:
-            assert most <= 2 * CERTAIN, told
+            assert most <= 2 * CERTAIN, text
             return
-        assert limit.kind_share == pytest.approx(most, abs=LIKE), told
+        assert limit.kind_share == pytest.approx(most, abs=LIKE), text
         if " or " in limit.text:
             return
         kind = self.kind_of(limit.text, limit)
-        assert self.saved[kind] >= most - CERTAIN, told
-        assert self.saved[kind] == pytest.approx(limit.kind_share, abs=LIKE), told
+        assert self.saved[kind] >= most - CERTAIN, text
+        assert self.saved[kind] == pytest.approx(limit.kind_share, abs=LIKE), text
         if limit.text == limit.most:
             owner = limit.text.partition(" (")[0] if limit.link else str(limit.worker)
             alone = self.without(self.every[kind], owner)
-            assert alone == pytest.approx(limit.share, abs=LIKE), told
-            assert alone >= max(saved for other, saved in self.saved.items() if other != kind) - CERTAIN, told
+            assert alone == pytest.approx(limit.share, abs=LIKE), text
+            assert alone >= max(saved for other, saved in self.saved.items() if other != kind) - CERTAIN, text
 
 
 def found_limit(schedule: Schedule) -> tuple[Limit, Callable[[tuple[str, ...]], float]]:
@@ -152,8 +152,8 @@ def found_limit(schedule: Schedule) -> tuple[Limit, Callable[[tuple[str, ...]], 
     return find_limit(run, first, seconds, 10), lambda kinds: gain_at_most(run, first, seconds, kinds)
 
 
-def check_random(facts: MakeFacts, asked: RowScenario) -> None:
-    schedule = written(facts, asked)
+def check_random(facts: MakeFacts, row_scenario: RowScenario) -> None:
+    schedule = written(facts, row_scenario)
     limit, at_most = found_limit(schedule)
     first = 20 + 10 * schedule.depth
     truth = Truth(schedule, simulate_by_reference, first, 20)
@@ -161,8 +161,10 @@ def check_random(facts: MakeFacts, asked: RowScenario) -> None:
     for field, kind in (("nic", "nic"), ("pcie", "pcie"), ("cores", "cpu")):
         proven = at_most((kind, "rack"))
         if proven <= CERTAIN:
-            faster = pace(written(facts, asked, **{field: 2.0 * asked[field]}), simulate_by_reference, first, 20)
-            assert 1.0 - faster / truth.now <= 2 * CERTAIN, (field, proven, asked)
+            faster = pace(
+                written(facts, row_scenario, **{field: 2.0 * row_scenario[field]}), simulate_by_reference, first, 20
+            )
+            assert 1.0 - faster / truth.now <= 2 * CERTAIN, (field, proven, row_scenario)
 
 
 @given(asked=besides(METHODS))
@@ -182,7 +184,7 @@ def test_the_limit_of_many_random_clusters(facts: MakeFacts, asked: RowScenario)
 
 def checked(scenario: Scenario) -> None:
     """The limit of a scenario, over whole rounds of its graphs."""
-    result = study(scenario)
+    result = simulate_scenario(scenario)
     schedule = result.run.schedule
     rounds = 1 if (schedule.demand == schedule.demand[0]).all() else schedule.demand.shape[0]
     # Many workers that pipeline settle late, and their iterations vary.
@@ -198,8 +200,11 @@ FEW_OPS = 2000
 
 def each_scenario(*long: str) -> list[Any]:
     """The scenarios as parameters, `long` of them in the slow run alone."""
-    assert {*long} <= {each.stem for each in SCENARIOS}
-    return [pytest.param(each, id=each.stem, marks=[pytest.mark.slow] * (each.stem in long)) for each in SCENARIOS]
+    assert {*long} <= {scenario.stem for scenario in SCENARIOS}
+    return [
+        pytest.param(scenario, id=scenario.stem, marks=[pytest.mark.slow] * (scenario.stem in long))
+        for scenario in SCENARIOS
+    ]
 
 
 MANY_OPS = ("pipegcn-ogbn-papers100M", "pipegcn-ogbn-products", "bns_gcn-ogbn-papers100M", "bns_gcn-ogbn-products")
@@ -216,7 +221,7 @@ def effects(base: Scenario) -> Iterator[tuple[str, float]]:
     studies, rule = StudyCache(base), Rule((base.method.name,), named=True)
     _, idle = next_steps(studies, base, rule)
     now = studies.result(base).metrics.iteration_s
-    knobs = {each.knob: each.why for each in idle if " -> " in each.why}
+    knobs = {no_effect.knob: no_effect.why for no_effect in idle if " -> " in no_effect.why}
     for move in _changes(base, rule):
         if (why := knobs.get(move.knob)) and f"{move.start} -> {move.end} " in why:
             yield f"{move.knob}: {why}", 1.0 - studies.result(move.scenario, even=move.even).metrics.iteration_s / now
@@ -246,11 +251,13 @@ def drawn_scenario(draw: np.random.Generator) -> Scenario:
         "bandwidth": str(draw.choice(["1Gbps", "10Gbps", "100Gbps"])),
         "device": str(draw.choice(["t4", "v100-16", "a100-40"])),
     }
-    asked = {"schema": SCHEMA, "cluster": cluster, "method": method, "run": {"iterations": 6}}
-    return from_mapping(asked | {"workload": {"dataset": str(draw.choice(["reddit", "yelp"]))}}, "test")
+    requested = {"schema": SCHEMA, "cluster": cluster, "method": method, "run": {"iterations": 6}}
+    return from_mapping(requested | {"workload": {"dataset": str(draw.choice(["reddit", "yelp"]))}}, "test")
 
 
-@pytest.mark.parametrize("number", [*range(3), *(pytest.param(each, marks=pytest.mark.slow) for each in range(3, 60))])
+@pytest.mark.parametrize(
+    "number", [*range(3), *(pytest.param(index, marks=pytest.mark.slow) for index in range(3, 60))]
+)
 def test_of_random_questions_too(number: int) -> None:
     scenario = drawn_scenario(np.random.default_rng(number))
     checked(scenario)

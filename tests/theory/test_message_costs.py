@@ -48,7 +48,7 @@ def test_small_messages_of_many_pairs_do_not_fill_the_nic(facts: MakeFacts, peri
 def test_bytes_that_pass_on_as_they_come_are_no_later_than_staged(
     facts: MakeFacts, period: Period, bandwidth: float, rows: float
 ) -> None:
-    staged, direct = (seconds(facts, period, spec(bandwidth, transport=each), rows) for each in ("staged", "direct"))
+    staged, direct = (seconds(facts, period, spec(bandwidth, transport=text), rows) for text in ("staged", "direct"))
     assert direct <= staged
 
 
@@ -59,8 +59,8 @@ def test_sockets_that_cost_cores_are_never_faster_than_free_ones(
     facts: MakeFacts, period: Period, name: str, tau: int, bandwidth: float, rows: float
 ) -> None:
     free, cores = (
-        seconds(facts, period, spec(bandwidth, sockets=each, transport="staged"), rows, name, tau=tau)
-        for each in ("free", "cores")
+        seconds(facts, period, spec(bandwidth, sockets=text, transport="staged"), rows, name, tau=tau)
+        for text in ("free", "cores")
     )
     assert free <= cores * (1 + TOLERANCE)
     # Where a network is slower than a core, all that is left are the ends of messages.
@@ -80,5 +80,5 @@ def test_a_network_message_holds_its_connection_for_its_call_and_the_link_for_it
 def test_equal_serial_transfers_take_as_long_as_all_at_once(facts: MakeFacts, period: Period) -> None:
     """Five workers send alike: every receiver is written to by one of them at a time, and no link rests."""
     given = facts(workers=5, per_server=1, nic=1e8, nic_latency=0.0, pcie=1e15)
-    at_once, serial = (period(method("full-graph")(replace(given, serial=each))) for each in (False, True))
+    at_once, serial = (period(method("full-graph")(replace(given, serial=flag))) for flag in (False, True))
     assert serial == pytest.approx(at_once, rel=0.01)

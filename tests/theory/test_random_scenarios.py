@@ -72,7 +72,7 @@ def paths(draw: st.DrawFn) -> Paths:
 def scenarios(draw: st.DrawFn, names: tuple[str, ...] = METHODS, most: int = 5) -> RowScenario:
     name = draw(st.sampled_from(names))
     sampled = name in ("bns-gcn", "psc-gcn")
-    asked: RowScenario = {
+    row_scenario: RowScenario = {
         "workers": draw(st.integers(2, most)),
         "per_server": draw(st.integers(1, 3)),
         "nic": draw(powers(7.3, 10.0)),
@@ -88,39 +88,41 @@ def scenarios(draw: st.DrawFn, names: tuple[str, ...] = METHODS, most: int = 5) 
         "tau": {"full-graph": 0, "pipegcn": 1, "bns-gcn": 0}.get(name, draw(st.integers(0, 4))),
     }
     if sampled:
-        asked |= {"iterations": GRAPHS, "spread": draw(st.sampled_from([0.0, 0.3, 0.8]))}
+        row_scenario |= {"iterations": GRAPHS, "spread": draw(st.sampled_from([0.0, 0.3, 0.8]))}
     if name == "psc-gcn":
-        asked |= {"hits": draw(st.sampled_from([0.0, 0.25, 0.5]))}
-    return {"name": name} | asked
+        row_scenario |= {"hits": draw(st.sampled_from([0.0, 0.25, 0.5]))}
+    return {"name": name} | row_scenario
 
 
 @st.composite
 def besides(draw: st.DrawFn, names: tuple[str, ...], most: int = 5) -> RowScenario:
     """A scenario, and half of the time what its cluster has besides; faster: how many times every other server is."""
-    asked = draw(scenarios(names, most))
+    requested = draw(scenarios(names, most))
     if draw(st.booleans()):
-        asked |= {
+        requested |= {
             "paths": draw(paths()),
             "serial": draw(st.booleans()),
             "faster": draw(st.sampled_from([1.0, 1.0, 3.0])),
         }
-    return asked
+    return requested
 
 
-def written(facts: MakeFacts, asked: RowScenario, **changed: Any) -> Schedule:
+def written(facts: MakeFacts, requested: RowScenario, **changed: Any) -> Schedule:
     """The schedule of what is asked, with some of it changed."""
-    given = asked | changed
-    name, paths, serial, faster = (given.pop(key, None) for key in ("name", "paths", "serial", "faster"))
-    plain = facts(**given)
+    row_scenario = requested | changed
+    name, paths, serial, faster = (row_scenario.pop(key, None) for key in ("name", "paths", "serial", "faster"))
+    plain = facts(**row_scenario)
     if paths is None:
         return method(str(name))(plain)
     cluster = build_cluster(
-        gpus=given["workers"],
-        gpus_per_server=given["per_server"],
-        pcie=LinkSpec(given["pcie"], 1e-5 + given["startup"], given["startup"]),
-        nic=LinkSpec(given["nic"], given["nic_latency"] + given["startup"], given["startup"]),
-        memory=LinkSpec(10e9, 1e-6 + given["startup"] / 8, given["startup"] / 8),
-        cores=LinkSpec(given["cores"]),
+        gpus=row_scenario["workers"],
+        gpus_per_server=row_scenario["per_server"],
+        pcie=LinkSpec(row_scenario["pcie"], 1e-5 + row_scenario["startup"], row_scenario["startup"]),
+        nic=LinkSpec(
+            row_scenario["nic"], row_scenario["nic_latency"] + row_scenario["startup"], row_scenario["startup"]
+        ),
+        memory=LinkSpec(10e9, 1e-6 + row_scenario["startup"] / 8, row_scenario["startup"] / 8),
+        cores=LinkSpec(row_scenario["cores"]),
         paths=paths,
     )
     device = plain.device
@@ -146,17 +148,20 @@ Check = Callable[[MakeFacts, RowScenario, float], tuple[Schedule, Schedule]]
 
 def faster(field: str) -> Check:
     """More of `field` is never slower."""
-    return lambda facts, asked, factor: (written(facts, asked), written(facts, asked, **{field: asked[field] * factor}))
+    return lambda facts, requested, factor: (
+        written(facts, requested),
+        written(facts, requested, **{field: requested[field] * factor}),
+    )
 
 
-def staler(facts: MakeFacts, asked: RowScenario, _: float) -> tuple[Schedule, Schedule]:
+def staler(facts: MakeFacts, row_scenario: RowScenario, _: float) -> tuple[Schedule, Schedule]:
     """One more iteration of staleness is never slower."""
-    return written(facts, asked), written(facts, asked, tau=asked["tau"] + 1)
+    return written(facts, row_scenario), written(facts, row_scenario, tau=row_scenario["tau"] + 1)
 
 
-def pipelined(facts: MakeFacts, asked: RowScenario, _: float) -> tuple[Schedule, Schedule]:
+def pipelined(facts: MakeFacts, row_scenario: RowScenario, _: float) -> tuple[Schedule, Schedule]:
     """Computing beside the transfers of the iteration before is never slower than waiting for one's own."""
-    return written(facts, asked), written(facts, asked, name="pipegcn", tau=1)
+    return written(facts, row_scenario), written(facts, row_scenario, name="pipegcn", tau=1)
 
 
 class Law(NamedTuple):
@@ -187,13 +192,13 @@ class Largest:
         self.name, self.law = name, LAWS[name]
         self.met, self.excess, self.where = [0, 0], [0.0, 0.0], ["none", "none"]
 
-    def compare(self, facts: MakeFacts, asked: RowScenario, factor: float = 1.0) -> float:
+    def compare(self, facts: MakeFacts, row_scenario: RowScenario, factor: float = 1.0) -> float:
         """Refuse what should be no slower, when it is; how much slower it is."""
-        before, after = self.law.check(facts, asked, factor)
+        before, after = self.law.check(facts, row_scenario, factor)
         limits = bounds(before), bounds(after)
         assert limits[1].lower_s <= limits[0].lower_s * (1 + 1e-12)
         assert limits[1].upper_s <= limits[0].upper_s * (1 + 1e-12)
-        paces, where = (pace(before), pace(after)), f"{asked}, factor {factor}"
+        paces, where = (pace(before), pace(after)), f"{row_scenario}, factor {factor}"
         excess = paces[1] / paces[0] - 1.0
         crowded = limits[1].busiest_kind != "compute" and paces[1] <= limits[1].busiest_s * (1 + self.law.near)
         self.met[crowded] += 1
@@ -202,7 +207,7 @@ class Largest:
         assert excess <= (self.law.anomaly if crowded else TOLERANCE), f"{excess:.4%} slower: {where}"
         return excess
 
-    def told(self) -> Iterator[str]:
+    def summary_lines(self) -> Iterator[str]:
         """What it has met, in lines."""
         for place, met, excess, where in zip(PLACES, self.met, self.excess, self.where, strict=True):
             yield f"largest violation of {self.name} in {met} runs {place}: {excess:.4%} ({where})"
@@ -211,10 +216,10 @@ class Largest:
 @pytest.fixture(scope="module")
 def largest(tell: Callable[[str], None]) -> Iterator[Callable[[str], Largest]]:
     """Per law; told at the end of the test report."""
-    found: dict[str, Largest] = {}
-    yield lambda law: found.setdefault(law, Largest(law))
-    for each in found.values():
-        for line in each.told():
+    largests: dict[str, Largest] = {}
+    yield lambda law: largests.setdefault(law, Largest(law))
+    for largest in largests.values():
+        for line in largest.summary_lines():
             tell(line)
 
 
@@ -245,20 +250,42 @@ def test_laws_in_many_scenarios(facts: MakeFacts, largest: Callable[[str], Large
 
 def test_near_saturation_a_larger_tau_may_be_slower(facts: MakeFacts, largest: Callable[[str], Largest]) -> None:
     """With tau 3 the busiest link hardly rests, with tau 4 it does: the same messages meet otherwise."""
-    asked: RowScenario = {"name": "psc-gcn", "workers": 5, "per_server": 2, "nic": 55315169.6, "nic_latency": 0.0}
-    asked |= {"layers": 2, "cores": 1.0, "slope": 0.5, "sampled": True, "tau": 3, "iterations": GRAPHS, "spread": 0.8}
-    before = written(facts, asked)
+    row_scenario: RowScenario = {
+        "name": "psc-gcn",
+        "workers": 5,
+        "per_server": 2,
+        "nic": 55315169.6,
+        "nic_latency": 0.0,
+    }
+    row_scenario |= {
+        "layers": 2,
+        "cores": 1.0,
+        "slope": 0.5,
+        "sampled": True,
+        "tau": 3,
+        "iterations": GRAPHS,
+        "spread": 0.8,
+    }
+    before = written(facts, row_scenario)
     assert pace(before) == pytest.approx(bounds(before).busiest_s, rel=0.011)
-    assert largest(TAU).compare(facts, asked) == pytest.approx(0.0144, abs=0.003)
-    assert largest(TAU).compare(facts, asked | {"tau": 4}) < TOLERANCE, "6 % where rows and gradients went side by side"
+    assert largest(TAU).compare(facts, row_scenario) == pytest.approx(0.0144, abs=0.003)
+    assert largest(TAU).compare(facts, row_scenario | {"tau": 4}) < TOLERANCE, (
+        "6 % where rows and gradients went side by side"
+    )
 
 
 def test_an_all_reduce_beside_more_under_way_may_be_slower(facts: MakeFacts, largest: Callable[[str], Largest]) -> None:
     """From tau 2 on nothing else is waited for, whatever tau; but it shares links with what is then under way."""
-    asked: RowScenario = {"name": "psc-gcn", "workers": 5, "per_server": 1, "nic": 62342816.3, "nic_latency": 0.0}
-    asked |= {"layers": 2, "cores": 1.0, "slope": 0.5, "pcie": 4.6e9, "hits": 0.5, "tau": 1, "sampled": True}
-    assert largest(TAU).compare(facts, asked) == pytest.approx(0.021, abs=0.003)
-    later = written(facts, asked, tau=2)
+    row_scenario: RowScenario = {
+        "name": "psc-gcn",
+        "workers": 5,
+        "per_server": 1,
+        "nic": 62342816.3,
+        "nic_latency": 0.0,
+    }
+    row_scenario |= {"layers": 2, "cores": 1.0, "slope": 0.5, "pcie": 4.6e9, "hits": 0.5, "tau": 1, "sampled": True}
+    assert largest(TAU).compare(facts, row_scenario) == pytest.approx(0.021, abs=0.003)
+    later = written(facts, row_scenario, tau=2)
     assert pace(later) == pytest.approx(1.08 * bounds(later).busiest_s, rel=0.01)
     run = simulate(later, 60)
     reducing = [op.index for op in later.ops if op.kind is OpKind.ALLREDUCE]

@@ -24,7 +24,7 @@ from gcnsim.workload import datasets
 Values = Mapping[str, str]
 
 
-ASKED: Final = "asked"
+IF_REQUESTED: Final = "asked"
 """Where the address asks for something."""
 
 ALWAYS: Final = "always"
@@ -71,27 +71,27 @@ class Form:
     command: Callable[[Values], Sequence[str]]
     note: str = "Runs in the background; you can cancel it."
     view: Callable[[Values, Files, str], Any] | None = None
-    begins: str = ASKED
+    begins: str = IF_REQUESTED
 
 
 def _plan(values: Values, files: Files) -> dict[str, Any]:
-    told = {name: field_value(Recommend, name, text) for name, text in values.items() if text or name in NEEDED}
-    if told.get("confidence") == CHANCE and "target_iteration" not in told:
-        del told["confidence"]
-    if "host" in told:
-        told["host"] = [_existing("host", each, files) if is_file(each) else each for each in told["host"]]
-    if "measured_compute" in told:
+    options = {name: field_value(Recommend, name, text) for name, text in values.items() if text or name in NEEDED}
+    if options.get("confidence") == CHANCE and "target_iteration" not in options:
+        del options["confidence"]
+    if "host" in options:
+        options["host"] = [_existing("host", item, files) if is_file(item) else item for item in options["host"]]
+    if "measured_compute" in options:
         # Its graph and partition stand.
-        told |= {"dataset": None, "measured_compute": files.path(told["measured_compute"])}
-    return told
+        options |= {"dataset": None, "measured_compute": files.path(options["measured_compute"])}
+    return options
 
 
 def _plan_line(values: Values) -> list[str]:
     usual = {field.name: field.usual for field in FORMS[1].fields if field.name in (*NEEDED, "confidence")}
-    told = {name: text for name, text in values.items() if text and usual.get(name) != text}
-    if "measured_compute" in told:
-        told.pop("dataset", None)
-    return ["gcnsim", "recommend", *words(told)]
+    options = {name: text for name, text in values.items() if text and usual.get(name) != text}
+    if "measured_compute" in options:
+        options.pop("dataset", None)
+    return ["gcnsim", "recommend", *words(options)]
 
 
 def _existing(name: str, text: str, files: Files) -> str:
@@ -107,8 +107,8 @@ def _compare(values: Values, files: Files) -> dict[str, Any]:
 
 
 def _validation(values: Values, files: Files) -> dict[str, Any]:
-    runs = [_existing("runs", each.strip(), files) for each in values["runs"].split(",")]
-    measured = [_existing(MEASURED, each.strip(), files) for each in values[MEASURED].split(",") if each.strip()]
+    runs = [_existing("runs", word.strip(), files) for word in values["runs"].split(",")]
+    measured = [_existing(MEASURED, word.strip(), files) for word in values[MEASURED].split(",") if word.strip()]
     return {"runs": runs, "calibration": files.path(values["calibration"]), MEASURED: measured}
 
 
@@ -202,7 +202,7 @@ FORMS: Final = (
         lambda values: [
             *("gcnsim", "validate", *(values["runs"].split(",") if values["runs"] else ["RUN"])),
             *(["--calibration", values["calibration"]] if values["calibration"] else []),
-            *(word for each in values[MEASURED].split(",") if each.strip() for word in (OPTION, each.strip())),
+            *(word for part in values[MEASURED].split(",") if part.strip() for word in (OPTION, part.strip())),
         ],
     ),
 )
@@ -210,7 +210,7 @@ FORMS: Final = (
 
 def of_path(path: str) -> Form | None:
     """The page at an address's path; None where there is none."""
-    return next((each for each in FORMS if each.path == path), None)
+    return next((form for form in FORMS if form.path == path), None)
 
 
 def read(form: Form, query: str | None) -> dict[str, str]:
@@ -234,7 +234,7 @@ def layout(form: Form, query: str | None) -> html.Div:
     except ScenarioError as error:
         values, wrong = read(form, ""), [parts.alert(str(error))]
     usual = {field.name: field.usual for field in form.fields}
-    begins = form.begins == ALWAYS or (form.begins == ASKED and values != usual)
+    begins = form.begins == ALWAYS or (form.begins == IF_REQUESTED and values != usual)
     fields = [
         parts.text_field({"field": field.name}, field.label, values[field.name], field.words, field.most)
         for field in form.fields
@@ -269,8 +269,8 @@ def attach(app: Dash, files: Files) -> None:
             return no_update, no_update
         found = _found(values, names)
         usual = {field.name: field.usual for field in form.fields}
-        told = {name: text for name, text in found.items() if text != usual[name]}
-        return (f"?{urlencode(told)}" if told else ""), shlex.join(form.command(found))
+        options = {name: text for name, text in found.items() if text != usual[name]}
+        return (f"?{urlencode(options)}" if options else ""), shlex.join(form.command(found))
 
     @app.callback(
         Output("view", "children"),

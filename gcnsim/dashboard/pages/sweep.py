@@ -50,13 +50,13 @@ class Tables:
         """The sweep in a folder. Raises FileError."""
         from gcnsim import api
 
-        found = api.open_sweep(path)
-        if found.folder.points > MOST_POINTS:
+        sweep = api.open_sweep(path)
+        if sweep.folder.points > MOST_POINTS:
             raise FileError(
-                f"{path}: has {found.folder.points:,} points; allowed here: {MOST_POINTS:,}; "
+                f"{path}: has {sweep.folder.points:,} points; allowed here: {MOST_POINTS:,}; "
                 "gcnsim sweep best says the first of any number"
             )
-        return found
+        return sweep
 
     def records(self, path: str) -> tuple[Any, list[dict[str, Any]]]:
         """The sweep in a folder and its points so far. Raises FileError."""
@@ -76,8 +76,8 @@ class Tables:
 
 def _stamps(folder: Path) -> list[tuple[str, int, int]]:
     """What changes where a sweep goes on."""
-    files = [each for each in (*folder.glob("*.parquet"), *folder.glob("parts/*.parquet")) if each.is_file()]
-    return [(each.name, each.stat().st_mtime_ns, each.stat().st_size) for each in sorted(files)]
+    files = [path for path in (*folder.glob("*.parquet"), *folder.glob("parts/*.parquet")) if path.is_file()]
+    return [(file.name, file.stat().st_mtime_ns, file.stat().st_size) for file in sorted(files)]
 
 
 TABLES: Final = Tables()
@@ -85,7 +85,7 @@ TABLES: Final = Tables()
 
 def conditions(values: Mapping[str, str]) -> list[str]:
     """The filters that the page's field has, one after each semicolon."""
-    return [each.strip() for each in values["where"].split(";") if each.strip()]
+    return [word.strip() for word in values["where"].split(";") if word.strip()]
 
 
 def options(values: Mapping[str, str], files: Files) -> dict[str, Any]:
@@ -113,7 +113,7 @@ def command(values: Mapping[str, str]) -> list[str]:
     found = ["gcnsim", "sweep", "best", values["folder"] or "FOLDER"]
     found += ["--by", values["by"]] if values["by"] not in ("", FASTEST) else []
     found += ["--descending"] if values["descending"] == "yes" else []
-    found += [word for each in conditions(values) for word in ("--where", each)]
+    found += [word for condition in conditions(values) for word in ("--where", condition)]
     return found
 
 
@@ -121,34 +121,34 @@ def view(values: Mapping[str, str], files: Files, theme: str) -> html.Div:
     """What the page shows of these values. Raises GcnsimError."""
     if not values["folder"]:
         return html.Div(html.P("Give a folder that gcnsim sweep wrote.", className="note"))
-    asked = options(values, files)
-    sweep, records = TABLES.records(asked["folder"])
-    order = {"descending": asked["descending"], "where": asked["where"]}
-    kept = sweep.best(None, asked["by"], records=records, **order)
-    told = [html.P(_status(sweep, records, kept), className="note")]
-    if not kept:
-        none = "No point is answered." if not asked["where"] else "No answered point passes the filter."
-        return html.Div([html.H2(none), *told])
+    chosen = options(values, files)
+    sweep, records = TABLES.records(chosen["folder"])
+    order = {"descending": chosen["descending"], "where": chosen["where"]}
+    best = sweep.best(None, chosen["by"], records=records, **order)
+    children = [html.P(_status(sweep, records, best), className="note")]
+    if not best:
+        none = "No point is answered." if not chosen["where"] else "No answered point passes the filter."
+        return html.Div([html.H2(none), *children])
     axes = [axis.path for axis in sweep.question.axes]
-    data = parallel_data(kept, axes, asked["by"])
+    data = parallel_data(best, axes, chosen["by"])
     left = f" {plural(data.left_out, 'point')} between them are not drawn." if data.left_out else ""
     return html.Div(
         [
-            html.H2(_headline(kept[0], axes, asked["by"])),
-            *told,
+            html.H2(_headline(best[0], axes, chosen["by"])),
+            *children,
             parts.legend([(name, getattr(THEMES[theme], color), hatched) for name, color, hatched in data.legend]),
             parts.graph("parallel", parallel_figure(data, THEMES[theme]).to_plotly_json()),
             html.P(f"Each line is a point, each row a varying field; the lowest row is the chosen column.{left}",
                    className="note"),
-            _table(kept, axes, asked["by"]),
+            _table(best, axes, chosen["by"]),
         ]
     )  # fmt: skip
 
 
-def _status(sweep: Any, records: Sequence[Mapping[str, Any]], kept: Sequence[Any]) -> str:
-    done = sum(each["state"] == "done" for each in records)
+def _status(sweep: Any, records: Sequence[Mapping[str, Any]], best: Sequence[Any]) -> str:
+    done = sum(record["state"] == "done" for record in records)
     others = len(records) - done
-    text = f"{len(kept):,} of {plural(done, 'answered point')} shown"
+    text = f"{len(best):,} of {plural(done, 'answered point')} shown"
     text += f"; {others:,} refused or too large" if others else ""
     left = sweep.folder.points - len(records)
     return text + (f"; {left:,} not yet asked, run the sweep again to go on." if left else ".")
@@ -160,21 +160,21 @@ def _headline(first: Mapping[str, Any], axes: Sequence[str], by: str) -> str:
     return f"{leads} is {setting}: {format_seconds(first['iteration_s'])} an iteration."
 
 
-def _table(kept: Sequence[Mapping[str, Any]], axes: Sequence[str], by: str) -> html.Div:
+def _table(best: Sequence[Mapping[str, Any]], axes: Sequence[str], by: str) -> html.Div:
     from gcnsim.report.answer.columns import MEANINGS, columns_of
     from gcnsim.report.sweep import row_of_record
 
-    first = kept[:SHOWN]
+    first = best[:SHOWN]
     keys = ["time"]
     keys += [by] if by in MEANINGS and by != FASTEST else []
     more = columns_of(list(map(row_of_record, first)), [*keys, "speedup_vs_full_graph", "limited_by", "memory_bytes"])
     raw = [] if by in (FASTEST, *axes, *keys) else [by]
     # A path may be broken after its point.
-    heads = ["point", *(each.replace(".", ". ") for each in axes)]
-    heads += [*(one_line(each.head) for each in more), *raw]
+    heads = ["point", *(axis.replace(".", ". ") for axis in axes)]
+    heads += [*(one_line(item.head) for item in more), *raw]
     lines = [
-        [str(each["point"]), *(_cell(each[path]) for path in axes), *own, *(_cell(each[name]) for name in raw)]
-        for each, own in zip(first, zip(*(column.cells for column in more), strict=True), strict=True)
+        [str(entry["point"]), *(_cell(entry[path]) for path in axes), *own, *(_cell(entry[name]) for name in raw)]
+        for entry, own in zip(first, zip(*(column.cells for column in more), strict=True), strict=True)
     ]
     return parts.sheet(f"The first {plural(len(lines), 'point')} by {by}", heads, lines)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from gcnsim.dashboard.files import Files
-from gcnsim.dashboard.state import Question, moved
+from gcnsim.dashboard.state import PageQuestion, moved
 from gcnsim.errors import ScenarioError, nearest
 from gcnsim.methods import methods
 from gcnsim.questions import plain, words
@@ -15,7 +15,7 @@ METHOD: Final = "psc-gcn"
 SETTING: Final = ("dataset", "graph", "device", "gpus", "bandwidth", "tau", "epsilon", "cache")
 """Fields of the page that are fields of a question of What-if."""
 
-FIRST: Final = Question()
+FIRST: Final = PageQuestion()
 
 
 def usual(name: str) -> str:
@@ -23,7 +23,7 @@ def usual(name: str) -> str:
     return plain(getattr(FIRST, name))
 
 
-def question(values: Mapping[str, str]) -> Question:
+def question(values: Mapping[str, str]) -> PageQuestion:
     """The setting, checked as that of What-if is. Raises ScenarioError."""
     method = values["method"]
     if method not in methods():
@@ -38,8 +38,8 @@ def options(values: Mapping[str, str], files: Files) -> dict[str, Any]:
         return {"run": run, "name": values["run"], "calibration": calibration}
     if calibration is not None:
         raise ScenarioError("calibration: is of a recorded run; allowed: with one, or nothing")
-    asked = question(values)
-    return {"setting": asked.row_options(files.path(asked.graph), values["method"])}
+    chosen = question(values)
+    return {"setting": chosen.row_options(files.path(chosen.graph), values["method"])}
 
 
 def command(values: Mapping[str, str]) -> list[str]:
@@ -48,8 +48,8 @@ def command(values: Mapping[str, str]) -> list[str]:
         record = ["--calibration", values["calibration"]] if values["calibration"] else []
         return ["gcnsim", "timeline", values["run"], *record, "--out", "measured.json", "--predicted", "predicted.json"]
     try:
-        asked = question(values)
+        chosen = question(values)
     except ScenarioError:
         return ["gcnsim", "what-if"]
-    told = asked.row_options(asked.graph or None, values["method"])
-    return ["gcnsim", "what-if", *words(told), "--timeline", "timeline.json"]
+    row_options = chosen.row_options(chosen.graph or None, values["method"])
+    return ["gcnsim", "what-if", *words(row_options), "--timeline", "timeline.json"]

@@ -10,9 +10,9 @@ from typing import Any, Final
 from dash import dcc, html
 
 from gcnsim.dashboard import parts
-from gcnsim.dashboard.answers import Answers, Turn
+from gcnsim.dashboard.answers import Answers, RequestTicket
 from gcnsim.dashboard.files import Files
-from gcnsim.dashboard.state import FIGURES, STOPS, Question, moved, stops
+from gcnsim.dashboard.state import FIGURES, STOPS, PageQuestion, moved, stops
 from gcnsim.errors import plural
 from gcnsim.hardware import device, devices
 from gcnsim.measured_compute import MeasuredCompute, measured_compute
@@ -56,9 +56,9 @@ def shown(name: str, value: float) -> str:
     return {"bandwidth": f"{value:g} Gbps", "cache": f"{value:g} %"}.get(name, f"{value:g}")
 
 
-def layout(question: Question, datasets: Sequence[str], devices: Sequence[str], own: bool) -> html.Div:
+def layout(question: PageQuestion, datasets: Sequence[str], devices: Sequence[str], own: bool) -> html.Div:
     """The page of a question; own: begin with the fields of one's own graph open."""
-    kept = {name: stops(name, getattr(question, name)) for name in SLIDERS}
+    stops_of = {name: stops(name, getattr(question, name)) for name in SLIDERS}
     presets = [
         html.A([html.Strong(name), html.Span(says)], href=address, className="preset")
         for name, address, says in PRESETS
@@ -79,7 +79,7 @@ def layout(question: Question, datasets: Sequence[str], devices: Sequence[str], 
         ],
         open=own,
     )
-    sliders = [parts.slider(name, LABELS[name], kept[name], getattr(question, name)) for name in SLIDERS]
+    sliders = [parts.slider(name, LABELS[name], stops_of[name], getattr(question, name)) for name in SLIDERS]
     figures = dcc.RadioItems(
         id="figure",
         options=[{"label": text, "value": name} for name, text in FIGURES.items()],
@@ -89,7 +89,7 @@ def layout(question: Question, datasets: Sequence[str], devices: Sequence[str], 
     return html.Div(
         [
             html.Nav(presets, className="presets", **parts.aria(label="Questions to begin with")),
-            dcc.Store(id="stops", data=kept),
+            dcc.Store(id="stops", data=stops_of),
             dcc.Store(id="tab", data=os.urandom(8).hex()),
             html.Div(
                 [
@@ -116,45 +116,47 @@ def layout(question: Question, datasets: Sequence[str], devices: Sequence[str], 
     )
 
 
-def asked(values: Mapping[str, Any], kept: Mapping[str, Sequence[float]], question: Question) -> Question:
+def question_of(
+    values: Mapping[str, Any], stops_of: Mapping[str, Sequence[float]], question: PageQuestion
+) -> PageQuestion:
     """The question that the page's fields ask. Raises ScenarioError."""
     found: dict[str, Any] = {}
     for name in SLIDERS:
         place = int(float(values[name]))
-        if not 0 <= place < len(kept[name]):
+        if not 0 <= place < len(stops_of[name]):
             place = 0
-        found[name] = kept[name][place]
+        found[name] = stops_of[name][place]
     found |= {name: int(found[name]) for name in ("gpus", "tau")}
     texts = {name: str(values[name] or "").strip() for name in TEXTS}
-    named = [each.strip() for each in str(values["methods"] or "").split(",")]
-    return moved(question, **(found | texts | {"methods": [each for each in named if each]}))
+    named = [word.strip() for word in str(values["methods"] or "").split(",")]
+    return moved(question, **(found | texts | {"methods": [item for item in named if item]}))
 
 
-def of_measured(question: Question, files: Files) -> tuple[Question, MeasuredCompute | None]:
+def of_measured(question: PageQuestion, files: Files) -> tuple[PageQuestion, MeasuredCompute | None]:
     """The question with the methods of its measured file where it names none, and what that file holds."""
     path = files.path(question.measured)
     if path is None:
         return question, None
-    found = measured_compute(path)
-    usual = [name for name in question.named if name in found.methods]
-    chosen = question.methods or tuple(usual or found.methods)
-    return moved(question, methods=list(chosen)), found
+    measured = measured_compute(path)
+    usual = [name for name in question.named if name in measured.methods]
+    chosen = question.methods or tuple(usual or measured.methods)
+    return moved(question, methods=list(chosen)), measured
 
 
-def rows_of(question: Question, answers: Answers, files: Files, turn: Turn | None = None) -> list[Row]:
+def rows_of(question: PageQuestion, answers: Answers, files: Files, turn: RequestTicket | None = None) -> list[Row]:
     """The rows of a question, slowest first as in the table of the command line."""
     graph, measured = files.path(question.graph), files.path(question.measured)
     return answers.rows(
         [
-            question.row_options(graph, method, measured=measured, bandwidth=each)
+            question.row_options(graph, method, measured=measured, bandwidth=bandwidth)
             for method in question.named
-            for each in question.bandwidths
+            for bandwidth in question.bandwidths
         ],
         turn,
     )
 
 
-def curve_rows(question: Question, answers: Answers, files: Files, turn: Turn | None = None) -> list[Row]:
+def curve_rows(question: PageQuestion, answers: Answers, files: Files, turn: RequestTicket | None = None) -> list[Row]:
     """Rows along the axis of the chosen figure, of the methods that it changes."""
     axis = question.figure
     graph, measured = files.path(question.graph), files.path(question.measured)
@@ -163,16 +165,16 @@ def curve_rows(question: Question, answers: Answers, files: Files, turn: Turn | 
     now = getattr(question, axis)
     values = sorted({*every[::step], now})
     if axis == "gpus":
-        values = [each for each in values if each <= max(24, now)]
-    named = [each for each in question.named if axis in ("bandwidth", "gpus") or has_knob(each, axis)]
-    asked = [
-        question.row_options(graph, method, measured=measured, **{axis: each}) for method in named for each in values
+        values = [value for value in values if value <= max(24, now)]
+    named = [item for item in question.named if axis in ("bandwidth", "gpus") or has_knob(item, axis)]
+    requests = [
+        question.row_options(graph, method, measured=measured, **{axis: value}) for method in named for value in values
     ]
-    return answers.rows(asked, turn)
+    return answers.rows(requests, turn)
 
 
 def picture(
-    question: Question, rows: Sequence[Row], along: Sequence[Row], theme: str
+    question: PageQuestion, rows: Sequence[Row], along: Sequence[Row], theme: str
 ) -> tuple[dict[str, Any], html.Ul]:
     """The chosen figure, as plain data, and its legend, which as text wraps on a phone."""
     chosen = THEMES[theme]
@@ -182,25 +184,25 @@ def picture(
         return breakdown_drawing(data, chosen), parts.legend(marks)
     curve = curve_of_rows(along, question.figure)
     size = AXES[question.figure].size
-    found = curve_data(curve._replace(asked=(getattr(question, question.figure) * size,)))
+    found = curve_data(curve._replace(requested=(getattr(question, question.figure) * size,)))
     lines = [(series.name, color, False) for series, (color, _, _) in styled(found.series, chosen)]
     return curve_drawing(found, chosen), parts.legend(lines)
 
 
-def headline(question: Question, rows: Sequence[Row]) -> str:
+def headline(question: PageQuestion, rows: Sequence[Row]) -> str:
     """The answer in a sentence."""
-    asked = question.bandwidth * 1e9 / 8
-    best = min((row for row in rows if isclose(row.bandwidth_bytes_per_s, asked)), key=_time)
+    bandwidth = question.bandwidth * 1e9 / 8
+    best = min((row for row in rows if isclose(row.bandwidth_bytes_per_s, bandwidth)), key=_time)
     time = f"{format_seconds(best.iteration_s)}{range_text(best.iteration_s_low, best.iteration_s_high)} per iteration"
-    said = f"{best.method} is the fastest at {question.bandwidth:g} Gbps: {time}"
+    sentence = f"{best.method} is the fastest at {question.bandwidth:g} Gbps: {time}"
     if best.speedup_vs_full_graph is not None and best.speedup_vs_full_graph > 1.005:
-        said += f", {best.speedup_vs_full_graph:.2g} times as fast as full-graph training"
+        sentence += f", {best.speedup_vs_full_graph:.2g} times as fast as full-graph training"
     if question.beside is None or question.beside == question.bandwidth:
-        return said + "."
+        return sentence + "."
     others = [row for row in rows if row.bandwidth_bytes_per_s != best.bandwidth_bytes_per_s]
     other = min(others, key=_time)
     gain = best.iteration_s / other.iteration_s
-    return f"{said}. At {question.beside:g} Gbps {other.method} takes {format_seconds(other.iteration_s)}: " + (
+    return f"{sentence}. At {question.beside:g} Gbps {other.method} takes {format_seconds(other.iteration_s)}: " + (
         f"{gain:.3g} times as fast." if gain >= 1 else f"{1 / gain:.3g} times as long."
     )
 

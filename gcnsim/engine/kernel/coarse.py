@@ -38,9 +38,9 @@ from __future__ import annotations
 from math import ceil, inf
 
 from gcnsim.engine.kernel.heaps import clear_timer, pop_small, push_small, set_timer
-from gcnsim.engine.kernel.lanes import LANES, block_within, pitch, rate_row, soonest
 from gcnsim.engine.kernel.memory import DONE, GRAIN, NOW, Calendar, Flows, Grains, Links, State
 from gcnsim.engine.kernel.sharing import advance_group, count, fill, settle_all
+from gcnsim.engine.kernel.simd_loops import LANES, block_within, pitch, rate_row, soonest
 
 
 def join_coarse(state: State, event: int, bundle: int, units: float) -> None:
@@ -54,8 +54,8 @@ def join_coarse(state: State, event: int, bundle: int, units: float) -> None:
     flows.heads[bundle] = flows.target[base]
     count(links, flows, group, bundle, 1)
     left = calendar.scalar[GRAIN] - elapsed
-    given = _given(links, flows, grains, group, bundle, left) if left > 0 else 0.0
-    rate = (rate * had + given) / (had + 1)
+    first_rate = _given(links, flows, grains, group, bundle, left) if left > 0 else 0.0
+    rate = (rate * had + first_rate) / (had + 1)
     flows.rates[bundle] = rate
     # Service is that at the last sharing: as if the new rate had held since then.
     flows.service[bundle] = served - rate * elapsed
@@ -65,20 +65,20 @@ def join_coarse(state: State, event: int, bundle: int, units: float) -> None:
 
 def _given(links: Links, flows: Flows, grains: Grains, group: int, bundle: int, left: int) -> float:
     """The rate that a flow that starts on `bundle` is given for the `left` picoseconds of the grain."""
-    given = inf
+    rate = inf
     begin, end = links.route_at[bundle], links.route_at[bundle + 1]
-    for place in range(begin, end):
-        link = links.route[place]
+    for index in range(begin, end):
+        link = links.route[index]
         if link < links.shared[group]:
-            given = min(given, grains.spare[link], links.capacity[link] / flows.crossing[link])
+            rate = min(rate, grains.free_capacity[link], links.capacity[link] / flows.crossing[link])
         else:
-            given = min(given, links.capacity[link])
-    for place in range(begin, end):
-        link = links.route[place]
+            rate = min(rate, links.capacity[link])
+    for index in range(begin, end):
+        link = links.route[index]
         if link < links.shared[group]:
-            grains.spare[link] -= given
-            grains.owed[link] = max(0.0, grains.owed[link] - given * left)
-    return given
+            grains.free_capacity[link] -= rate
+            grains.carry_over[link] = max(0.0, grains.carry_over[link] - rate * left)
+    return rate
 
 
 def finish_coarse(state: State, group: int) -> None:
@@ -111,11 +111,11 @@ def _take_out(calendar: Calendar, links: Links, flows: Flows, grains: Grains, gr
     else:
         flows.heads[bundle] = inf
         flows.service[bundle], flows.rates[bundle] = 0.0, 0.0
-    for place in range(links.route_at[bundle], links.route_at[bundle + 1]):
-        link = links.route[place]
+    for index in range(links.route_at[bundle], links.route_at[bundle + 1]):
+        link = links.route[index]
         if link < links.shared[group]:
-            grains.spare[link] += freed
-            grains.owed[link] = grains.owed[link] + freed * left if flows.crossing[link] > 0.0 else 0.0
+            grains.free_capacity[link] += freed
+            grains.carry_over[link] = grains.carry_over[link] + freed * left if flows.crossing[link] > 0.0 else 0.0
 
 
 def share_coarse(calendar: Calendar, links: Links, flows: Flows, grains: Grains, group: int) -> None:
@@ -137,9 +137,9 @@ def _share_anew(now: int, grain: int, links: Links, flows: Flows, grains: Grains
     forget_due(links, grains, group)
     paid = False
     for link in range(links.first_link[group], links.shared[group]):
-        owed = min(grains.owed[link], links.capacity[link] * grain)
+        owed = min(grains.carry_over[link], links.capacity[link] * grain)
         paid = paid or owed > 0.0
-        grains.owed[link] = 0.0
+        grains.carry_over[link] = 0.0
         links.supply[link] = links.capacity[link] + owed / grain
     if links.senders[group]:
         settle_all(links, flows, group)
@@ -149,7 +149,7 @@ def _share_anew(now: int, grain: int, links: Links, flows: Flows, grains: Grains
         _note_within(links, flows, grains, group, float(grain))
     for link in range(links.first_link[group], links.shared[group]):
         full = links.senders[group] and links.step[link] < inf
-        grains.spare[link] = 0.0 if full else links.left[link]
+        grains.free_capacity[link] = 0.0 if full else links.left[link]
     if grains.due_size[group] == 0:
         _note_first(links, flows, grains, group)
     return paid
@@ -217,28 +217,28 @@ def due_at(links: Links, flows: Flows, group: int, bundle: int) -> int:
 
 def set_due(links: Links, grains: Grains, group: int, bundle: int, time: int) -> None:
     """Let `bundle` be done at `time`; at NEVER it is not in the heap."""
-    base, size, place = links.first_bundle[group], grains.due_size[group], grains.due_place[bundle]
+    base, size, index = links.first_bundle[group], grains.due_size[group], grains.due_place[bundle]
     if time < NEVER:
         grains.due_time[bundle] = time
-        if place < 0:
-            place = size
+        if index < 0:
+            index = size
             size += 1
-            grains.due_heap[base + place] = bundle
-        _settle(grains, base, size, place)
-    elif place >= 0:
+            grains.due_heap[base + index] = bundle
+        _settle(grains, base, size, index)
+    elif index >= 0:
         grains.due_place[bundle] = -1
         size -= 1
-        if place < size:
-            grains.due_heap[base + place] = grains.due_heap[base + size]
-            _settle(grains, base, size, place)
+        if index < size:
+            grains.due_heap[base + index] = grains.due_heap[base + size]
+            _settle(grains, base, size, index)
     grains.due_size[group] = size
 
 
 def forget_due(links: Links, grains: Grains, group: int) -> None:
     """Empty the heap of `group`."""
     base = links.first_bundle[group]
-    for place in range(base, base + grains.due_size[group]):
-        grains.due_place[grains.due_heap[place]] = -1
+    for index in range(base, base + grains.due_size[group]):
+        grains.due_place[grains.due_heap[index]] = -1
     grains.due_size[group] = 0
 
 
@@ -247,27 +247,27 @@ def _sooner(grains: Grains, one: int, other: int) -> bool:
     return times[one] < times[other] or (times[one] == times[other] and one < other)
 
 
-def _settle(grains: Grains, base: int, size: int, place: int) -> None:
-    """Move the bundle at `place` of the heap of `size` that begins at `base` up, or down, to where it belongs."""
+def _settle(grains: Grains, base: int, size: int, index: int) -> None:
+    """Move the bundle at `index` of the heap of `size` that begins at `base` up, or down, to where it belongs."""
     heap, places = grains.due_heap, grains.due_place
-    moved = heap[base + place]
-    while place > 0:
-        parent = (place - 1) >> 1
+    moved = heap[base + index]
+    while index > 0:
+        parent = (index - 1) >> 1
         if not _sooner(grains, moved, heap[base + parent]):
             break
-        heap[base + place] = heap[base + parent]
-        places[heap[base + place]] = place
-        place = parent
+        heap[base + index] = heap[base + parent]
+        places[heap[base + index]] = index
+        index = parent
     while True:
-        child = 2 * place + 1
+        child = 2 * index + 1
         if child >= size:
             break
         if child + 1 < size and _sooner(grains, heap[base + child + 1], heap[base + child]):
             child += 1
         if not _sooner(grains, heap[base + child], moved):
             break
-        heap[base + place] = heap[base + child]
-        places[heap[base + place]] = place
-        place = child
-    heap[base + place] = moved
-    places[moved] = place
+        heap[base + index] = heap[base + child]
+        places[heap[base + index]] = index
+        index = child
+    heap[base + index] = moved
+    places[moved] = index

@@ -37,7 +37,7 @@ from gcnsim.engine.kernel.memory import (
 from gcnsim.engine.kernel.run import ASKS, DELAY, STOPPED
 from gcnsim.engine.kernel.views import CLOSING, SCALAR
 from gcnsim.engine.run import Run
-from gcnsim.engine.stopping import Enough, Stop
+from gcnsim.engine.stopping import Stop, StopCondition
 from gcnsim.ids import BoolArray, FloatArray, IntArray
 from gcnsim.schedule import Schedule
 from gcnsim.schedule.columns import Columns, rows_by, stream_waits
@@ -183,8 +183,8 @@ def _grains(ops: Ops, links: Links, grain: int, large: int) -> Grains:
         due_time=_ints(size),
         due_place=np.full(size, -1, np.int64),
         due_heap=_ints(size),
-        spare=np.zeros(links.capacity.size),
-        owed=np.zeros(links.capacity.size),
+        free_capacity=np.zeros(links.capacity.size),
+        carry_over=np.zeros(links.capacity.size),
     )
 
 
@@ -202,9 +202,9 @@ def _machines(schedule: Schedule, columns: Columns, threads: BoolArray) -> tuple
     count = own.size
     specs = list(schedule.cores.values())
     return of_op, Machines(
-        cores=np.array([each.cores for each in specs], np.int64),
-        slice_ps=np.array([round(each.slice_s * PS_PER_S) for each in specs], np.int64),
-        wake_ps=np.array([round(each.wake_s * PS_PER_S) for each in specs], np.int64),
+        cores=np.array([spec.cores for spec in specs], np.int64),
+        slice_ps=np.array([round(spec.slice_s * PS_PER_S) for spec in specs], np.int64),
+        wake_ps=np.array([round(spec.wake_s * PS_PER_S) for spec in specs], np.int64),
         first=np.searchsorted(own, np.arange(len(specs))).astype(np.int64),
         running=_ints(count),
         running_size=_ints(len(specs)),
@@ -232,7 +232,7 @@ def _machines(schedule: Schedule, columns: Columns, threads: BoolArray) -> tuple
 def _threads(links: tuple[int, ...], columns: Columns, threads: BoolArray) -> tuple[IntArray, IntArray, IntArray]:
     """Of the ops of `threads`, on machines that are these links: the number of the thread of each op, int64[n], -1 of
     others; of each thread its machine; where the tasks of each begin."""
-    numbers = {link: place for place, link in enumerate(links)}
+    numbers = {link: index for index, link in enumerate(links)}
     chosen = np.flatnonzero(threads)
     machine = np.array([numbers[link] for link in columns.first_link()[chosen].tolist()], np.int64)
     pairs, slots = np.unique(np.stack([machine, columns.thread[chosen]], axis=1), axis=0, return_inverse=True)
@@ -267,7 +267,7 @@ def simulate_by(
     kernel: Kernel,
     schedule: Schedule,
     iterations: int,
-    enough: Enough | None = None,
+    enough: StopCondition | None = None,
     *,
     endless: bool = False,
     large: int = LARGE,
@@ -285,7 +285,7 @@ def simulate_by(
     del state
     scalar, closing = whole(ints, SCALAR), whole(ints, CLOSING)
     count, graphs = schedule.columns.size, schedule.demand.shape[0]
-    scalar[ASKED] = stop.asked_next(0) - 1
+    scalar[ASKED] = stop.next_check(0) - 1
     starts, ends = rows.starts.reshape(-1, count), rows.ends.reshape(-1, count)
     complete = 0
     while True:
@@ -299,5 +299,5 @@ def simulate_by(
             if stop.over(starts, ends, complete):
                 scalar[STOP] = closing[complete - 1]
         # Of those that are complete all have been asked about, or no more is asked.
-        scalar[ASKED] = stop.opened if scalar[STOP] >= 0 else stop.asked_next(complete) - 1
+        scalar[ASKED] = stop.opened if scalar[STOP] >= 0 else stop.next_check(complete) - 1
     return stop.run(starts, ends, int(scalar[COMPLETE]))

@@ -6,7 +6,6 @@ from math import ceil, inf
 
 from gcnsim.engine.kernel.coarse import finish_coarse, join_coarse, share_coarse
 from gcnsim.engine.kernel.heaps import clear_timer, pop_small, push_small, set_timer
-from gcnsim.engine.kernel.lanes import pitch, serve
 from gcnsim.engine.kernel.memory import (
     DIRTY_HEAD,
     DIRTY_SIZE,
@@ -22,6 +21,7 @@ from gcnsim.engine.kernel.memory import (
     State,
 )
 from gcnsim.engine.kernel.sharing import advance_group, count, fill, fill_dense, first_due, pass_time
+from gcnsim.engine.kernel.simd_loops import pitch, serve
 
 OP = 2**32 - 1
 """Bits of an event that say the op; those above say the iteration."""
@@ -32,19 +32,19 @@ def share_later(calendar: Calendar, resource: int) -> None:
     if calendar.dirty[resource] == 0:
         calendar.dirty[resource] = 1
         scalar = calendar.scalar
-        place = scalar[DIRTY_HEAD] + scalar[DIRTY_SIZE]
+        index = scalar[DIRTY_HEAD] + scalar[DIRTY_SIZE]
         size = scalar[RESOURCES]
-        calendar.dirty_queue[place - size if place >= size else place] = resource
+        calendar.dirty_queue[index - size if index >= size else index] = resource
         scalar[DIRTY_SIZE] += 1
 
 
 def next_dirty(calendar: Calendar) -> int:
     """Take the resource that became dirty first out of the queue."""
     scalar = calendar.scalar
-    place = scalar[DIRTY_HEAD]
-    scalar[DIRTY_HEAD] = place + 1 if place + 1 < scalar[RESOURCES] else 0
+    index = scalar[DIRTY_HEAD]
+    scalar[DIRTY_HEAD] = index + 1 if index + 1 < scalar[RESOURCES] else 0
     scalar[DIRTY_SIZE] -= 1
-    return calendar.dirty_queue[place]
+    return calendar.dirty_queue[index]
 
 
 def join(state: State, event: int, units: float) -> int:
@@ -148,11 +148,11 @@ def backlog(state: State, op: int) -> int:
         links.waiting[link] = 0.0
     for other in range(links.first_bundle[group], links.first_bundle[group + 1]):
         ahead = _ahead(ops, flows, messages, group, other, queue)
-        for place in range(links.route_at[other], links.route_at[other + 1]):
-            links.waiting[links.route[place]] += ahead
+        for index in range(links.route_at[other], links.route_at[other + 1]):
+            links.waiting[links.route[index]] += ahead
     longest = 0.0
-    for place in range(links.route_at[bundle], links.route_at[bundle + 1]):
-        link = links.route[place]
+    for index in range(links.route_at[bundle], links.route_at[bundle + 1]):
+        link = links.route[index]
         if link < links.shared[group]:
             longest = max(longest, links.waiting[link] / links.capacity[link])
     return ceil(longest)
@@ -162,9 +162,9 @@ def _ahead(ops: Ops, flows: Flows, messages: Messages, group: int, bundle: int, 
     """Units that the flows of a bundle have in queues, at most `queue` each."""
     found = 0.0
     base = flows.room_at[bundle]
-    for place in range(base, base + flows.counts[bundle]):
-        if flows.serial[place] <= flows.before[group]:
-            connection = ops.connection[flows.which[place] & OP]
+    for index in range(base, base + flows.counts[bundle]):
+        if flows.serial[index] <= flows.before[group]:
+            connection = ops.connection[flows.which[index] & OP]
             behind = messages.following[connection] if connection >= 0 else 0.0
-            found += min(flows.target[place] - flows.service[bundle] + behind, queue)
+            found += min(flows.target[index] - flows.service[bundle] + behind, queue)
     return found

@@ -15,8 +15,8 @@ from typing import Final
 import numpy as np
 
 from gcnsim.engine.fairness import connected
-from gcnsim.engine.kernel.lanes import pitch
 from gcnsim.engine.kernel.memory import Links
+from gcnsim.engine.kernel.simd_loops import pitch
 from gcnsim.ids import BoolArray, IntArray
 from gcnsim.schedule.columns import Columns
 from gcnsim.timeline import PS_PER_S
@@ -50,8 +50,8 @@ def _groups(count: int, columns: Columns, flows: BoolArray) -> tuple[Links, IntA
     chosen = np.flatnonzero(flows)
     caps, cap = np.unique(columns.cap[chosen], return_inverse=True)
     keys, key = np.unique(columns.way[chosen].astype(np.int64) * (caps.size + 1) + cap, return_inverse=True)
-    ways = zip(*(each.tolist() for each in np.divmod(keys, caps.size + 1)), strict=True)
-    named: list[Kind] = [(columns.routes[way], float(caps[place])) for way, place in ways]
+    ways = zip(*(array.tolist() for array in np.divmod(keys, caps.size + 1)), strict=True)
+    named: list[Kind] = [(columns.routes[way], float(caps[index])) for way, index in ways]
     distinct = sorted(named)
     owner = connected(count, [way for way, _ in distinct])
     links: dict[int, list[int]] = {}
@@ -105,7 +105,7 @@ class _Numbers:
 
     def _add_list(self, links: Sequence[int], kinds: Sequence[Kind]) -> None:
         base = len(self.capacity)
-        local = {link: base + place for place, link in enumerate(links)}
+        local = {link: base + index for index, link in enumerate(links)}
         self._add_links(links)
         self.shared.append(len(self.capacity))
         self.crossing += [[] for _ in links]
@@ -129,7 +129,7 @@ class _Numbers:
     ) -> None:
         base, begin = len(self.capacity), len(self.routes)
         rows, columns = pitch(len(senders)), pitch(len(receivers))
-        order = {link: place for place, link in enumerate(sorted(links))}
+        order = {link: index for index, link in enumerate(sorted(links))}
         for side, width in ((senders, rows), (receivers, columns)):
             spare = width - len(side)
             self._add_links(side, spare)
@@ -140,9 +140,9 @@ class _Numbers:
         for kind in kinds:
             (source, target), _ = kind
             sender, receiver = senders.index(source), receivers.index(target)
-            place = begin + sender * columns + receiver
-            self.of[kind] = place
-            self.routes[place] = (base + sender, base + rows + receiver)
+            index = begin + sender * columns + receiver
+            self.of[kind] = index
+            self.routes[index] = (base + sender, base + rows + receiver)
 
     def links(self) -> Links:
         """The groups with nothing under way."""
@@ -193,4 +193,4 @@ def _flat(rows: Sequence[Sequence[int]]) -> tuple[IntArray, IntArray]:
     """Rows of ids as (offsets, ids)."""
     at = np.zeros(len(rows) + 1, np.int64)
     np.cumsum(np.array([len(row) for row in rows], np.int64), out=at[1:])
-    return at, np.array([each for row in rows for each in row], np.int64)
+    return at, np.array([number for row in rows for number in row], np.int64)

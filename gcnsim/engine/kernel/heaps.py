@@ -13,18 +13,18 @@ from gcnsim.ids import FloatArray, IntArray
 def push_event(calendar: Calendar, time: int, which: int) -> None:
     """Add an event, with the next serial number; every node has four children."""
     scalar, times, serials, events = calendar.scalar, calendar.time, calendar.serial, calendar.which
-    place = scalar[EVENTS]
-    scalar[EVENTS] = place + 1
+    index = scalar[EVENTS]
+    scalar[EVENTS] = index + 1
     serial = scalar[SERIAL]
     scalar[SERIAL] = serial + 1
-    while place > 0:
-        parent = (place - 1) >> 2
+    while index > 0:
+        parent = (index - 1) >> 2
         # Of equal times the one pushed earlier goes first, and no serial number is higher than this one's.
         if times[parent] <= time:
             break
-        times[place], serials[place], events[place] = times[parent], serials[parent], events[parent]
-        place = parent
-    times[place], serials[place], events[place] = time, serial, which
+        times[index], serials[index], events[index] = times[parent], serials[parent], events[parent]
+        index = parent
+    times[index], serials[index], events[index] = time, serial, which
 
 
 def pop_event(calendar: Calendar) -> int:
@@ -36,9 +36,9 @@ def pop_event(calendar: Calendar) -> int:
     if size == 0:
         return found
     time, serial, which = times[size], serials[size], events[size]
-    place = 0
+    index = 0
     while True:
-        child = 4 * place + 1
+        child = 4 * index + 1
         if child >= size:
             break
         least = child
@@ -47,9 +47,9 @@ def pop_event(calendar: Calendar) -> int:
                 least = other
         if times[least] > time or (times[least] == time and serials[least] > serial):
             break
-        times[place], serials[place], events[place] = times[least], serials[least], events[least]
-        place = least
-    times[place], serials[place], events[place] = time, serial, which
+        times[index], serials[index], events[index] = times[least], serials[least], events[least]
+        index = least
+    times[index], serials[index], events[index] = time, serial, which
     return found
 
 
@@ -58,30 +58,30 @@ def _sooner(calendar: Calendar, one: int, other: int) -> bool:
     return times[one] < times[other] or (times[one] == times[other] and serials[one] < serials[other])
 
 
-def _settle_timer(calendar: Calendar, place: int) -> None:
-    """Move the timer at `place` of the heap up, or down, to where it belongs."""
+def _settle_timer(calendar: Calendar, index: int) -> None:
+    """Move the timer at `index` of the heap up, or down, to where it belongs."""
     heap, places = calendar.timer_heap, calendar.timer_place
-    moved, size = heap[place], calendar.scalar[TIMERS]
-    while place > 0:
-        parent = (place - 1) >> 1
+    moved, size = heap[index], calendar.scalar[TIMERS]
+    while index > 0:
+        parent = (index - 1) >> 1
         if not _sooner(calendar, moved, heap[parent]):
             break
-        heap[place] = heap[parent]
-        places[heap[place]] = place
-        place = parent
+        heap[index] = heap[parent]
+        places[heap[index]] = index
+        index = parent
     while True:
-        child = 2 * place + 1
+        child = 2 * index + 1
         if child >= size:
             break
         if child + 1 < size and _sooner(calendar, heap[child + 1], heap[child]):
             child += 1
         if not _sooner(calendar, heap[child], moved):
             break
-        heap[place] = heap[child]
-        places[heap[place]] = place
-        place = child
-    heap[place] = moved
-    places[moved] = place
+        heap[index] = heap[child]
+        places[heap[index]] = index
+        index = child
+    heap[index] = moved
+    places[moved] = index
 
 
 def set_timer(calendar: Calendar, resource: int, time: int) -> None:
@@ -90,37 +90,37 @@ def set_timer(calendar: Calendar, resource: int, time: int) -> None:
     calendar.timer_time[resource] = time
     calendar.timer_serial[resource] = scalar[SERIAL]
     scalar[SERIAL] += 1
-    place = calendar.timer_place[resource]
-    if place < 0:
-        place = scalar[TIMERS]
-        scalar[TIMERS] = place + 1
-        calendar.timer_heap[place] = resource
-    _settle_timer(calendar, place)
+    index = calendar.timer_place[resource]
+    if index < 0:
+        index = scalar[TIMERS]
+        scalar[TIMERS] = index + 1
+        calendar.timer_heap[index] = resource
+    _settle_timer(calendar, index)
 
 
 def clear_timer(calendar: Calendar, resource: int) -> None:
     """Let the timer of `resource` not go off."""
-    place = calendar.timer_place[resource]
-    if place < 0:
+    index = calendar.timer_place[resource]
+    if index < 0:
         return
     calendar.timer_place[resource] = -1
     last = calendar.scalar[TIMERS] - 1
     calendar.scalar[TIMERS] = last
-    if place < last:
-        calendar.timer_heap[place] = calendar.timer_heap[last]
-        _settle_timer(calendar, place)
+    if index < last:
+        calendar.timer_heap[index] = calendar.timer_heap[last]
+        _settle_timer(calendar, index)
 
 
-def sift_down(keys: FloatArray, serials: IntArray, values: IntArray, base: int, place: int) -> None:
-    """`heapq._siftdown` of the heap that begins at `base`: move what is at `place` towards the root."""
-    key, serial, value = keys[base + place], serials[base + place], values[base + place]
-    while place > 0:
-        parent = base + ((place - 1) >> 1)
+def sift_down(keys: FloatArray, serials: IntArray, values: IntArray, base: int, index: int) -> None:
+    """`heapq._siftdown` of the heap that begins at `base`: move what is at `index` towards the root."""
+    key, serial, value = keys[base + index], serials[base + index], values[base + index]
+    while index > 0:
+        parent = base + ((index - 1) >> 1)
         if not (key < keys[parent] or (key == keys[parent] and serial < serials[parent])):
             break
-        keys[base + place], serials[base + place], values[base + place] = keys[parent], serials[parent], values[parent]
-        place = parent - base
-    keys[base + place], serials[base + place], values[base + place] = key, serial, value
+        keys[base + index], serials[base + index], values[base + index] = keys[parent], serials[parent], values[parent]
+        index = parent - base
+    keys[base + index], serials[base + index], values[base + index] = key, serial, value
 
 
 def push_small(
@@ -138,7 +138,7 @@ def pop_small(keys: FloatArray, serials: IntArray, values: IntArray, base: int, 
     if end == 0:
         return found
     key, serial, value = keys[base + end], serials[base + end], values[base + end]
-    place = 0
+    index = 0
     child = 1
     while child < end:
         left, right = base + child, base + child + 1
@@ -147,9 +147,9 @@ def pop_small(keys: FloatArray, serials: IntArray, values: IntArray, base: int, 
         ):
             child += 1
         at = base + child
-        keys[base + place], serials[base + place], values[base + place] = keys[at], serials[at], values[at]
-        place = child
-        child = 2 * place + 1
-    keys[base + place], serials[base + place], values[base + place] = key, serial, value
-    sift_down(keys, serials, values, base, place)
+        keys[base + index], serials[base + index], values[base + index] = keys[at], serials[at], values[at]
+        index = child
+        child = 2 * index + 1
+    keys[base + index], serials[base + index], values[base + index] = key, serial, value
+    sift_down(keys, serials, values, base, index)
     return found

@@ -12,7 +12,7 @@ from typing import Any, Final
 from numba import cfunc, types
 from numba.extending import intrinsic, overload, register_jitable
 
-from gcnsim.engine.kernel import coarse, flights, heaps, lanes, memory, run, sharing, turns, views
+from gcnsim.engine.kernel import coarse, core_turns, flights, heaps, memory, run, sharing, simd_loops, views
 from gcnsim.engine.kernel.memory import ARRAYS
 from gcnsim.engine.kernel.store import NEEDED
 from gcnsim.engine.kernel.vectors import WRITTEN, use_vectors
@@ -28,9 +28,9 @@ CALLED: Final[tuple[Callable[..., Any], ...]] = (
     coarse.finish_coarse,
     coarse.share_coarse,
     flights.backlog,
-    turns.decide,
-    turns.turn,
-    turns.join_thread,
+    core_turns.next_event,
+    core_turns.schedule_cores,
+    core_turns.add_thread,
 )
 """Large functions that are called, not copied to where they are used."""
 
@@ -43,7 +43,7 @@ def object_code() -> tuple[str, bytes]:
     overload(memory.whole, jit_options=OPTIONS)(_whole)
     overload(memory.real, jit_options=OPTIONS)(_real)
     use_vectors()
-    for module in (views, heaps, lanes, sharing, coarse, flights, turns, run):
+    for module in (views, heaps, simd_loops, sharing, coarse, flights, core_turns, run):
         for function in vars(module).values():
             if getattr(function, "__module__", None) == module.__name__ and function not in (run.run, *WRITTEN):
                 _compilable(function)
@@ -62,7 +62,9 @@ def _address(kind: Any) -> Any:
 
 def _refuse_needs(functions: Iterable[Any]) -> None:
     """Raises RuntimeError where the code calls what is not there without Numba."""
-    needed = {each.name for each in functions if each.is_declaration and not each.name.startswith("llvm.")}
+    needed = {
+        function.name for function in functions if function.is_declaration and not function.name.startswith("llvm.")
+    }
     if needed - set(NEEDED):
         raise RuntimeError(f"compiled code needs {', '.join(sorted(needed - set(NEEDED)))}")
 

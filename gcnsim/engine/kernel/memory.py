@@ -208,18 +208,19 @@ class Machines(NamedTuple):
 
 
 class Grains(NamedTuple):
-    """Groups of links that are shared once per grain (`coarse`). grouped: int64[G], 1 for such a group, whose `last`
-    is its last sharing, and whose service and supply are those since. due_size, due_heap: a heap of bundles for each
+    """Groups of links that are shared once per grain (`coarse`). grouped: int64[G], 1 for such a group, whose `last` is
+    its last sharing, and whose service and supply are those since. due_size, due_heap: a heap of bundles for each
     group, from its first bundle on, by due_time, when the first flow is done; due_place: of each bundle, -1 for none.
-    spare: of each link, units per picosecond that nobody has. owed: units it could not carry in this grain."""
+    free_capacity: of each link, units per picosecond that nobody has. carry_over: units it could not carry in this
+    grain."""
 
     grouped: IntArray
     due_size: IntArray
     due_time: IntArray
     due_place: IntArray
     due_heap: IntArray
-    spare: FloatArray
-    owed: FloatArray
+    free_capacity: FloatArray
+    carry_over: FloatArray
 
 
 class Rows(NamedTuple):
@@ -273,10 +274,10 @@ def packed(state: State) -> tuple[IntArray, FloatArray]:
     table[2 * ARRAYS : 2 * (ARRAYS + len(floats))] = real_at
     whole_block, real_block = np.zeros(size, np.int64), np.zeros(real_size)
     whole_block[: table.size] = table
-    for place, array in enumerate(ints):
-        whole_block[whole_at[2 * place] : whole_at[2 * place + 1]] = array
-    for place, values in enumerate(floats):
-        real_block[real_at[2 * place] : real_at[2 * place + 1]] = values
+    for index, array in enumerate(ints):
+        whole_block[whole_at[2 * index] : whole_at[2 * index + 1]] = array
+    for index, values in enumerate(floats):
+        real_block[real_at[2 * index] : real_at[2 * index + 1]] = values
     return whole_block, real_block
 
 

@@ -7,6 +7,7 @@ same, which tests hold. What an event leads to is done step by step from lists, 
 
 from __future__ import annotations
 
+from gcnsim.engine.kernel.core_turns import add_thread, next_event, schedule_cores
 from gcnsim.engine.kernel.flights import OP, backlog, finish, join, next_dirty, share_group
 from gcnsim.engine.kernel.heaps import clear_timer, pop_event, push_event
 from gcnsim.engine.kernel.memory import (
@@ -35,7 +36,6 @@ from gcnsim.engine.kernel.memory import (
     Rows,
     State,
 )
-from gcnsim.engine.kernel.turns import decide, join_thread, turn
 from gcnsim.engine.kernel.views import state_of
 from gcnsim.ids import FloatArray, IntArray
 
@@ -126,13 +126,13 @@ def _happen(state: State, what: int) -> tuple[int, int]:
         resource = next_dirty(calendar)
         calendar.dirty[resource] = 0
         if resource >= groups:
-            decide(calendar, state.machines, resource - groups)
+            next_event(calendar, state.machines, resource - groups)
     else:
         resource = calendar.timer_heap[0]
         scalar[NOW] = calendar.timer_time[resource]
         clear_timer(calendar, resource)
         if resource >= groups:
-            turn(calendar, state.machines, resource - groups)
+            schedule_cores(calendar, state.machines, resource - groups)
         else:
             finish(state, resource)
     return -1, resource if resource < groups else -1
@@ -168,7 +168,7 @@ def _all_that_follows(state: State, rows: Rows, graphs: int, most: int, event: i
         elif scalar[ENDED_SIZE]:
             telling = _ended(calendar)
             begun = 0
-            _tell(state, rows, most, telling)
+            _report(state, rows, most, telling)
         elif scalar[FIRST] < scalar[FIRSTS]:
             begun = 0
             scalar[READY] = 1
@@ -208,8 +208,8 @@ def _flow_or_end(calendar: Calendar, ops: Ops, event: int) -> int:
 def _append(calendar: Calendar, event: int) -> None:
     """Note that an op has ended; its followers are told when those of the ones before it are."""
     scalar = calendar.scalar
-    place, size = scalar[ENDED_HEAD] + scalar[ENDED_SIZE], scalar[RING]
-    calendar.ended[place - size if place >= size else place] = event
+    index, size = scalar[ENDED_HEAD] + scalar[ENDED_SIZE], scalar[RING]
+    calendar.ended[index - size if index >= size else index] = event
     scalar[ENDED_SIZE] += 1
 
 
@@ -236,13 +236,13 @@ def _begin(state: State, rows: Rows, graphs: int, event: int) -> int:
     if bundle == DELAY:
         return int(amount)
     if bundle < DELAY:
-        join_thread(calendar, state.machines, DELAY - 1 - bundle, amount, event)
+        add_thread(calendar, state.machines, DELAY - 1 - bundle, amount, event)
         return ELSEWHERE
     connection = ops.connection[op]
     if connection >= 0:
         room = messages.at[connection + 1] - messages.at[connection]
-        place = messages.head[connection] + messages.size[connection]
-        messages.which[messages.at[connection] + (place - room if place >= room else place)] = event
+        index = messages.head[connection] + messages.size[connection]
+        messages.which[messages.at[connection] + (index - room if index >= room else index)] = event
         messages.size[connection] += 1
         if messages.size[connection] > 1:
             messages.following[connection] += amount
@@ -284,7 +284,7 @@ def _behind(state: State, rows: Rows, event: int) -> int:
     return delay if delay > 0 else AT_ONCE
 
 
-def _tell(state: State, rows: Rows, most: int, event: int) -> None:
+def _report(state: State, rows: Rows, most: int, event: int) -> None:
     """An op has ended: one thing less to wait for, for every follower. An iteration opens when an op first reaches it;
     it knows what has ended, so nothing is left to tell it."""
     calendar, ops = state.calendar, state.ops
@@ -293,13 +293,13 @@ def _tell(state: State, rows: Rows, most: int, event: int) -> None:
     rows.ends[iteration * count + op] = scalar[NOW]
     scalar[READY] = 0
     known = scalar[OPENED]
-    for place in range(ops.follower_at[op], ops.follower_at[op + 1]):
-        target = iteration + ops.follower_lag[place]
+    for index in range(ops.follower_at[op], ops.follower_at[op + 1]):
+        target = iteration + ops.follower_lag[index]
         if target < known:
-            at = target * count + ops.follower[place]
+            at = target * count + ops.follower[index]
             rows.missing[at] -= 1
             if rows.missing[at] == 0:
-                calendar.todo[scalar[READY]] = (target << SHIFT) | ops.follower[place]
+                calendar.todo[scalar[READY]] = (target << SHIFT) | ops.follower[index]
                 scalar[READY] += 1
         elif target < most:
             while scalar[OPENED] <= target:
@@ -314,13 +314,13 @@ def _open(calendar: Calendar, ops: Ops, rows: Rows) -> None:
     for op in range(count):
         rows.ends[base + op] = -1
         rows.missing[base + op] = ops.waits_now[op]
-    for place in range(scalar[LATES]):
-        lag = ops.late_lag[place]
+    for index in range(scalar[LATES]):
+        lag = ops.late_lag[index]
         # Where a dependency reaches back before the start there is no one to wait for.
-        if lag <= iteration and rows.ends[(iteration - lag) * count + ops.late_on[place]] < 0:
-            rows.missing[base + ops.late_op[place]] += 1
-    for place in range(scalar[HEADS]):
-        op = ops.head[place]
+        if lag <= iteration and rows.ends[(iteration - lag) * count + ops.late_on[index]] < 0:
+            rows.missing[base + ops.late_op[index]] += 1
+    for index in range(scalar[HEADS]):
+        op = ops.head[index]
         if rows.missing[base + op] == 0:
             calendar.todo[scalar[READY]] = (iteration << SHIFT) | op
             scalar[READY] += 1

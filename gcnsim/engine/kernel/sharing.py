@@ -3,7 +3,7 @@
 A group in which every bundle crosses one sending and one receiving link, of a few each, is shared as a matrix of counts
 (`fill_dense`), every other one link by link (`fill`). The sums are the same, in the same order: what settling a link
 takes of the others is one row of the matrix (or of its transpose), and of every other link one subtraction, so that a
-processor does several at a time (`gcnsim.engine.kernel.lanes`). Counts and loads are whole numbers in floats. Rows
+processor does several at a time (`gcnsim.engine.kernel.simd_loops`). Counts and loads are whole numbers in floats. Rows
 begin at multiples of `LANES` words.
 """
 
@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from math import inf
 
-from gcnsim.engine.kernel.lanes import divide, least, pitch, place_of, rate_row, settle, soonest, take
 from gcnsim.engine.kernel.memory import Flows, Links
+from gcnsim.engine.kernel.simd_loops import divide, least, pitch, place_of, rate_row, settle, soonest, take
 from gcnsim.ids import FloatArray
 
 
@@ -29,8 +29,8 @@ def fill(links: Links, flows: Flows, group: int) -> None:
         rising[bundle] = count
         rates[bundle] = 0.0
         if count:
-            for place in range(links.route_at[bundle], links.route_at[bundle + 1]):
-                link = links.route[place]
+            for index in range(links.route_at[bundle], links.route_at[bundle + 1]):
+                link = links.route[index]
                 load[link] += count if link < shared else 1
     size = 0
     for link in range(first, last):
@@ -45,10 +45,10 @@ def _settle_tightest(links: Links, flows: Flows, shared: int, size: int) -> int:
     """Settle the flows that cross the tightest of the `size` busy links; how many are busy then."""
     busy, load, left, rising = links.busy, links.load, links.left, links.rising
     level, tightest = inf, busy[0]
-    for place in range(size):
-        each = left[busy[place]] / load[busy[place]]
+    for index in range(size):
+        each = left[busy[index]] / load[busy[index]]
         if each < level:
-            level, tightest = each, busy[place]
+            level, tightest = each, busy[index]
     for crossed in range(links.crossing_at[tightest], links.crossing_at[tightest + 1]):
         bundle = links.crossing[crossed]
         count = rising[bundle]
@@ -56,20 +56,20 @@ def _settle_tightest(links: Links, flows: Flows, shared: int, size: int) -> int:
             rising[bundle] = 0
             flows.rates[bundle] = level
             taken = level * count
-            for place in range(links.route_at[bundle], links.route_at[bundle + 1]):
-                link = links.route[place]
+            for index in range(links.route_at[bundle], links.route_at[bundle + 1]):
+                link = links.route[index]
                 if link >= shared:
                     load[link] = 0
                 else:
                     load[link] -= count
                     # Rounding must not leave less than nothing.
                     left[link] = left[link] - taken if left[link] > taken else 0.0
-    kept = 0
-    for place in range(size):
-        if load[busy[place]]:
-            busy[kept] = busy[place]
-            kept += 1
-    return kept
+    remaining = 0
+    for index in range(size):
+        if load[busy[index]]:
+            busy[remaining] = busy[index]
+            remaining += 1
+    return remaining
 
 
 def first_due(links: Links, flows: Flows, group: int) -> float:
@@ -99,8 +99,8 @@ def count(links: Links, flows: Flows, group: int, bundle: int, change: int) -> N
         one, other = links.route[begin], links.route[begin + 1]
         flows.number[bundle] += change
         flows.number[links.turned[group] + (other - first - rows) * rows + one - first] += change
-    for place in range(links.route_at[bundle], links.route_at[bundle + 1]):
-        flows.crossing[links.route[place]] += change
+    for index in range(links.route_at[bundle], links.route_at[bundle + 1]):
+        flows.crossing[links.route[index]] += change
 
 
 def pass_time(links: Links, flows: Flows, group: int, now: int) -> int:

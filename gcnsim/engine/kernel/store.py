@@ -115,27 +115,27 @@ def note() -> Path:
     return folder() / f"kernel-{key()[:16]}.failed"
 
 
-def read(place: Path) -> tuple[str, bytes]:
-    """The function's name and the object file at `place`. Raises UnusableError."""
+def read(target: Path) -> tuple[str, bytes]:
+    """The function's name and the object file at `target`. Raises UnusableError."""
     try:
-        owner = place.stat().st_uid
+        owner = target.stat().st_uid
     except OSError as error:
         raise UnusableError("none is compiled yet" if isinstance(error, FileNotFoundError) else str(error)) from None
     if hasattr(os, "getuid") and owner != os.getuid():
-        raise UnusableError(f"{place} belongs to another user")
+        raise UnusableError(f"{target} belongs to another user")
     try:
-        found = read_sections(place, kind=KIND, version=VERSION)
-        if found.meta["key"] != key():
-            raise UnusableError(f"{place} was compiled for something else")
-        return str(found.meta["name"]), found.arrays["code"].tobytes()
+        sections = read_sections(target, kind=KIND, version=VERSION)
+        if sections.meta["key"] != key():
+            raise UnusableError(f"{target} was compiled for something else")
+        return str(sections.meta["name"]), sections.arrays["code"].tobytes()
     except (FileError, KeyError) as error:
         raise UnusableError(str(error)) from None
 
 
-def write(place: Path, name: str, code: bytes) -> None:
-    """Keep an object file with the function `name` at `place`. Raises FileError."""
+def write(target: Path, name: str, code: bytes) -> None:
+    """Keep an object file with the function `name` at `target`. Raises FileError."""
     arrays = {"code": np.frombuffer(code, np.uint8)}
-    write_sections(place, kind=KIND, version=VERSION, meta={"key": key(), "name": name}, arrays=arrays)
+    write_sections(target, kind=KIND, version=VERSION, meta={"key": key(), "name": name}, arrays=arrays)
 
 
 def make(*, wait: bool) -> str | None:
@@ -152,8 +152,8 @@ def make(*, wait: bool) -> str | None:
 
 
 def _made() -> str | None:
-    place, new = path(), path().with_suffix(f".{os.getpid()}.new")
-    if usable(place) is None:
+    target, new = path(), path().with_suffix(f".{os.getpid()}.new")
+    if usable(target) is None:
         return None
     try:
         from gcnsim.engine.kernel.machine_code import object_code
@@ -161,7 +161,7 @@ def _made() -> str | None:
         write(new, *object_code())
         problem = usable(new)
         if problem is None:
-            os.replace(new, place)
+            os.replace(new, target)
             note().unlink(missing_ok=True)
             _tidy()
     except (FileError, OSError):
@@ -175,16 +175,16 @@ def _made() -> str | None:
     return problem
 
 
-def usable(place: Path) -> str | None:
-    """None where the kernel at `place` gives what the reference engine does, else what is wrong with it.
+def usable(target: Path) -> str | None:
+    """None where the kernel at `target` gives what the reference engine does, else what is wrong with it.
 
     It is tried in a process of its own: machine code that does not fit ends whoever loads it.
     """
     try:
-        read(place)
+        read(target)
     except UnusableError as error:
         return str(error)
-    command = [sys.executable, "-m", "gcnsim.engine.kernel.trial", str(place)]
+    command = [sys.executable, "-m", "gcnsim.engine.kernel.trial", str(target)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=_ROOT)
     last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
     return None if done.returncode == 0 else f"the compiled kernel does not work here: {last}"

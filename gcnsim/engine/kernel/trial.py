@@ -32,17 +32,17 @@ def sample() -> Schedule:
     builder = Builder("trial", Cluster((0,), (*wires, queued, cores)), 3)
     every: list[int] = []
     kind = OpKind.WIRE
-    for place, (one, other) in enumerate(permutations(range(SERVERS), 2)):
+    for index, (one, other) in enumerate(permutations(range(SERVERS), 2)):
         route = (one, SERVERS + other)
-        every.append(builder.flow(kind, 0, 1e5 * (1 + place % 11), route, stream=f"{one}>{other}", after=every[-1:]
-                                  if place % 5 == 0 else ()))  # fmt: skip
-    for place in range(4):
-        work = [1e5 * (1 + place), 0.0, 7e5]
-        every.append(builder.flow(kind, 0, _row(work), (2 * SERVERS,), stream=f"q{place}", connection=f"c{place % 2}"))
+        every.append(builder.flow(kind, 0, 1e5 * (1 + index % 11), route, stream=f"{one}>{other}", after=every[-1:]
+                                  if index % 5 == 0 else ()))  # fmt: skip
+    for index in range(4):
+        work = [1e5 * (1 + index), 0.0, 7e5]
+        every.append(builder.flow(kind, 0, _row(work), (2 * SERVERS,), stream=f"q{index}", connection=f"c{index % 2}"))
     every.append(builder.flow(kind, 0, 2e6, (2 * SERVERS,), stream="capped", cap=2e8, after=every[3:5]))
-    for place in range(5):
-        task = builder.flow(OpKind.LOSS, 0, 1.3e-3 * (1 + place), (2 * SERVERS + 1,), stream=f"t{place}", cap=1.0,
-                            thread=f"t{place % 4}")  # fmt: skip
+    for index in range(5):
+        task = builder.flow(OpKind.LOSS, 0, 1.3e-3 * (1 + index), (2 * SERVERS + 1,), stream=f"t{index}", cap=1.0,
+                            thread=f"t{index % 4}")  # fmt: skip
         every.append(task)
     reader = builder.compute(OpKind.LOSS, 0, 1e-3, after=[(every[0], 2), every[7]])
     builder.reuse(every[0], reader)
@@ -56,9 +56,9 @@ def _row(values: list[float]) -> FloatArray:
 def main(file: str) -> int:
     """The exit code for the kernel in `file`."""
     schedule = sample()
-    found = simulate_by(LoadedKernel(*read(Path(file))), schedule, ITERATIONS)
+    run = simulate_by(LoadedKernel(*read(Path(file))), schedule, ITERATIONS)
     right = simulate(schedule, ITERATIONS)
-    same = (found.starts == right.starts).all() and (found.ends == right.ends).all()
+    same = (run.starts == right.starts).all() and (run.ends == right.ends).all()
     if not same:
         sys.stderr.write("its results differ from those of the reference engine\n")
     return 0 if same else 1

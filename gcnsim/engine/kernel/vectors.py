@@ -1,4 +1,4 @@
-"""`gcnsim.engine.kernel.lanes` in vector instructions: what Numba compiles in the place of each of its functions.
+"""`gcnsim.engine.kernel.simd_loops` in vector instructions: what Numba compiles in the place of each of its functions.
 
 A compiler does not find these by itself: it seeks a least number one after the other, lest one of them is no number. So
 the loops are written out for LLVM: every step does to `LANES` numbers what the plain function does to each of them.
@@ -16,8 +16,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import lower_builtin, type_callable
 
-from gcnsim.engine.kernel import lanes
-from gcnsim.engine.kernel.lanes import LANES
+from gcnsim.engine.kernel import simd_loops
+from gcnsim.engine.kernel.simd_loops import LANES
 
 _WORD: Final = ir.IntType(64)
 _REAL: Final = ir.DoubleType()
@@ -247,15 +247,15 @@ def _serve(code: _Code, service: Any, rates: Any, heads: Any, begin: Any, end: A
 
 
 WRITTEN: Final[dict[Callable[..., Any], tuple[Any, Callable[..., Any]]]] = {
-    lanes.least: (types.float64, _least),
-    lanes.place_of: (types.int64, _place_of),
-    lanes.settle: (types.float64, _settle),
-    lanes.take: (types.void, _take),
-    lanes.divide: (types.float64, _divide),
-    lanes.rate_row: (types.float64, _rate_row),
-    lanes.soonest: (types.float64, _soonest),
-    lanes.block_within: (types.int64, _block_within),
-    lanes.serve: (types.float64, _serve),
+    simd_loops.least: (types.float64, _least),
+    simd_loops.place_of: (types.int64, _place_of),
+    simd_loops.settle: (types.float64, _settle),
+    simd_loops.take: (types.void, _take),
+    simd_loops.divide: (types.float64, _divide),
+    simd_loops.rate_row: (types.float64, _rate_row),
+    simd_loops.soonest: (types.float64, _soonest),
+    simd_loops.block_within: (types.int64, _block_within),
+    simd_loops.serve: (types.float64, _serve),
 }
 """What each function of `lanes` gives, and what writes its instructions."""
 

@@ -169,7 +169,7 @@ class Archive:
         self._need(key)
         if self.shape(key) != (count,):
             raise FileError(f"{self.where(key)} has shape {list(self.shape(key))}; {count} integers are needed")
-        return [int(each) for each in self.integers(key)]
+        return [int(integer) for integer in self.integers(key)]
 
     def _need(self, key: str) -> None:
         if key not in self:
@@ -205,10 +205,10 @@ def _damage_named(path: Path) -> Iterator[None]:
 def _parsed(where: str, file: IO[bytes]) -> AnyArray:
     """The array in an open `.npy` file. No more of it is read than its header tells, however much a zip unpacks to."""
     shape, fortran, dtype = _header(where, file)
-    told = math.prod(shape) * dtype.itemsize
-    raw = file.read(told)
-    if len(raw) != told or file.read(1):
-        found = f"{len(raw)} bytes" if len(raw) < told else f"more than {told} bytes"
+    nbytes = math.prod(shape) * dtype.itemsize
+    raw = file.read(nbytes)
+    if len(raw) != nbytes or file.read(1):
+        found = f"{len(raw)} bytes" if len(raw) < nbytes else f"more than {nbytes} bytes"
         raise FileError(f"{where}: truncated or altered: {found} are not {dtype}{list(shape)}")
     return np.ndarray(shape, dtype, raw, 0, order="F" if fortran else "C")
 
@@ -218,14 +218,16 @@ def _header(where: str, file: IO[bytes]) -> _Header:
     if version not in ((1, 0), (2, 0)):
         raise FileError(f"{where}: unsupported .npy version {version}; supported: 1.0, 2.0")
     length = file.read(2 if version == (1, 0) else 4)
-    told = int.from_bytes(length, "little")
-    if told > _HEADER:
-        raise FileError(f"{where}: truncated or altered: a header of {told:,} bytes; at most {_HEADER:,} are allowed")
+    header_length = int.from_bytes(length, "little")
+    if header_length > _HEADER:
+        raise FileError(
+            f"{where}: truncated or altered: a header of {header_length:,} bytes; at most {_HEADER:,} are allowed"
+        )
     read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
     with warnings.catch_warnings():
         # That a header is of Python 2, or names a type by an older word, is nothing that a user of ours could act upon.
         warnings.simplefilter("ignore")
-        shape, fortran, dtype = read(BytesIO(length + file.read(told)))
+        shape, fortran, dtype = read(BytesIO(length + file.read(header_length)))
     if dtype.hasobject:
         raise FileError(f"{where} is an object array (a pickle), which is never opened")
     if min(shape, default=0) < 0 or not fits_memory(shape, dtype.itemsize):

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from gcnsim.errors import FileError, ScenarioError, nearest, plural
-from gcnsim.graph.formats.headers import Ends, marked_only, named_ends, only_ends, rivals, says_nothing
+from gcnsim.graph.formats.headers import EndPlaces, marked_only, named_ends, only_ends, rivals, says_nothing
 
 _SAMPLE: Final = 50
 """Lines that are looked at."""
@@ -39,12 +39,12 @@ CHOOSE: Final = "say which with --ends NAME,NAME (gcnsim graph, gcnsim trace) or
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class ColumnLayout:
     """separator: None for whitespace. skip: lines before the first edge, at least. ignored: names of other columns."""
 
     separator: str | None
     width: int
-    ends: Ends
+    ends: EndPlaces
     skip: int = 0
     ignored: tuple[str, ...] = ()
     weight: int | None = None
@@ -54,14 +54,14 @@ class Layout:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class LineSample:
     """The first lines: comments before the first line with data, then lines with data and their numbers from 1."""
 
     comments: tuple[str, ...]
     lines: tuple[tuple[int, str], ...]
 
 
-def sample_of(text: bytes, *, trailing: bool) -> Sample:
+def sample_of(text: bytes, *, trailing: bool) -> LineSample:
     """The first lines of an edge list; trailing: whether `#` and `%` start a comment within a line too."""
     comments: list[str] = []
     lines: list[tuple[int, str]] = []
@@ -78,10 +78,10 @@ def sample_of(text: bytes, *, trailing: bool) -> Sample:
         content = re.split("[#%]", line, maxsplit=1)[0] if trailing else line
         if content.strip():
             lines.append((number, content))
-    return Sample(tuple(comments), tuple(lines))
+    return LineSample(tuple(comments), tuple(lines))
 
 
-def layout_of(sample: Sample, chosen: Sequence[str] | None, *, names: bool, where: str) -> Layout:
+def layout_of(sample: LineSample, chosen: Sequence[str] | None, *, names: bool, where: str) -> ColumnLayout:
     """The layout that the sample shows; it has a line at least.
 
     chosen: the ends that the user named, by names in the header or numbers from 1. names: whether ids are texts.
@@ -106,10 +106,10 @@ def layout_of(sample: Sample, chosen: Sequence[str] | None, *, names: bool, wher
     ignored = tuple((header[k].strip() if header else "") or f"column {k + 1}" for k in others)
     weight = others[0] if header is None and chosen is None and others else None
     names_of = (header[ends.source], header[ends.target]) if header and skip else None
-    return Layout(separator, width, ends, skip, ignored, weight, names_of)
+    return ColumnLayout(separator, width, ends, skip, ignored, weight, names_of)
 
 
-def ends_of_header(header: Sequence[str], chosen: Sequence[str] | None, where: str) -> Ends:
+def ends_of_header(header: Sequence[str], chosen: Sequence[str] | None, where: str) -> EndPlaces:
     """The ends of a table whose columns all have names. Raises FileError as `layout_of` does."""
     return _ends(header, (), where) if chosen is None else _chosen(chosen, header, len(header), where)
 
@@ -167,7 +167,7 @@ def _separator(lines: Sequence[tuple[int, str]], names: bool) -> str | None:
         if fits and (names or all(map(_holds_edge, data))):
             return separator
     order = (",", "\t", ";", "|") if names else (",", ";", "|")
-    return next((each for each in order if each in texts[0]), None)
+    return next((text for text in order if text in texts[0]), None)
 
 
 def _is_header(first: Sequence[str], after: Sequence[Sequence[str]], names: bool) -> bool:
@@ -224,7 +224,7 @@ def _commented(comments: Sequence[str], separator: str | None, width: int) -> li
     return None
 
 
-def _ends(header: Sequence[str] | None, rows: Sequence[Sequence[str]], at: str) -> Ends:
+def _ends(header: Sequence[str] | None, rows: Sequence[Sequence[str]], at: str) -> EndPlaces:
     """The ends by the header; without one the first two of at most three columns."""
     if header is None:
         width = len(rows[0])
@@ -239,13 +239,13 @@ def _ends(header: Sequence[str] | None, rows: Sequence[Sequence[str]], at: str) 
                 f"{CHOOSE}, as in --ends 1,3"
             )
         _check_first(rows, at)
-        return Ends(0, 1)
+        return EndPlaces(0, 1)
     pairs = [f"{header[one]}, {header[other]}" for one, other in rivals(header)]
     if pairs:
         raise FileError(f"{at}: the header names the ends of an edge twice ({' and '.join(pairs)}); {CHOOSE}")
     ends = named_ends(header) or only_ends(header)
     named = [k for k, name in enumerate(header) if name.strip()]
-    if len(named) == 3 and ends == Ends(named[0], named[1]) and says_nothing(header):
+    if len(named) == 3 and ends == EndPlaces(named[0], named[1]) and says_nothing(header):
         _check_first([[row[k] for k in named] for row in rows if len(row) == len(header)], at, header)
     if ends is None or (_unnamed(header) and rows and not _counts_lines([row[0] for row in rows if row])):
         raise FileError(
@@ -304,7 +304,7 @@ def _positions(chosen: Sequence[str]) -> bool:
     return all(word.isdigit() for word in chosen)
 
 
-def _chosen(chosen: Sequence[str], header: Sequence[str] | None, width: int, at: str) -> Ends:
+def _chosen(chosen: Sequence[str], header: Sequence[str] | None, width: int, at: str) -> EndPlaces:
     """The places of the columns that the user named."""
     if header is None or (_positions(chosen) and not set(chosen) <= set(header)):
         places = [int(word) - 1 for word in chosen]
@@ -321,4 +321,4 @@ def _chosen(chosen: Sequence[str], header: Sequence[str] | None, width: int, at:
         raise FileError(f"{at}: ends: {','.join(chosen)} is one column; two different ones are needed")
     named = None if header is None else named_ends(header)
     kinds = named is not None and named.two_kinds and {named.source, named.target} == set(places)
-    return Ends(places[0], places[1], kinds)
+    return EndPlaces(places[0], places[1], kinds)

@@ -81,10 +81,10 @@ def named_like(name: str, part: str, other: str) -> str:
     >>> named_like("idx_train", "train", "val"), named_like("te_mask", "test", "val")
     ('idx_val', 'va_mask')
     """
-    word = max((each for each in PARTS[part] if each in name.lower()), key=len)
+    word = max((item for item in PARTS[part] if item in name.lower()), key=len)
     at = name.lower().index(word)
-    said = PARTS[other][-1 if word == PARTS[part][-1] else 0]
-    return f"{name[:at]}{said}{name[at + len(word) :]}"
+    text = PARTS[other][-1 if word == PARTS[part][-1] else 0]
+    return f"{name[:at]}{text}{name[at + len(word) :]}"
 
 
 def split_names(kinds: tuple[str, ...], part: str) -> tuple[str, ...]:
@@ -151,7 +151,7 @@ class Edges:
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class SplitArrays:
     """One part of the split: its array, and whether the name says mask, node numbers, or neither."""
 
     name: str
@@ -171,7 +171,7 @@ class Contents:
     sparse: dict[str, str]
     labels: str | None
     count: str | None
-    split: dict[str, Split]
+    split: dict[str, SplitArrays]
     unknown: tuple[str, ...]
 
 
@@ -233,14 +233,14 @@ def _features(held: dict[str, str]) -> tuple[str | None, dict[str, str]]:
     return dense, {}
 
 
-def _split(held: dict[str, str]) -> dict[str, Split]:
-    found: dict[str, Split] = {}
+def _split(held: dict[str, str]) -> dict[str, SplitArrays]:
+    splits: dict[str, SplitArrays] = {}
     for part in PARTS:
         for kind, words in (("mask", MASKS), ("ids", NODE_IDS), ("either", EITHER)):
             name = first_of(split_names(words, part), held)
             if name is not None:
-                found[part] = Split(name, kind)  # type: ignore[arg-type]
+                splits[part] = SplitArrays(name, kind)  # type: ignore[arg-type]
                 break
     # A bare `val` alone may be anything.
-    alone = len(found) == 1 and plain(next(iter(found.values())).name) not in _ONLY_SPLITS
-    return {part: each for part, each in found.items() if not alone or each.kind != "either"}
+    alone = len(splits) == 1 and plain(next(iter(splits.values())).name) not in _ONLY_SPLITS
+    return {part: value for part, value in splits.items() if not alone or value.kind != "either"}

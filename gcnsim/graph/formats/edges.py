@@ -25,8 +25,8 @@ from gcnsim.errors import FileError, GraphError, plural
 from gcnsim.graph.csr import Graph, build_csr
 from gcnsim.graph.formats.columns import (
     CHOOSE,
-    Layout,
-    Sample,
+    ColumnLayout,
+    LineSample,
     fields_of,
     is_number,
     layout_of,
@@ -143,7 +143,7 @@ def _node_count(rows: AnyArray, cols: AnyArray, where: str) -> tuple[int, int]:
     return largest + 1, largest + 1 - int(np.count_nonzero(used))
 
 
-def _read_names(data: bytes, layout: Layout, name: str, where: str, attributes: tuple[str, ...]) -> Graph:
+def _read_names(data: bytes, layout: ColumnLayout, name: str, where: str, attributes: tuple[str, ...]) -> Graph:
     places: tuple[dict[str, int], dict[str, int]] = ({}, {})
     first, second = places[0], places[1] if layout.ends.two_kinds else places[0]
     source, target = layout.ends.source, layout.ends.target
@@ -195,7 +195,7 @@ def _noted(lines: Iterator[tuple[int, str]], numbers: list[int]) -> Iterator[str
             yield line
 
 
-def _name_fault(words: list[str], layout: Layout) -> str | None:
+def _name_fault(words: list[str], layout: ColumnLayout) -> str | None:
     if len(words) != layout.width:
         return f"{plural(len(words), 'column')}; {layout.width} are needed"
     ends = words[layout.ends.source], words[layout.ends.target]
@@ -239,7 +239,7 @@ def edges_only(data: bytes) -> bytes:
         data = data[:begin]
 
 
-def check_edge_list(sample: Sample, where: str) -> None:
+def check_edge_list(sample: LineSample, where: str) -> None:
     """Raises FileError where the first line with data is JSON or a tuple, whose pieces are not ids."""
     number, line = sample.lines[0]
     text = line.strip()
@@ -250,7 +250,7 @@ def check_edge_list(sample: Sample, where: str) -> None:
         )
 
 
-def without_counts(sample: Sample, data: bytes) -> tuple[Sample, int]:
+def without_counts(sample: LineSample, data: bytes) -> tuple[LineSample, int]:
     """The sample without a first line that counts nodes and edges, and the number of that line; 0: there is none.
 
     It counts where its last number is that of the lines after it, or half of that, and its first is above the ids of

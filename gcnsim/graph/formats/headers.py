@@ -50,7 +50,7 @@ _WORD_BREAKS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Za-z])(?=\d)|(?<=\d)(?
 
 
 @dataclass(frozen=True, slots=True)
-class Ends:
+class EndPlaces:
     """The places of both columns, from 0. two_kinds: whether they number nodes of two kinds, each for itself."""
 
     source: int
@@ -58,7 +58,7 @@ class Ends:
     two_kinds: bool = False
 
 
-def named_ends(header: Sequence[str]) -> Ends | None:
+def named_ends(header: Sequence[str]) -> EndPlaces | None:
     """The ends that the names say by themselves; None where they do not, or say it of several pairs."""
     names = [_words(name) for name in header]
     found = next(iter(_pairs_of(names)), None)
@@ -71,18 +71,18 @@ def named_ends(header: Sequence[str]) -> Ends | None:
             return None
         found = nouns[0][0], nouns[1][0]
     first, second = (KINDS.intersection(names[place]) for place in found)
-    return Ends(*found, two_kinds=bool(first and second and not first & second))
+    return EndPlaces(*found, two_kinds=bool(first and second and not first & second))
 
 
-def only_ends(header: Sequence[str]) -> Ends | None:
+def only_ends(header: Sequence[str]) -> EndPlaces | None:
     """The ends that remain when weights, times, labels and numbers of lines are left out; None for more or fewer."""
     names = [_words(name) for name in header]
     if len(names) == 2:
-        return None if any(_NO_ENDS.intersection(words) for words in names) else Ends(0, 1)
+        return None if any(_NO_ENDS.intersection(words) for words in names) else EndPlaces(0, 1)
     plain = [k for k, words in enumerate(names) if header[k].strip() and not _ATTRIBUTES.intersection(words)]
     if len(plain) > 2:
         plain = [k for k in plain if not _FILLERS.issuperset(_split(header[k]))]
-    return Ends(plain[0], plain[1]) if len(plain) == 2 else None
+    return EndPlaces(plain[0], plain[1]) if len(plain) == 2 else None
 
 
 def rivals(header: Sequence[str]) -> tuple[tuple[int, int], ...]:
@@ -131,7 +131,7 @@ def _after(word: str, steps: int) -> str:
     return chr(ord(word) + steps) if re.fullmatch(r"[a-z]", word) else ""
 
 
-def marked_only(header: Sequence[str], ends: Ends) -> bool:
+def marked_only(header: Sequence[str], ends: EndPlaces) -> bool:
     """Whether the ends are single letters alone (`u` and `v`), which may as well be the names of two nodes."""
     return all(len(header[place].strip()) == 1 for place in (ends.source, ends.target))
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from gcnsim.errors import FileError
 from gcnsim.graph.csr import Graph, build_csr
-from gcnsim.graph.formats.table import Pairs, numbered_lines, read_pairs
+from gcnsim.graph.formats.table import EdgeTable, numbered_lines, read_pairs
 from gcnsim.ids import AnyArray, IntArray
 
 BANNER = b"%%MatrixMarket"
@@ -64,7 +64,7 @@ def _sizes(line: bytes, number: int, where: str) -> tuple[int, int]:
     return rows, entries
 
 
-def _entries(pairs: Pairs | None, one_direction: bool) -> tuple[AnyArray, AnyArray, tuple[str, ...]]:
+def _entries(pairs: EdgeTable | None, one_direction: bool) -> tuple[AnyArray, AnyArray, tuple[str, ...]]:
     if pairs is None:
         return np.empty(0, np.int64), np.empty(0, np.int64), ()
     rows, cols = pairs.rows - 1, pairs.cols - 1

@@ -12,7 +12,7 @@ import numpy as np
 
 from gcnsim.errors import FileError
 from gcnsim.graph.formats.arrays import whole_numbers, whole_row
-from gcnsim.graph.formats.contents import PARTS, ArraySource, Contents, Split, contents_of, named_like
+from gcnsim.graph.formats.contents import PARTS, ArraySource, Contents, SplitArrays, contents_of, named_like
 from gcnsim.ids import AnyArray, BoolArray, frozen
 
 MASKS = ("train_mask", "val_mask", "test_mask")
@@ -27,9 +27,9 @@ def check_whole(source: ArraySource, held: Contents) -> None:
     if not missing:
         return
     end = ".npy" if source.path.is_dir() else ""
-    names = {part: f"{each.name}{end}" for part, each in held.split.items()}
+    names = {part: f"{value.name}{end}" for part, value in held.split.items()}
     part, like = next(iter(names.items()))
-    needed = [names.get(each) or named_like(like, part, each) for each in PARTS]
+    needed = [names.get(item) or named_like(like, part, item) for item in PARTS]
     others = [f"{name}{end}" for name in held.unknown]
     unread = f"; not understood: {', '.join(others[:_LISTED])}" if others else ""
     raise FileError(
@@ -37,21 +37,21 @@ def check_whole(source: ArraySource, held: Contents) -> None:
     )
 
 
-def masks_from(source: ArraySource, split: Mapping[str, Split], nodes: int) -> dict[str, AnyArray]:
+def masks_from(source: ArraySource, split: Mapping[str, SplitArrays], nodes: int) -> dict[str, AnyArray]:
     """The masks that `split` names, by part (`train_mask`, ...), uint8 or bool [nodes]; of several splits the first.
 
     Raises FileError for ids that are no node or stand twice, other shapes and values than 0 and 1 of a mask, and parts
     with different numbers of splits.
     """
-    found = {f"{part}_mask": _mask(source, each, nodes) for part, each in split.items()}
-    counts = {each.name: splits_in(source, each, nodes) for each in split.values()}
+    found = {f"{part}_mask": _mask(source, value, nodes) for part, value in split.items()}
+    counts = {item.name: splits_in(source, item, nodes) for item in split.values()}
     if len(set(counts.values())) > 1:
         held = ", ".join(f"{name} holds {count}" for name, count in counts.items())
         raise FileError(f"{source.path}: {held} splits; equally many are needed")
     return found
 
 
-def splits_in(source: ArraySource, split: Split, nodes: int) -> int:
+def splits_in(source: ArraySource, split: SplitArrays, nodes: int) -> int:
     """How many splits the array holds: of a table [S, N] or [N, S] S, else 1. From its header."""
     shape = source.shape(split.name)
     if split.kind == "ids" or len(shape) != 2 or 1 in shape or nodes not in shape:
@@ -83,7 +83,7 @@ def masks_of(named: Iterable[tuple[str, AnyArray]], nodes: int) -> dict[str, Any
     return {name: mask_of(where, ids, nodes) for name, (where, ids) in zip(MASKS, named, strict=True)}
 
 
-def _mask(source: ArraySource, split: Split, nodes: int) -> AnyArray:
+def _mask(source: ArraySource, split: SplitArrays, nodes: int) -> AnyArray:
     where, array = source.where(split.name), source.array(split.name)
     if split.kind == "mask" or (split.kind == "either" and _looks_like_mask(array, nodes)):
         return _zeros_and_ones(where, array, nodes)
@@ -150,9 +150,9 @@ def node_arrays(source: ArraySource, nodes: int, wanted: Collection[str]) -> Fou
     if "train_mask" in wanted and held.split:
         check_whole(source, held)
         arrays |= masks_from(source, held.split, nodes)
-        spelled |= {f"{part}_mask": each.name for part, each in held.split.items()}
-        several = max(splits_in(source, each, nodes) for each in held.split.values())
-        names_of = ", ".join(each.name for each in held.split.values())
+        spelled |= {f"{part}_mask": value.name for part, value in held.split.items()}
+        several = max(splits_in(source, split, nodes) for split in held.split.values())
+        names_of = ", ".join(split.name for split in held.split.values())
         notes += [f"the first of {several} splits in {names_of}"] if several > 1 else []
     return Found(arrays, spelled, tuple(notes))
 
@@ -202,12 +202,12 @@ def _one_hot(table: AnyArray) -> bool:
 
 def skipped(source: ArraySource, held: Contents, nodes: int) -> tuple[str, ...]:
     """What of the source is not used: arrays without a meaning, and all but the first of several splits."""
-    several = [each for each in held.split.values() if splits_in(source, each, nodes) > 1]
+    several = [split for split in held.split.values() if splits_in(source, split, nodes) > 1]
     if not several:
         return held.unknown
     count = splits_in(source, several[0], nodes)
     rest = "split 2" if count == 2 else f"splits 2 to {count}"
-    return (*held.unknown, f"{rest} of {', '.join(each.name for each in several)}")
+    return (*held.unknown, f"{rest} of {', '.join(split.name for split in several)}")
 
 
 def feature_shape(source: ArraySource, held: Contents) -> tuple[int, ...] | None:
@@ -217,7 +217,7 @@ def feature_shape(source: ArraySource, held: Contents) -> tuple[int, ...] | None
     return None if held.features is None else source.shape(held.features)
 
 
-def rows_said(source: ArraySource, held: Contents) -> int | None:
+def stated_rows(source: ArraySource, held: Contents) -> int | None:
     """How many nodes the arrays of the nodes say there are; None where none says. Raises FileError for a bad count."""
     if held.count is not None:
         count = source.array(held.count).ravel()

@@ -57,8 +57,8 @@ def read_nodes(path: str | Path, nodes: int, *, features: bool = True, labels: b
             found = node_arrays(archive, nodes, wanted)
     else:
         return NodeArrays()
-    given = _Given(where, found)
-    return NodeArrays(_features(given, nodes), _labels(given, nodes), _masks(given, nodes), found.notes)
+    arrays = _Given(where, found)
+    return NodeArrays(_features(arrays, nodes), _labels(arrays, nodes), _masks(arrays, nodes), found.notes)
 
 
 def check_features(path: str | Path) -> None:
@@ -113,47 +113,47 @@ class _Given:
         return f"{self.path}: {self.spelled(name)!r}"
 
 
-def _features(given: _Given, nodes: int) -> Any | None:
-    if any(name in given for name in SPARSE[:3]):
-        matrix = _sparse(given, nodes)
+def _features(arrays: _Given, nodes: int) -> Any | None:
+    if any(name in arrays for name in SPARSE[:3]):
+        matrix = _sparse(arrays, nodes)
         values = matrix.data
-    elif "x" in given:
-        matrix = values = _float32(given, "x")
+    elif "x" in arrays:
+        matrix = values = _float32(arrays, "x")
     else:
         return None
     if matrix.ndim != 2 or matrix.shape[0] != nodes or matrix.shape[1] < 1:
-        raise FileError(f"{given.path}: features have shape {list(matrix.shape)}; [{nodes}, 1 or more] is needed")
+        raise FileError(f"{arrays.path}: features have shape {list(matrix.shape)}; [{nodes}, 1 or more] is needed")
     if not np.isfinite(values).all():
-        raise FileError(f"{given.path}: the features hold values that are not finite in float32")
+        raise FileError(f"{arrays.path}: the features hold values that are not finite in float32")
     return matrix
 
 
-def _float32(given: _Given, name: str) -> AnyArray:
-    array = given[name]
+def _float32(arrays: _Given, name: str) -> AnyArray:
+    array = arrays[name]
     if array.dtype.kind not in "fiub":
-        raise FileError(f"{given.where(name)} is {array.dtype}{list(array.shape)}; numbers are needed")
+        raise FileError(f"{arrays.where(name)} is {array.dtype}{list(array.shape)}; numbers are needed")
     with np.errstate(over="ignore"):  # found again as values that are not finite
         return frozen(array.astype(np.float32, copy=False))
 
 
-def _sparse(given: _Given, nodes: int) -> Any:
+def _sparse(arrays: _Given, nodes: int) -> Any:
     """The scipy csr_array with sorted columns and no duplicates, after checking what scipy takes on trust."""
     from scipy.sparse import csr_array
 
-    path, missing = given.path, [name for name in SPARSE if name not in given]
+    path, missing = arrays.path, [name for name in SPARSE if name not in arrays]
     if missing:
         raise FileError(f"{path}: sparse features need {', '.join(SPARSE)}; missing: {', '.join(missing)}")
-    data = _float32(given, "x_data")
-    indices, indptr, shape = (whole_row(given.where(name), given[name]) for name in SPARSE[1:])
+    data = _float32(arrays, "x_data")
+    indices, indptr, shape = (whole_row(arrays.where(name), arrays[name]) for name in SPARSE[1:])
     if shape.size != 2 or shape[0] != nodes or not 0 < shape[1] <= MOST_WIDTH:
-        raise FileError(f"{given.where('x_shape')} is {shape.tolist()}; [{nodes}, 1 or more] is needed")
+        raise FileError(f"{arrays.where('x_shape')} is {shape.tolist()}; [{nodes}, 1 or more] is needed")
     if indptr.size != nodes + 1 or indptr[0] != 0 or indptr[-1] != indices.size or (indptr[1:] < indptr[:-1]).any():
-        raise FileError(f"{given.where('x_indptr')} must rise from 0 to {indices.size} in {nodes + 1} values")
+        raise FileError(f"{arrays.where('x_indptr')} must rise from 0 to {indices.size} in {nodes + 1} values")
     if indices.size and not (indices.min() >= 0 and indices.max() < shape[1]):
         run = f"run from {indices.min()} to {indices.max()}"
-        raise FileError(f"{given.where('x_indices')} {run}; {shape[1]} columns are there")
+        raise FileError(f"{arrays.where('x_indices')} {run}; {shape[1]} columns are there")
     if data.shape != indices.shape:
-        raise FileError(f"{given.where('x_data')} has shape {list(data.shape)}; {list(indices.shape)} is needed")
+        raise FileError(f"{arrays.where('x_data')} has shape {list(data.shape)}; {list(indices.shape)} is needed")
     rows = (data, indices.astype(np.int32, copy=False), indptr.astype(np.int64, copy=False))
     matrix = csr_array(rows, shape=(nodes, int(shape[1])))
     if not matrix.has_canonical_format:
@@ -162,13 +162,13 @@ def _sparse(given: _Given, nodes: int) -> Any:
     return matrix
 
 
-def _labels(given: _Given, nodes: int) -> AnyArray | None:
+def _labels(arrays: _Given, nodes: int) -> AnyArray | None:
     """As in `NodeArrays`; None when there are none, or not a single one is known."""
-    if "labels" not in given:
+    if "labels" not in arrays:
         return None
-    labels, path, where = given["labels"], given.path, given.where("labels")
+    labels, path, where = arrays["labels"], arrays.path, arrays.where("labels")
     if labels.ndim == 2 and labels.shape[0] == nodes and labels.shape[1] > 0:
-        several = _float32(given, "labels")
+        several = _float32(arrays, "labels")
         if not ((several >= 0) & (several <= 1)).all():
             raise FileError(f"{where} of several classes per node must be 0 to 1")
         return several
@@ -180,19 +180,19 @@ def _labels(given: _Given, nodes: int) -> AnyArray | None:
     return frozen(np.maximum(known.astype(np.int64), -1)) if known.max() >= 0 else None
 
 
-def _masks(given: _Given, nodes: int) -> tuple[BoolArray, BoolArray, BoolArray] | None:
-    if not any(name in given for name in MASKS):
+def _masks(arrays: _Given, nodes: int) -> tuple[BoolArray, BoolArray, BoolArray] | None:
+    if not any(name in arrays for name in MASKS):
         return None
     for name in MASKS:
-        mask = given[name]
+        mask = arrays[name]
         if mask.shape != (nodes,) or mask.dtype.kind not in "iub" or mask.min() < 0 or mask.max() > 1:
             raise FileError(
-                f"{given.where(name)} is {mask.dtype}{list(mask.shape)}; [{nodes}] of zeros and ones is needed"
+                f"{arrays.where(name)} is {mask.dtype}{list(mask.shape)}; [{nodes}] of zeros and ones is needed"
             )
-    train, val, test = (frozen(given[name].astype(np.bool_)) for name in MASKS)
+    train, val, test = (frozen(arrays[name].astype(np.bool_)) for name in MASKS)
     for first, second, here in ((0, 1, train & val), (0, 2, train & test), (1, 2, val & test)):
         if here.any():
             shared = plural(int(np.count_nonzero(here)), "node")
-            both = f"{given.spelled(MASKS[first])} and {given.spelled(MASKS[second])}"
-            raise FileError(f"{given.path}: {both} have {shared} in common; allowed: none")
+            both = f"{arrays.spelled(MASKS[first])} and {arrays.spelled(MASKS[second])}"
+            raise FileError(f"{arrays.path}: {both} have {shared} in common; allowed: none")
     return train, val, test

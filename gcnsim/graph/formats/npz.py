@@ -18,8 +18,8 @@ from gcnsim.errors import FileError
 from gcnsim.graph.csr import Graph, build_csr, from_csr
 from gcnsim.graph.formats.arrays import class_count, npy_shape, opened, read_npy, whole_numbers
 from gcnsim.graph.formats.contents import SIDES_FIRST, ArraySource, Contents, Edges, contents_of, plain
-from gcnsim.graph.formats.node_arrays import feature_shape, labels_of, rows_said, skipped
-from gcnsim.graph.formats.source import Size
+from gcnsim.graph.formats.node_arrays import feature_shape, labels_of, skipped, stated_rows
+from gcnsim.graph.formats.source import GraphSize
 from gcnsim.ids import AnyArray
 
 MOST_WIDTH = 2**31 - 1
@@ -49,11 +49,11 @@ def read_edge_table(path: Path, name: str) -> Graph:
     return replace(build_csr(first, second, nodes, name, where=str(path)), unused_ids=unused)
 
 
-def edge_table_size(path: Path) -> Size:
+def edge_table_size(path: Path) -> GraphSize:
     """What `read_edge_table` holds, from the header: at most two nodes an edge."""
     shape = npy_shape(path)
     count = math.prod(shape)
-    return Size(count, count, path.stat().st_size)
+    return GraphSize(count, count, path.stat().st_size)
 
 
 def graph_of_arrays(source: ArraySource, name: str) -> Graph:
@@ -67,11 +67,11 @@ def graph_of_arrays(source: ArraySource, name: str) -> Graph:
     found = _structure(source, held)
     nodes, where = found.nodes, str(source.path)
     widths = widths_of(source, nodes)
-    given: dict[str, Any] = {"features": widths.features, "classes": widths.classes, "where": where}
-    given["ignored"] = (*(("weights",) if found.weights else ()), *widths.unused)
+    options: dict[str, Any] = {"features": widths.features, "classes": widths.classes, "where": where}
+    options["ignored"] = (*(("weights",) if found.weights else ()), *widths.unused)
     if found.rows:
-        return from_csr(found.first, found.second, name, **given)
-    graph = build_csr(found.first, found.second, nodes, name, **given)
+        return from_csr(found.first, found.second, name, **options)
+    graph = build_csr(found.first, found.second, nodes, name, **options)
     return replace(graph, unused_ids=found.unused)
 
 
@@ -90,7 +90,7 @@ def widths_of(source: ArraySource, nodes: int) -> Widths:
     return Widths(_features(source, held, nodes), _classes(source, held, nodes), skipped(source, held, nodes))
 
 
-def stored_size(source: ArraySource, *, features: bool = False) -> Size:
+def stored_size(source: ArraySource, *, features: bool = False) -> GraphSize:
     """What `graph_of_arrays` reads and, with `features`, the node arrays too; from headers alone."""
     held = contents_of(source)
     edges = _edges(source, held)
@@ -101,10 +101,10 @@ def stored_size(source: ArraySource, *, features: bool = False) -> Size:
     else:
         count = math.prod(source.shape(edges.names[-1]))
         entries = {"rows": count, "table": count, "ends": 2 * count}[edges.form]
-        nodes = source.shape(edges.names[0])[0] - 1 if edges.form == "rows" else rows_said(source, held) or entries
+        nodes = source.shape(edges.names[0])[0] - 1 if edges.form == "rows" else stated_rows(source, held) or entries
         weights = edges.weights or ""
     loaded = [held.labels, *(weights and [weights]), *wide]
-    return Size(nodes, entries, sum(source.nbytes(key) for key in loaded if key is not None))
+    return GraphSize(nodes, entries, sum(source.nbytes(key) for key in loaded if key is not None))
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +167,7 @@ def _structure(source: ArraySource, held: Contents) -> _Found:
         first, second = both_ends(source.where(edges.names[0]), edges.names[0], source.array(edges.names[0]))
     else:
         first, second = (source.integers(name) for name in edges.names)
-    nodes = shape[0] if shape is not None else rows_said(source, held)
+    nodes = shape[0] if shape is not None else stated_rows(source, held)
     if nodes is not None:
         return _Found(first, second, nodes, weights=weights)
     nodes, unused = counted_nodes(source.where(edges.names[0]), first, second)

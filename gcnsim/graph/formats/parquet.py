@@ -14,7 +14,7 @@ from gcnsim.graph.csr import Graph, build_csr
 from gcnsim.graph.formats.arrays import whole_numbers
 from gcnsim.graph.formats.columns import ends_of_header
 from gcnsim.graph.formats.edges import NUMBERS, graph_of_pairs
-from gcnsim.graph.formats.source import Size
+from gcnsim.graph.formats.source import GraphSize
 from gcnsim.ids import AnyArray
 
 MAGIC = b"PAR1"
@@ -49,7 +49,7 @@ def read_parquet(path: Path, name: str, *, ids: str = NUMBERS, ends: Sequence[st
     return _of_names(columns, found.two_kinds, name, where, ignored)
 
 
-def parquet_size(path: Path) -> Size:
+def parquet_size(path: Path) -> GraphSize:
     """What `read_parquet` holds, from the file's own count of rows. Raises FileError for damage."""
     from pyarrow import ArrowException
 
@@ -58,7 +58,7 @@ def parquet_size(path: Path) -> Size:
             rows = int(file.metadata.num_rows)
     except (ArrowException, OSError, ValueError) as error:
         raise FileError(f"{path}: truncated or altered: {' '.join(str(error).split())}") from None
-    return Size(2 * rows, 2 * rows, 16 * rows)
+    return GraphSize(2 * rows, 2 * rows, 16 * rows)
 
 
 def _opened(path: Path) -> Any:

@@ -86,7 +86,7 @@ _CHUNK = 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class GraphSize:
     """What reading will hold at once. entries: both directions of each edge; loaded: bytes of the files beside them."""
 
     nodes: int

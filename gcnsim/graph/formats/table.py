@@ -35,7 +35,7 @@ _ATTEMPTS: tuple[tuple[DTypeLike, DTypeLike], ...] = ((np.int64, np.float64), (n
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
+class EdgeTable:
     """Both ends of every line, int64[E], and what stands in the column after them.
 
     values: whether there is one and it holds anything but the number 1.
@@ -56,7 +56,7 @@ def read_pairs(
     separator: str | None = None,
     ends: tuple[int, int] = (0, 1),
     names: bool = False,
-) -> Pairs:
+) -> EdgeTable:
     """The lines after the first `skip`: whole numbers of at least `least` in the columns `ends`, anything in others.
 
     `#` starts a comment; width is the number of columns that every line must have, split at `separator`, None:
@@ -84,8 +84,8 @@ def read_pairs(
             continue
         rows, cols = (_whole(table[f"c{place}"]) for place in ends)
         if rows is not None and cols is not None and min(rows.min(), cols.min()) >= least:
-            more = [place for place in range(width) if place not in ends]
-            return Pairs(rows, cols, any(_not_one(table[f"c{place}"]) for place in more[:1]))
+            more = [index for index in range(width) if index not in ends]
+            return EdgeTable(rows, cols, any(_not_one(table[f"c{place}"]) for place in more[:1]))
         reason = reason or f"a node id is below {least}"
         break
     raise FileError(f"{where}: {_first_fault(data, width, skip, separator, ends, least, names) or reason}")
@@ -118,7 +118,7 @@ def _first_fault(
         if number > skip:
             text = line.decode("utf-8", "replace")
             read, plain = (
-                _fault(fields_of(_SPACES.sub(each, text), separator), width, ends, least, names) for each in (_ODD, " ")
+                _fault(fields_of(_SPACES.sub(word, text), separator), width, ends, least, names) for word in (_ODD, " ")
             )
             if read and not plain:
                 return f"line {number}: {_odd_space(text)}"

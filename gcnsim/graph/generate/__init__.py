@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from gcnsim.graph.generate.communities import BlockModel, block_model, memory_needed, nature_of
+from gcnsim.graph.generate.communities import BlockModel, block_model, memory_needed, model_parameters
 from gcnsim.graph.generate.fitted import (
     Bordering,
     FitRow,
-    Outline,
+    SizeOnlyDataset,
     Surrogate,
     outline,
     outlines,
@@ -19,11 +19,11 @@ __all__ = [
     "BlockModel",
     "Bordering",
     "FitRow",
-    "Outline",
+    "SizeOnlyDataset",
     "Surrogate",
     "block_model",
     "memory_needed",
-    "nature_of",
+    "model_parameters",
     "outline",
     "outlines",
     "surrogate",

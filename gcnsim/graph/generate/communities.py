@@ -181,7 +181,7 @@ _RANGES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Nature:
+class ModelParameters:
     """What is drawn of the nodes before any edge; nodes of a community are neighbours in number.
 
     start: int64[C + 1], the first node of each community. degree: float64[N], expected degrees. cross: float64[N],
@@ -241,24 +241,24 @@ def block_model(
     """
     check_size(name, model.nodes, model.edges, max_memory)
     _check(name, model)
-    nature = nature_of(model, seed)
+    nature = model_parameters(model, seed)
     levels = _levels(model, nature)
     shares = np.array([level.weight.sum() for level in levels])
     order = stream(seed, "generate", "order").permutation(model.nodes)
 
     def draw(turn: int, count: int) -> IntArray:
         split = stream(seed, "generate", "levels", turn).multinomial(count, shares / shares.sum())
-        drawn = [
+        block_keys = [
             level.drawn(seed, ("generate", turn, k), int(split[k]), order, processes) for k, level in enumerate(levels)
         ]
-        return np.concatenate(drawn)
+        return np.concatenate(block_keys)
 
     keys = distinct_edges(draw, model.edges, seed, name, say)
     say(f"building the rows of {model.nodes:,} nodes")
     return graph_of(keys, model.nodes, name, features, classes)
 
 
-def nature_of(model: BlockModel, seed: int) -> Nature:
+def model_parameters(model: BlockModel, seed: int) -> ModelParameters:
     """The nodes of `model`: communities, expected degrees, shares of leaving edges."""
     draws = stream(seed, "generate", "nodes")
     sizes = np.exp(model.size_spread * draws.standard_normal(model.communities))
@@ -268,7 +268,7 @@ def nature_of(model: BlockModel, seed: int) -> Nature:
     bridge = draws.random(model.nodes) < chance
     a = model.cross_mean * model.cross_concentration
     cross = np.where(bridge, draws.beta(a, model.cross_concentration - a, model.nodes), 0.0)
-    return Nature(np.concatenate([[0], start]), weight * (2.0 * model.edges / weight.sum()), cross)
+    return ModelParameters(np.concatenate([[0], start]), weight * (2.0 * model.edges / weight.sum()), cross)
 
 
 def _bridge_chance(weight: FloatArray, share: float, bias: float) -> FloatArray:
@@ -281,7 +281,7 @@ def _bridge_chance(weight: FloatArray, share: float, bias: float) -> FloatArray:
     return np.minimum(1.0, high * odds)
 
 
-def _levels(model: BlockModel, nature: Nature) -> list[_Level]:
+def _levels(model: BlockModel, nature: ModelParameters) -> list[_Level]:
     """The communities themselves, then groups of fanout, fanout^2, ... communities, last the whole graph."""
     group = np.repeat(np.arange(model.communities, dtype=np.int32), np.diff(nature.start))
     inner, leaving = nature.degree * (1.0 - nature.cross), nature.degree * nature.cross

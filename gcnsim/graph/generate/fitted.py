@@ -135,7 +135,7 @@ class Bordering:
 
 
 @dataclass(frozen=True, slots=True)
-class Outline:
+class SizeOnlyDataset:
     """What stands in for a graph too large to draw: sizes, and an assumed ratio of boundary to inner nodes.
 
     entries: stored entries, both directions of every edge. parts: the least and the most parts that it speaks of.
@@ -159,13 +159,13 @@ def outlines() -> tuple[str, ...]:
 
 
 @cache
-def outline(name: str) -> Outline:
+def outline(name: str) -> SizeOnlyDataset:
     """The outline of `name`. Raises GraphError with the nearest name for a dataset that has none."""
     known = _raw()["outlines"]
     if name not in known:
         raise GraphError(f"no outline of {name!r}; {nearest(name, known)}")
     raw = known[name]
-    return Outline(
+    return SizeOnlyDataset(
         name=name,
         nodes=raw["nodes"],
         entries=raw["entries"],

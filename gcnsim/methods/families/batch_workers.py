@@ -44,7 +44,7 @@ from gcnsim.cost import (
     uva_row_bytes,
 )
 from gcnsim.ids import FloatArray, IntArray, Rank
-from gcnsim.methods.families.mini_batch import MiniBatch, Plan
+from gcnsim.methods.families.mini_batch import BatchPlan, MiniBatch
 from gcnsim.methods.method import HOST, ON_GPU, Facts, Placement
 from gcnsim.schedule import COMPUTE_STREAM, Builder, Schedule, allreduce
 from gcnsim.timeline import Direction, OpKind
@@ -57,13 +57,13 @@ def mini_batches(method: MiniBatch, facts: Facts) -> Schedule:
     if facts.counts.batches is None:
         raise ValueError(f"{method.name}: the counts have no mini-batches")
     plan = method.plan(facts.shapes)
-    return _Writer(method, replace(facts, shapes=plan.shapes), facts.counts.batches, plan).write()
+    return _BatchWriter(method, replace(facts, shapes=plan.shapes), facts.counts.batches, plan).write()
 
 
-class _Writer:
+class _BatchWriter:
     """Writes one schedule. Demand of what runs ahead is that of the batch it prepares: rolled by as many iterations."""
 
-    def __init__(self, method: MiniBatch, facts: Facts, batches: BatchCounts, plan: Plan) -> None:
+    def __init__(self, method: MiniBatch, facts: Facts, batches: BatchCounts, plan: BatchPlan) -> None:
         self.facts, self.batches, self.loading, self.width = facts, batches, method.loading, plan.width
         self.builder = Builder(method.name, facts.cluster, batches.iterations)
         self.loader = BatchLoader(self.builder, method, facts, batches, plan)
@@ -151,7 +151,9 @@ class BatchLoader:
     One thread loads: it picks the rows of a batch, then copies them, then begins with the next.
     """
 
-    def __init__(self, builder: Builder, method: MiniBatch, facts: Facts, batches: BatchCounts, plan: Plan) -> None:
+    def __init__(
+        self, builder: Builder, method: MiniBatch, facts: Facts, batches: BatchCounts, plan: BatchPlan
+    ) -> None:
         self.builder, self.facts, self.batches = builder, facts, batches
         self.loading, self.width, self.one_graph = method.loading, plan.width, method.one_graph
         placement = facts.placement or method.usual
@@ -163,7 +165,7 @@ class BatchLoader:
 
     def load(self, rank: Rank) -> tuple[list[int], list[int]]:
         """Draw a batch and bring its rows to the GPU; the ops that begin to load, and those that end it."""
-        drawn, graph = self._draw(rank)
+        sample_op, graph = self._draw(rank)
         ahead = self.placement.ahead
         after = [] if ahead else graph
         begins, arrived = self._rows(rank, after)
@@ -171,10 +173,10 @@ class BatchLoader:
             copied = self._graph(rank, after)
             begins, arrived = [*begins, copied], [*arrived, copied]
         if not ahead:
-            return [drawn], arrived or graph
+            return [sample_op], arrived or graph
         for op in begins:
-            self.builder.wait_for(op, (drawn, 1))
-            self.builder.reuse(drawn, op)
+            self.builder.wait_for(op, (sample_op, 1))
+            self.builder.reuse(sample_op, op)
         return begins, arrived
 
     def _draw(self, rank: Rank) -> tuple[int, list[int]]:
@@ -184,21 +186,21 @@ class BatchLoader:
         host, cluster = self.facts.host, self.facts.cluster
         work = host_draw_core_seconds(host, self._looked(rank), self._kept(rank), self._layers, subgraph=self.one_graph)
         threads = ONE_THREAD * max(1, self.placement.threads)
-        drawn = self.builder.flow(OpKind.SAMPLE, rank, work, cluster.cores(rank), stream="sampler", cap=threads)
-        return drawn, [drawn]
+        sample_op = self.builder.flow(OpKind.SAMPLE, rank, work, cluster.cores(rank), stream="sampler", cap=threads)
+        return sample_op, [sample_op]
 
     def _draw_on_gpu(self, rank: Rank) -> tuple[int, list[int]]:
         """The same by the GPU, in turn with what it trains, or beside it where loading runs ahead."""
-        facts, kept = self.facts, self._kept(rank)
-        seconds = gpu_draw_seconds(facts.device_of(rank), facts.host, kept, self._layers)
+        facts, entries = self.facts, self._kept(rank)
+        seconds = gpu_draw_seconds(facts.device_of(rank), facts.host, entries, self._layers)
         stream = "sampler" if self.loading.ahead else COMPUTE_STREAM
-        drawn = self.builder.compute(OpKind.SAMPLE, rank, seconds, stream=stream)
+        sample_op = self.builder.compute(OpKind.SAMPLE, rank, seconds, stream=stream)
         if self.placement.graph_on_gpu:
-            return drawn, [drawn]
-        nbytes = uva_graph_bytes(facts.host, self._looked(rank), kept, self._made(rank), subgraph=self.one_graph)
+            return sample_op, [sample_op]
+        nbytes = uva_graph_bytes(facts.host, self._looked(rank), entries, self._made(rank), subgraph=self.one_graph)
         route = facts.cluster.to_device(rank)
-        read = self.builder.flow(OpKind.INDEX, rank, nbytes, route, stream="graph.h2d", after=[drawn])
-        return drawn, [read]
+        read = self.builder.flow(OpKind.INDEX, rank, nbytes, route, stream="graph.h2d", after=[sample_op])
+        return sample_op, [read]
 
     def _graph(self, rank: Rank, after: list[int]) -> int:
         """A drawn graph on its way to the GPU."""
@@ -239,8 +241,8 @@ class BatchLoader:
             gathered = self._gather(rank, rank, own, "load", after)
             begins, ready = [gathered], [gathered]
         for peer in far:
-            asked, sent = self._far_rows(rank, peer, after)
-            begins.append(asked)
+            request, sent = self._far_rows(rank, peer, after)
+            begins.append(request)
             ready.append(sent)
         if self.placement.features == ON_GPU:
             return begins, ready

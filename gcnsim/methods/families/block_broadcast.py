@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Grid:
+class BlockGrid:
     """Blocks of rows, int64[G], and entries of A_gh, float64[G, G], when `replicas` workers hold each block."""
 
     replicas: int
@@ -48,7 +48,7 @@ class Grid:
         return self.holders.stages(member)
 
 
-def grid_of(counts: AccessCounts, replicas: int) -> Grid:
+def grid_of(counts: AccessCounts, replicas: int) -> BlockGrid:
     """The blocks of a run. Raises ScenarioError where `replicas` does not divide the workers."""
     workers = counts.workers
     if workers % replicas:
@@ -60,7 +60,7 @@ def grid_of(counts: AccessCounts, replicas: int) -> Grid:
     entries[np.diag_indices(workers)] = counts.inner_edges.mean(axis=0) + counts.inner_nodes
     blocks = workers // replicas
     summed = entries.reshape(blocks, replicas, blocks, replicas).sum(axis=(1, 3))
-    return Grid(replicas, counts.inner_nodes.reshape(blocks, replicas).sum(axis=1), summed)
+    return BlockGrid(replicas, counts.inner_nodes.reshape(blocks, replicas).sum(axis=1), summed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,9 +72,9 @@ class BlockBroadcast(Method):
 
     uses: ClassVar[frozenset[str]] = frozenset({"devices", "nvlink", "transport", "gpudirect", "allreduce"})
     needs_boundary: ClassVar[bool] = False
-    cut_at_random: ClassVar[bool] = True
+    random_partition: ClassVar[bool] = True
     sends_blocks: ClassVar[bool] = True
-    on_cores: ClassVar[bool] = True
+    supports_cpu: ClassVar[bool] = True
     skips: ClassVar[bool] = False
 
     @property
@@ -110,7 +110,7 @@ class BlockBroadcast(Method):
         grid = grid_of(counts, self.replicas)
         return tuple(block_memory(shapes, self._block(grid, rank), norm=norm) for rank in range(counts.workers))
 
-    def _block(self, grid: Grid, rank: Rank) -> Block:
+    def _block(self, grid: BlockGrid, rank: Rank) -> Block:
         block, stages = rank // self.replicas, grid.stages(rank % self.replicas)
         rows = int(grid.rows[block])
         return Block(

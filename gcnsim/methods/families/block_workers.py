@@ -52,10 +52,10 @@ def block_rows(method: BlockBroadcast, facts: Facts) -> Schedule:
 
     Raises ScenarioError where its replicas do not divide the workers.
     """
-    return _Writer(method, facts).write()
+    return _BlockWriter(method, facts).write()
 
 
-class _Writer:
+class _BlockWriter:
     """Writes one schedule."""
 
     def __init__(self, method: BlockBroadcast, facts: Facts) -> None:
@@ -113,16 +113,16 @@ class _Writer:
         grid, sends = self.grid, self._sends(layer, direction)
         last: list[int | None] = [None for _ in self.workers]
         for rank in self.workers:
-            kept = 1.0 - sends[:, list(self._stages(rank))]
-            if kept.any():
-                seconds = (kept * self._products(rank, width)).sum(axis=1)
+            stale_share = 1.0 - sends[:, list(self._stages(rank))]
+            if stale_share.any():
+                seconds = (stale_share * self._products(rank, width)).sum(axis=1)
                 last[rank] = self._compute(OpKind.AGGREGATE, rank, seconds, layer, direction)
         for member in range(grid.replicas):
             ring = grid.ring(member)
-            for place, root in enumerate(grid.stages(member)):
+            for index, root in enumerate(grid.stages(member)):
                 ends = self._broadcast(ring, root, sends[:, root], width, last, layer, direction)
                 for rank, end in zip(ring, ends, strict=True):
-                    seconds = self._products(rank, width)[place] * sends[:, root]
+                    seconds = self._products(rank, width)[index] * sends[:, root]
                     last[rank] = self._compute(OpKind.AGGREGATE, rank, seconds, layer, direction, after=end)
         if grid.replicas > 1:
             self._add_up(layer, direction, width, last)
@@ -181,9 +181,9 @@ class _Writer:
         All but the first add to what is there, which is read besides being written.
         """
         block, found = self._block(rank), []
-        for place, other in enumerate(self._stages(rank)):
+        for index, other in enumerate(self._stages(rank)):
             starts = int(self.grid.rows[block])
-            rows, entries = starts * (2 if place else 1), float(self.grid.entries[block, other])
+            rows, entries = starts * (2 if index else 1), float(self.grid.entries[block, other])
             device, share = self.facts.device_of(rank), self._streaming(rank)
             found.append(
                 float(columns_seconds(device, share, entries, rows, width, min(starts, entries))) if entries else 0.0

@@ -44,10 +44,10 @@ class BoundaryRows(Method):
     """
 
     uses: ClassVar[frozenset[str]] = EVERY_OPTION
-    attends: ClassVar[bool] = True
-    pools: ClassVar[bool] = True
+    supports_gat: ClassVar[bool] = True
+    supports_pooling: ClassVar[bool] = True
     exchanges_rows: ClassVar[bool] = True
-    on_cores: ClassVar[bool] = True
+    supports_cpu: ClassVar[bool] = True
     smooths: ClassVar[tuple[Direction, ...]] = ()
 
     @property
@@ -81,7 +81,7 @@ class BoundaryRows(Method):
         if any(shape.heads for shape in shapes):
             return None
         held = [self.held(counts, rank) for rank in range(counts.workers)]
-        return tuple(partition_memory(shapes, each, norm=norm, averages=self.smooths, payload=payload) for each in held)
+        return tuple(partition_memory(shapes, item, norm=norm, averages=self.smooths, payload=payload) for item in held)
 
     def held(self, counts: AccessCounts, rank: Rank) -> MemoryCounts:
         """What a worker's memory is counted from: the whole graph, as nothing is drawn."""
@@ -94,17 +94,21 @@ class BoundaryRows(Method):
         mix of both.
         """
         entries, loops = int(counts.entries[rank]), int(counts.inner_nodes[rank])
-        rows, asked = counts.rows[:, rank].sum(axis=1), counts.rows[:, :, rank].sum(axis=1)
+        rows, requested = counts.rows[:, rank].sum(axis=1), counts.rows[:, :, rank].sum(axis=1)
         inside, cross = counts.inner_edges[:, rank], counts.boundary_edges[:, rank]
-        kept = int((inside + cross).max())
-        crossing = entries - int(inside.max()) if inner_whole or not kept else round(entries * int(cross.max()) / kept)
+        most_entries = int((inside + cross).max())
+        crossing = (
+            entries - int(inside.max())
+            if inner_whole or not most_entries
+            else round(entries * int(cross.max()) / most_entries)
+        )
         return MemoryCounts(
             inner=loops,
             entries=entries + loops,
             crossing=max(crossing, int(cross.max())),
             boundary=int(counts.boundary_nodes[rank]),
             rows=int(rows.max()),
-            asked=int(asked.max()),
+            asked=int(requested.max()),
             cached=int(counts.cached_rows[rank]),
             tau=self.tau,
         )

@@ -91,7 +91,7 @@ class CpuBatchWriter(CpuOps):
 
     def write(self) -> Schedule:
         """The schedule."""
-        drawn, made = zip(*(self._draw(rank) for rank in self.workers), strict=True)
+        sample_ops, made = zip(*(self._draw(rank) for rank in self.workers), strict=True)
         lag = int(self.loading.draws_ahead)
         ready: list[list[Dependency]] = [[(op, lag)] for op in made]
         begun, arrived = self._pulled(ready) if self.pulls else self._own_rows(ready)
@@ -103,17 +103,17 @@ class CpuBatchWriter(CpuOps):
             self.work(OpKind.STEP, rank, seconds, after=reduced[rank])
             steps.append(self._handed_over(rank))
         for rank in self.workers:
-            self._begins(drawn[rank], begun[rank], taken[rank], steps[rank])
+            self._begins(sample_ops[rank], begun[rank], taken[rank], steps[rank])
         return self.builder.close(steps)
 
-    def _begins(self, drawn: int, begun: int, taken: int, step: int) -> None:
+    def _begins(self, sample_op: int, begun: int, taken: int, step: int) -> None:
         """What the main thread sets going, and when."""
         if self.loading.ahead:
             # Once it has a batch, the one that is `queue` later is loaded, and another drawn behind it.
             self.builder.reuse(begun, taken)
-            self.builder.reuse(drawn, taken)
+            self.builder.reuse(sample_op, taken)
             return
-        self.builder.wait_for(drawn, (step, 1))
+        self.builder.wait_for(sample_op, (step, 1))
         self.builder.wait_for(begun, (step, 1))
 
     def _draw(self, rank: Rank) -> tuple[int, int]:
@@ -124,10 +124,10 @@ class CpuBatchWriter(CpuOps):
         distinct = layers[:1] if self.one_graph else layers
         entries = batches.entries[:, rank]
         built = entries[:, distinct].sum(axis=1)
-        drawn = np.zeros_like(built) if self.one_graph else built
+        draws = np.zeros_like(built) if self.one_graph else built
         made = batches.levels[:, rank, 1:]
         rows = made[:, 0] if self.one_graph else made[:, layers].sum(axis=1)
-        seconds = self.samplers[rank].drawing(batches.looked[:, rank], drawn, built, rows)
+        seconds = self.samplers[rank].drawing(batches.looked[:, rank], draws, built, rows)
         making = np.zeros(seconds.shape)
         for layer in distinct:
             turned = (layer > 0 or (self.one_graph and len(layers) > 1)) and not self.facts.shapes[layer].pooled
@@ -153,20 +153,20 @@ class CpuBatchWriter(CpuOps):
         """The same where rows of others are pulled from their owners: numbers, ids and rows, all workers together."""
         begun = [self.work(OpKind.INDEX, rank, 0.0, after=ready[rank], stream=LOADER) for rank in self.workers]
         counts: FloatArray = np.full(self.loaded.shape, float(COUNT))
-        told = self._swap(OpKind.INDEX, counts, "count", begun)
-        counted = [self.work(OpKind.INDEX, rank, 0.0, after=told[rank], stream=LOADER) for rank in self.workers]
-        told = self._swap(OpKind.INDEX, id_bytes(self.loaded), "ids", counted)
+        received = self._swap(OpKind.INDEX, counts, "count", begun)
+        counted = [self.work(OpKind.INDEX, rank, 0.0, after=received[rank], stream=LOADER) for rank in self.workers]
+        received = self._swap(OpKind.INDEX, id_bytes(self.loaded), "ids", counted)
         answering = []
         for rank in self.workers:
-            self._gather(rank, self.loaded[:, rank, rank], told[rank])
+            self._gather(rank, self.loaded[:, rank, rank], received[rank])
             others = self.loaded[:, :, rank].sum(axis=1) - self.loaded[:, rank, rank]
             answering.append(self._gather(rank, others, []))
         answers = row_bytes(self.loaded, self.width).transpose(0, 2, 1)
-        told = self._swap(OpKind.WIRE, answers, "rows", answering, 0, FORWARD)
+        received = self._swap(OpKind.WIRE, answers, "rows", answering, 0, FORWARD)
         placed = []
         for rank in self.workers:
             seconds = self.moved(self.between[rank], self.loaded[:, rank].sum(axis=1), self.width)
-            placed.append([self.work(OpKind.SCATTER, rank, seconds, 0, FORWARD, after=told[rank], stream=LOADER)])
+            placed.append([self.work(OpKind.SCATTER, rank, seconds, 0, FORWARD, after=received[rank], stream=LOADER)])
         return begun, placed
 
     def _swap(
@@ -191,7 +191,7 @@ class CpuBatchWriter(CpuOps):
     def _taken(self, rank: Rank, arrived: list[int]) -> int:
         """The main thread has a loaded batch, and puts cached rows between those loaded."""
         ahead = self.loading.ahead
-        wanted, cached = (each[:, rank].sum(axis=1) for each in (self.batches.wanted, self.batches.hits))
+        wanted, cached = (item[:, rank].sum(axis=1) for item in (self.batches.wanted, self.batches.hits))
         # Cached rows are gathered before they are put between the others, which are put there at once.
         moved = (wanted + cached) * (cached > 0)
         seconds = self.moved(self.between[rank], moved, self.width) + WOKEN_S
@@ -259,14 +259,14 @@ class CpuBatchWriter(CpuOps):
         """Bytes that the workers whose last cache is that of `rank` touch in an iteration: rows read, summed, made by
         maps and by activations, all their gradients, and what drawing goes through."""
         cores, extra = self.facts.cluster.cores(rank), (1 if self.facts.norm else 0)
-        beside = [each for each in self.workers if self.facts.cluster.cores(each) == cores]
-        levels = sum(self.batches.levels[:, each].mean(axis=0) for each in beside)
+        beside = [worker for worker in self.workers if self.facts.cluster.cores(worker) == cores]
+        levels = sum(self.batches.levels[:, item].mean(axis=0) for item in beside)
         values = 0.0
         for layer, shape in enumerate(self.facts.shapes):
             values += 2 * levels[layer] * shape.d_in + 2 * levels[layer + 1] * (shape.d_in + (2 + extra) * shape.d_out)
         # A sub-graph is drawn once for all its layers.
-        drawn = slice(1) if self.one_graph else slice(None)
-        entries = sum(float(self.batches.entries[:, each, drawn].mean(axis=0).sum()) for each in beside)
+        iterations = slice(1) if self.one_graph else slice(None)
+        entries = sum(float(self.batches.entries[:, item, iterations].mean(axis=0).sum()) for item in beside)
         return float(VALUE * values + ENTRY_BYTES * entries)
 
     def _cost(self, device: DeviceProfile, rank: Rank, layer: Layer) -> BatchCoreCost:

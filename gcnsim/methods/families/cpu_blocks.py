@@ -64,7 +64,7 @@ class CpuBlockWriter(CpuOps):
                 if dropped := self.dropped[rank][layer]:
                     self.work(OpKind.UPDATE, rank, float(dropped.inner), layer, FORWARD)
                 self._test(rank, layer)
-            self._tell(layer)
+            self._exchange_flags(layer)
             if shape.gathers:
                 self._sum(layer, FORWARD, shape.d_in)
             for rank in self.workers:
@@ -99,19 +99,19 @@ class CpuBlockWriter(CpuOps):
         grid, sends = self.grid, self._sends(layer, direction)
         products = [self._products(rank, width, first=layer == 0 and direction is FORWARD) for rank in self.workers]
         for rank in self.workers:
-            for place, block in enumerate(self._stages(rank)):
-                kept = 1.0 - sends[:, block]
-                if kept.any():
-                    self.work(OpKind.AGGREGATE, rank, kept * products[rank][place], layer, direction)
+            for index, block in enumerate(self._stages(rank)):
+                stale_share = 1.0 - sends[:, block]
+                if stale_share.any():
+                    self.work(OpKind.AGGREGATE, rank, stale_share * products[rank][index], layer, direction)
         for member in range(grid.replicas):
             ring = grid.ring(member)
-            for place, root in enumerate(grid.stages(member)):
+            for index, root in enumerate(grid.stages(member)):
                 if not sends[:, root].any():
                     continue
                 nbytes = row_bytes(np.asarray(grid.rows[root]), width) * sends[:, root]
                 self._broadcast(ring, root, nbytes, layer, direction)
                 for rank in ring:
-                    seconds = products[rank][place] * sends[:, root]
+                    seconds = products[rank][index] * sends[:, root]
                     self.work(OpKind.AGGREGATE, rank, seconds, layer, direction)
         if grid.replicas > 1:
             self._add_up(layer, direction, width)
@@ -149,16 +149,16 @@ class CpuBlockWriter(CpuOps):
             for step in range(2 * (len(ring) - 1)):
                 begun = [self.work(OpKind.SCATTER, rank, 0.0, layer, direction) for rank in ring]
                 ends: list[list[Dependency]] = [[] for _ in ring]
-                for place, rank in enumerate(ring):
-                    to = (place + 1) % len(ring)
+                for index, rank in enumerate(ring):
+                    to = (index + 1) % len(ring)
                     stream = f"{TAG[direction]}.tx{ring[to]}.{layer}"
-                    after: list[Dependency] = [begun[place], begun[to]]
+                    after: list[Dependency] = [begun[index], begun[to]]
                     moved = self.message(OpKind.ALLREDUCE, rank, ring[to], chunk, after, stream, layer, direction)
-                    ends[place] += moved.sent
+                    ends[index] += moved.sent
                     ends[to].append(moved.got)
                 added = adding_seconds(self.facts.device, chunk) if step < len(ring) - 1 else 0.0
-                for place, rank in enumerate(ring):
-                    self.work(OpKind.SCATTER, rank, WOKEN_S + added, layer, direction, after=ends[place])
+                for index, rank in enumerate(ring):
+                    self.work(OpKind.SCATTER, rank, WOKEN_S + added, layer, direction, after=ends[index])
 
     def _sends(self, layer: Layer, direction: Direction) -> FloatArray:
         """How much of each block is broadcast, float64[T, blocks]."""
@@ -172,7 +172,7 @@ class CpuBlockWriter(CpuOps):
             seconds = elementwise_seconds(self.facts.device, values, GAP_PASSES)
             self.work(OpKind.UPDATE, rank, seconds, layer - 1, FORWARD)
 
-    def _tell(self, layer: Layer) -> None:
+    def _exchange_flags(self, layer: Layer) -> None:
         """Every worker tells every other one whether it sends, because only the owner knows how far rows moved."""
         if not self._gap:
             return
@@ -180,9 +180,9 @@ class CpuBlockWriter(CpuOps):
         ends: list[list[Dependency]] = [[] for _ in self.workers]
         for rank, peer in self.pairs():
             after: list[Dependency] = [begun[rank], begun[peer]]
-            told = self.message(OpKind.INDEX, rank, peer, FLAG, after, f"flags.tx{peer}", layer)
-            ends[rank] += told.sent
-            ends[peer].append(told.got)
+            transfer = self.message(OpKind.INDEX, rank, peer, FLAG, after, f"flags.tx{peer}", layer)
+            ends[rank] += transfer.sent
+            ends[peer].append(transfer.got)
         for rank in self.workers:
             self.work(OpKind.INDEX, rank, WOKEN_S, layer, after=ends[rank])
 
@@ -202,16 +202,16 @@ class CpuBlockWriter(CpuOps):
         own, nothing = rank // self.grid.replicas, np.zeros(1, np.int64)
         entries = np.array([round(float(self.grid.entries[own, block]))])
         inner, cross = (entries, nothing) if block == own else (nothing, entries)
-        kept = self._kept(rank, inner, cross, np.array([int(self.grid.rows[block])]))
-        sums = neighbour_sums(self.facts.device, kept, width, first=first)
+        matrix = self._kept(rank, inner, cross, np.array([int(self.grid.rows[block])]))
+        sums = neighbour_sums(self.facts.device, matrix, width, first=first)
         return float(sums[0 if block == own else 2][0]) if entries[0] else 0.0
 
     def _kept(self, rank: Rank, inner: IntArray, cross: IntArray, rows: IntArray) -> Kept:
         counts = self.facts.counts
         cores = self.facts.cluster.cores(rank)
-        beside = [each for each in self.workers if self.facts.cluster.cores(each) == cores]
-        held = [(float(self._rows(each)), float(self.grid.rows.max())) for each in beside]
-        between = sum(bytes_between(*each, self.facts.shapes, norm=self.facts.norm) for each in held)
+        beside = [worker for worker in self.workers if self.facts.cluster.cores(worker) == cores]
+        held = [(float(self._rows(item)), float(self.grid.rows.max())) for item in beside]
+        between = sum(bytes_between(*item, self.facts.shapes, norm=self.facts.norm) for item in held)
         reuse = None if counts.reuse is None else counts.reuse[rank]
         return Kept(self._rows(rank), inner, cross, rows, reuse, between, min(len(beside), len(cores)))
 
@@ -231,8 +231,8 @@ class CpuBlockWriter(CpuOps):
     def _costs(self, rank: Rank) -> list[CoreCost]:
         """The dense kernels of each layer over the rows of a worker's block."""
         nothing = np.zeros(1, np.int64)
-        kept, last = self._kept(rank, nothing, nothing, nothing), len(self.facts.shapes) - 1
+        matrix, last = self._kept(rank, nothing, nothing, nothing), len(self.facts.shapes) - 1
         return [
-            core_cost(self.facts.device, shape, kept, first=layer == 0, last=layer == last, norm=self.facts.norm)
+            core_cost(self.facts.device, shape, matrix, first=layer == 0, last=layer == last, norm=self.facts.norm)
             for layer, shape in enumerate(self.facts.shapes)
         ]

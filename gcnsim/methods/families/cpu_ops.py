@@ -52,11 +52,11 @@ def _beside_others(facts: Facts) -> DeviceProfile:
 def _workers_beside(facts: Facts, rank: Rank) -> int:
     """How many workers are on the cores of `rank`, itself among them."""
     own = facts.cluster.cores(rank)
-    return sum(facts.cluster.cores(each) == own for each in range(facts.cluster.gpus))
+    return sum(facts.cluster.cores(gpu) == own for gpu in range(facts.cluster.gpus))
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class MessageOps:
     """The ops that end when a message is sent, and the one that ends when its receiver has all of it."""
 
     sent: list[Dependency]
@@ -156,7 +156,7 @@ class CpuOps:
         stream: str,
         layer: Layer = -1,
         direction: Direction = Direction.NONE,
-    ) -> Message:
+    ) -> MessageOps:
         """`nbytes` to a peer and the threads' work at both ends.
 
         A call at each end is `message_s`: at the receiving end half of it moves bytes, half wakes who waits for them.
@@ -189,7 +189,7 @@ class CpuOps:
             work(rank, moved + call, after, f"out{peer}", io),
             work(peer, moved + call / 2, after, f"in{rank}", io),
         ]
-        return Message(ends[:2], work(peer, call / 2, ends, f"got{rank}", woken))
+        return MessageOps(ends[:2], work(peer, call / 2, ends, f"got{rank}", woken))
 
     def reduce(self, layer: Layer, made: list[int]) -> list[int]:
         """All-reduce one layer's gradient around the ring; per worker, the op that ends it."""

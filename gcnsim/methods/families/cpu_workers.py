@@ -87,7 +87,7 @@ class CpuWriter(CpuOps):
         self.sampled = method.samples(facts)
         self.trained = counts.rows
         self.ahead = np.roll(counts.rows, -self.tau, axis=0)
-        self.between = [sum(self._touched(each) for each in self._beside(rank)) for rank in self.workers]
+        self.between = [sum(self._touched(item) for item in self._beside(rank)) for rank in self.workers]
         """Per worker, bytes that those whose last cache is its own touch in an iteration."""
         self.costs = [self._costs(rank) for rank in self.workers]
         self.dropped = [self._dropped(rank) for rank in self.workers]
@@ -128,7 +128,7 @@ class CpuWriter(CpuOps):
         facts, counts = self.facts, self.facts.counts
         inner = int(counts.inner_nodes[rank])
         beside = self._beside(rank)
-        kept = Kept(
+        matrix = Kept(
             inner,
             counts.inner_edges[:, rank] + inner,
             counts.boundary_edges[:, rank],
@@ -139,7 +139,7 @@ class CpuWriter(CpuOps):
         )
         last = len(facts.shapes) - 1
         return [
-            _law(shape)(facts.device, shape, kept, first=layer == 0, last=layer == last, norm=facts.norm)
+            _law(shape)(facts.device, shape, matrix, first=layer == 0, last=layer == last, norm=facts.norm)
             for layer, shape in enumerate(facts.shapes)
         ]
 
@@ -154,7 +154,7 @@ class CpuWriter(CpuOps):
     def _beside(self, rank: Rank) -> list[Rank]:
         """The workers whose last cache is that of `rank`: those of its machine, itself among them."""
         cores = self.facts.cluster.cores(rank)
-        return [each for each in self.workers if self.facts.cluster.cores(each) == cores]
+        return [worker for worker in self.workers if self.facts.cluster.cores(worker) == cores]
 
     def _touched(self, rank: Rank) -> float:
         """Bytes that a worker touches in an iteration."""
@@ -169,19 +169,19 @@ class CpuWriter(CpuOps):
         if not self.sampled:
             return heard
         ready: list[int] = []
-        told: list[list[Dependency]] = [[] for _ in self.workers]
+        received: list[list[Dependency]] = [[] for _ in self.workers]
         for rank in self.workers:
             host = host_in_training(facts.host, facts.device.far, self.between[rank])
             entries = int(counts.entries[rank])
-            kept = np.roll(counts.inner_edges[:, rank] + counts.boundary_edges[:, rank], -self.tau)
+            entries_kept = np.roll(counts.inner_edges[:, rank] + counts.boundary_edges[:, rank], -self.tau)
             work = draw_core_seconds(host, entries, self.method.refresh, weighted=self.method.weighted)
             more = JOINED_GRAPH if any(shape.heads for shape in facts.shapes) else 1.0
-            built = more * build_core_seconds(host, kept + int(counts.inner_nodes[rank]))
+            built = more * build_core_seconds(host, entries_kept + int(counts.inner_nodes[rank]))
             seconds = host.draw_s.value + work + built
             self.stalled[rank] = INTERPRETER_HELD * seconds
-            drawn = self.work(OpKind.SAMPLE, rank, seconds, stream=SAMPLER)
-            self.first[rank].append(drawn)
-            ready.append(drawn)
+            sample_op = self.work(OpKind.SAMPLE, rank, seconds, stream=SAMPLER)
+            self.first[rank].append(sample_op)
+            ready.append(sample_op)
         heads: list[list[Dependency]] = [[] for _ in self.workers]
         for rank, peer in self.pairs():
             stream = f"ids.tx{peer}"
@@ -193,10 +193,10 @@ class CpuWriter(CpuOps):
             ids = id_bytes(self.ahead[:, rank, peer])
             stream = f"ids.tx{peer}"
             named = self.message(OpKind.INDEX, rank, peer, ids, [counted[rank], counted[peer]], stream)
-            told[rank] += named.sent
-            told[peer].append(named.got)
+            received[rank] += named.sent
+            received[peer].append(named.got)
         for rank in self.workers:
-            answered = self.work(OpKind.INDEX, rank, 0.0, after=told[rank], stream=SAMPLER)
+            answered = self.work(OpKind.INDEX, rank, 0.0, after=received[rank], stream=SAMPLER)
             heard[rank].append(answered)
             self.work(OpKind.INDEX, rank, 0.0, after=[(answered, self.tau)])
         return heard

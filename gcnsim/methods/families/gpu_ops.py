@@ -186,15 +186,15 @@ class GpuOps:
         """
         counts, none = self.facts.counts, np.empty(0, np.int64)
         if self.facts.shapes[layer].keeps:
-            drawn = self.exchanges and not self.method.sampling().whole
-            return self.trained.sum(axis=2), np.flatnonzero(counts.boundary_nodes) if drawn else none
+            sampled = self.exchanges and not self.method.sampling().whole
+            return self.trained.sum(axis=2), np.flatnonzero(counts.boundary_nodes) if sampled else none
         return counts.hits.sum(axis=2), none if layer else np.flatnonzero(counts.cached_rows)
 
     def inner_sum(self, layer: Layer, direction: Direction) -> FloatArray:
         """Seconds of the sum over inner columns alone, during the layer's transfer of that direction."""
-        width, kept = self.facts.shapes[layer].d_in, self.facts.counts.inner_edges + self.inner
+        width, entries = self.facts.shapes[layer].d_in, self.facts.counts.inner_edges + self.inner
         alone = self.on_devices(
-            lambda device, ranks: spmm_seconds(device, kept[:, ranks], self.inner[ranks], width, self.inner[ranks])
+            lambda device, ranks: spmm_seconds(device, entries[:, ranks], self.inner[ranks], width, self.inner[ranks])
         )
         return slowed_beneath(self.facts, layer, direction, alone)
 
@@ -202,11 +202,11 @@ class GpuOps:
         """Seconds of the sum over boundary columns alone; back: to the boundary's gradients."""
         outer, inner = self.trained.sum(axis=2), np.broadcast_to(self.inner, self.kept.shape)
         written, gathered = (outer, inner) if back else (inner, outer)
-        kept = self.facts.counts.boundary_edges
+        entries = self.facts.counts.boundary_edges
         seconds = self.on_devices(
-            lambda device, ranks: spmm_seconds(device, kept[:, ranks], written[:, ranks], width, gathered[:, ranks])
+            lambda device, ranks: spmm_seconds(device, entries[:, ranks], written[:, ranks], width, gathered[:, ranks])
         )
-        return np.where(kept > 0, seconds, 0.0)
+        return np.where(entries > 0, seconds, 0.0)
 
     def copy(
         self,
@@ -236,11 +236,11 @@ def by_graph(profile: Profile) -> Profile:
     """`profile` with figures that have a value for every graph, float64[T], as columns, float64[T, 1]: workers lie
     beside one another."""
     found: dict[str, Any] = {}
-    for each in fields(profile):
-        figure: Any = getattr(profile, each.name)
+    for field in fields(profile):
+        figure: Any = getattr(profile, field.name)
         values: Any = figure.value if isinstance(figure, Figure) else 0.0
         if np.ndim(values):
-            found[each.name] = replace(figure, value=values[:, None])
+            found[field.name] = replace(figure, value=values[:, None])
     return replace(profile, **found) if found else profile
 
 
@@ -280,9 +280,9 @@ def transfer_seconds(facts: Facts, forward: Sequence[Layer], backward: Sequence[
     def weigh(layers: Sequence[Layer]) -> int:
         return sum(payload_width(facts.shapes[layer].d_in, facts.payload) for layer in layers)
 
-    asked = rows * weigh(forward) - hits * weigh(first)
+    requested = rows * weigh(forward) - hits * weigh(first)
     returned = rows * weigh(backward)
-    moved = asked.transpose(0, 2, 1) + returned
+    moved = requested.transpose(0, 2, 1) + returned
     """moved[t, n, m]: bytes from n to m."""
     out, into = moved.sum(axis=2), moved.sum(axis=1)
 
@@ -300,6 +300,6 @@ def transfer_seconds(facts: Facts, forward: Sequence[Layer], backward: Sequence[
         by_server = np.add.reduceat(moved, begins, axis=1)
         by_server = np.add.reduceat(by_server, begins, axis=2)
         away = 1 - np.eye(cluster.servers, dtype=np.int64)
-        share = capacity(cluster.route(f"host{each}", f"host{0 if each else 1}") for each in range(cluster.servers))
+        share = capacity(cluster.route(f"host{item}", f"host{0 if item else 1}") for item in range(cluster.servers))
         busy += [((by_server * away).sum(axis=axis) / share)[:, server] for axis in (2, 1)]
     return np.asarray(np.max(busy, axis=0), dtype=np.float64)

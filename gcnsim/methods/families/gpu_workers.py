@@ -82,7 +82,7 @@ class GpuWriter(ReleasedOps):
     def sample(self) -> IntArray:
         """Draw the graph of iteration t + tau and tell owners which rows it will want; per worker, the ids it gets."""
         facts, on_gpu = self.facts, self.facts.samples_on_gpu
-        kept = facts.ahead(self.kept, self.tau)
+        entries = facts.ahead(self.kept, self.tau)
         # Who draws writes to its peers in ascending order.
         peers = np.array([[peer for peer in self.workers if peer != rank] for rank in self.workers], dtype=np.int64)
         peers = peers.reshape(self.size, -1)
@@ -91,7 +91,7 @@ class GpuWriter(ReleasedOps):
         sizes = message_sizes(self.builder, nbytes)
         drawing = np.ones((self.size, 2 if on_gpu else 3), np.int64)
         at = self.builder.numbers(np.concatenate([drawing, sizes], axis=1))
-        drawn = self.draw_on_gpu(at, kept) if on_gpu else self.draw_on_host(at, kept)
+        sample_ops = self.draw_on_gpu(at, entries) if on_gpu else self.draw_on_host(at, entries)
         names = self.builder.names(id_streams(facts))
         sent = host_messages(
             self.builder,
@@ -99,7 +99,7 @@ class GpuWriter(ReleasedOps):
             own,
             peers,
             nbytes,
-            [drawn[:, None]],
+            [sample_ops[:, None]],
             at=at[:, drawing.shape[1] :],
             sizes=sizes,
             stream=names[peers],
@@ -112,12 +112,12 @@ class GpuWriter(ReleasedOps):
         found[peers, own] = sent
         return found
 
-    def draw_on_host(self, at: IntArray, kept: IntArray) -> IntArray:
+    def draw_on_host(self, at: IntArray, entries: IntArray) -> IntArray:
         """Draw on CPU threads and copy the graph to the GPU; the ops after which the ids are known to the host."""
         facts = self.facts
         refresh, weighted = self.method.refresh, self.method.weighted
         work = draw_core_seconds(self.host, facts.counts.entries, refresh, weighted=weighted) + self.calls
-        drawn = self.builder.block(
+        sample_ops = self.builder.block(
             OpKind.SAMPLE,
             self.ranks,
             work,
@@ -126,31 +126,31 @@ class GpuWriter(ReleasedOps):
             stream="sampler",
             cap=ONE_THREAD * facts.sampler_threads,
         )
-        self.first.append(drawn)
+        self.first.append(sample_ops)
         upload = self.builder.block(
             OpKind.INDEX,
             self.ranks,
-            graph_bytes(kept, self.inner),
+            graph_bytes(entries, self.inner),
             at=at[:, 1],
             ways=self.to_device,
             stream="graph.h2d",
-            after=[drawn],
+            after=[sample_ops],
         )
         self.compute(OpKind.INDEX, self.rebuilt, at=at[:, 2], after=[(upload, self.tau)])
-        return drawn
+        return sample_ops
 
-    def draw_on_gpu(self, at: IntArray, kept: IntArray) -> IntArray:
+    def draw_on_gpu(self, at: IntArray, kept_entries: IntArray) -> IntArray:
         """Draw on the GPU and copy the wanted ids to the host; the ops after which they are there."""
         entries, refresh, weighted = self.facts.counts.entries, self.method.refresh, self.method.weighted
         seconds = self.on_devices(
             lambda device, ranks: sampler_seconds(
-                device, entries[ranks], kept[:, ranks], self.inner[ranks], refresh, weighted=weighted
+                device, entries[ranks], kept_entries[:, ranks], self.inner[ranks], refresh, weighted=weighted
             )
         )
-        drawn = self.compute(OpKind.SAMPLE, np.maximum(seconds, self.rebuilt) + self.calls, at=at[:, 0])
+        sample_ops = self.compute(OpKind.SAMPLE, np.maximum(seconds, self.rebuilt) + self.calls, at=at[:, 0])
         ids = id_bytes(self.ahead.sum(axis=2), id_width(self.facts))
         return self.builder.block(
-            OpKind.INDEX, self.ranks, ids, at=at[:, 1], ways=self.to_host, stream="ids.d2h", after=[drawn]
+            OpKind.INDEX, self.ranks, ids, at=at[:, 1], ways=self.to_host, stream="ids.d2h", after=[sample_ops]
         )
 
     def forward(self, layer: Layer, ready: IntArray | None, ids: IntArray | None) -> IntArray:

@@ -34,7 +34,7 @@ class Loading:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class BatchPlan:
     """How a method draws. fanout, sizes: a number for each layer that draws, the input's first; one of them is empty.
     shapes: the model's layers as this method trains them. width: of an input row."""
 
@@ -69,8 +69,8 @@ class MiniBatch(Method):
     )
     needs_boundary: ClassVar[bool] = False
     mini_batches: ClassVar[bool] = True
-    on_cores: ClassVar[bool] = True
-    pools: ClassVar[bool] = True
+    supports_cpu: ClassVar[bool] = True
+    supports_pooling: ClassVar[bool] = True
     one_graph: ClassVar[bool] = False
     one_server: ClassVar[bool] = False
     everywhere: ClassVar[bool] = False
@@ -89,9 +89,9 @@ class MiniBatch(Method):
         """How it loads: in turn with training."""
         return Loading()
 
-    def plan(self, shapes: tuple[LayerShape, ...]) -> Plan:
+    def plan(self, shapes: tuple[LayerShape, ...]) -> BatchPlan:
         """How it draws for this model. Raises ScenarioError for lists of another length than the model's layers."""
-        return Plan((1,) * len(shapes), (), shapes, shapes[0].d_in)
+        return BatchPlan((1,) * len(shapes), (), shapes, shapes[0].d_in)
 
     @abstractmethod
     def epoch(self, nodes: int, training: int, workers: int) -> int:
@@ -120,7 +120,9 @@ class MiniBatch(Method):
             found.append(self.batch_memory(plan, levels, entries, cached=int(batches.cached[rank])))
         return tuple(found)
 
-    def batch_memory(self, plan: Plan, levels: Sequence[float], entries: Sequence[float], cached: int = 0) -> Memory:
+    def batch_memory(
+        self, plan: BatchPlan, levels: Sequence[float], entries: Sequence[float], cached: int = 0
+    ) -> Memory:
         """What a GPU holds that trains batches of these sizes and keeps `cached` input rows."""
         return batch_memory(levels, entries, plan.shapes, waiting=self.loading.ahead, width=plan.width, cached=cached)
 
@@ -140,18 +142,18 @@ class NeighbourBatches(MiniBatch):
         if self.fanout is not None and self.layer_sizes is not None:
             raise ScenarioError("method.layer_sizes: both fanout and layer_sizes are given; give one, the other null")
 
-    def plan(self, shapes: tuple[LayerShape, ...]) -> Plan:
+    def plan(self, shapes: tuple[LayerShape, ...]) -> BatchPlan:
         """As many neighbours, or nodes, as its knobs say."""
         layers = len(shapes)
-        for name, given in (("fanout", self.fanout), ("layer_sizes", self.layer_sizes)):
-            if given is not None and len(given) != layers:
-                text = ",".join(f"{100 * each:g}%" if isinstance(each, float) else str(each) for each in given)
+        for name, value in (("fanout", self.fanout), ("layer_sizes", self.layer_sizes)):
+            if value is not None and len(value) != layers:
+                text = ",".join(f"{100 * item:g}%" if isinstance(item, float) else str(item) for item in value)
                 raise ScenarioError(
                     f"method.{name}: {text} is not allowed; the model has {layers} layers, so {layers} numbers"
                 )
-        sizes = tuple(int(each) for each in self.layer_sizes or ())
+        sizes = tuple(int(size) for size in self.layer_sizes or ())
         fanout = () if sizes else self.fanout or (self.usual_fanout,) * layers
-        return Plan(fanout, sizes, shapes, shapes[0].d_in)
+        return BatchPlan(fanout, sizes, shapes, shapes[0].d_in)
 
     def epoch(self, nodes: int, training: int, workers: int) -> int:
         """Batches of the worker with the most training nodes."""

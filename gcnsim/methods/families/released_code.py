@@ -54,10 +54,12 @@ class ReleasedOps(GpuOps):
 
     def sent(self, packed: FloatArray, rows: IntArray, width: int) -> FloatArray:
         """Seconds in which `rows`[t, n] rows are packed in rounds over peers; packed: at once."""
-        drawn = not self.method.sampling().whole
+        sampled = not self.method.sampling().whole
         return self.joined(
             [
-                sending_seconds(device, self.host, packed[:, ranks], rows[:, ranks], width, self.size - 1, drawn=drawn)
+                sending_seconds(
+                    device, self.host, packed[:, ranks], rows[:, ranks], width, self.size - 1, drawn=sampled
+                )
                 for device, ranks in self.devices
             ]
         )

@@ -17,7 +17,7 @@ from gcnsim.results import Row
 from gcnsim.units import BANDWIDTH, NBYTES, SECONDS
 
 
-class Meaning(NamedTuple):
+class ColumnHelp(NamedTuple):
     """A column's heading (lines split by a newline, `{unit}` filled in) and its definition in a sentence.
 
     brief: the heading where there is little room.
@@ -28,103 +28,105 @@ class Meaning(NamedTuple):
     brief: str = ""
 
 
-MEANINGS: dict[str, Meaning] = {
-    "dataset": Meaning("dataset", "The data set, or the file of the graph."),
-    "gpus": Meaning("GPUs", "Number of GPUs, one partition of the graph each."),
-    "device": Meaning("device", "The GPU, by its name in the catalogue."),
-    "host": Meaning("host", "The server, by its name in the catalogue."),
-    "gpus_per_server": Meaning("GPUs per\nserver", "GPUs in one server; the last may hold fewer.", "GPUs/\nserver"),
-    "bandwidth": Meaning("bandwidth", "Bandwidth of each server's network card.", "band-\nwidth"),
-    "method": Meaning("method", "The training method that is simulated."),
-    "knobs": Meaning(
+MEANINGS: dict[str, ColumnHelp] = {
+    "dataset": ColumnHelp("dataset", "The data set, or the file of the graph."),
+    "gpus": ColumnHelp("GPUs", "Number of GPUs, one partition of the graph each."),
+    "device": ColumnHelp("device", "The GPU, by its name in the catalogue."),
+    "host": ColumnHelp("host", "The server, by its name in the catalogue."),
+    "gpus_per_server": ColumnHelp("GPUs per\nserver", "GPUs in one server; the last may hold fewer.", "GPUs/\nserver"),
+    "bandwidth": ColumnHelp("bandwidth", "Bandwidth of each server's network card.", "band-\nwidth"),
+    "method": ColumnHelp("method", "The training method that is simulated."),
+    "knobs": ColumnHelp(
         "knobs", "The knobs of the method that identify the setting; those that all rows share are in the heading."
     ),
-    "tau": Meaning(
+    "tau": ColumnHelp(
         "tau", "Staleness: age, in iterations, of the boundary rows that an iteration reads; 0: it waits for its own."
     ),
-    "epsilon": Meaning("eps", "Sampling rate: the expected share of each node's edges that an iteration draws."),
-    "rate": Meaning("rate", "Share of the boundary nodes that an iteration draws and sends (p of BNS-GCN)."),
-    "cache_fraction": Meaning("cache", "Share of a worker's boundary nodes whose input features its GPU keeps."),
-    "setting": Meaning("other\nknobs", "Knobs without a column of their own, if they differ from the default."),
-    "time": Meaning(
+    "epsilon": ColumnHelp("eps", "Sampling rate: the expected share of each node's edges that an iteration draws."),
+    "rate": ColumnHelp("rate", "Share of the boundary nodes that an iteration draws and sends (p of BNS-GCN)."),
+    "cache_fraction": ColumnHelp("cache", "Share of a worker's boundary nodes whose input features its GPU keeps."),
+    "setting": ColumnHelp("other\nknobs", "Knobs without a column of their own, if they differ from the default."),
+    "time": ColumnHelp(
         "{unit} per iteration\n(range)",
         "Time of one iteration on the slowest worker, mean over the measured iterations, and its 90 % interval.",
         "{unit} per iter.\n(range)",
     ),
-    "iteration_s": Meaning(
+    "iteration_s": ColumnHelp(
         "{unit} per\niteration",
         "Time of one iteration on the slowest worker, mean over the measured iterations. "
         "It is the sum of compute, exposed communication and other.",
     ),
-    "interval": Meaning("low-high\n{unit}", "The 90 % interval of the iteration time."),
-    "iterations_per_epoch": Meaning(
+    "interval": ColumnHelp("low-high\n{unit}", "The 90 % interval of the iteration time."),
+    "iterations_per_epoch": ColumnHelp(
         "iterations\nper epoch",
         "Iterations in which every training node is trained once: 1 if each iteration trains all of them.",
     ),
-    "epoch_s": Meaning("{unit} per\nepoch", "Time of one epoch, which may have several iterations."),
-    "speedup_vs_full_graph": Meaning(
+    "epoch_s": ColumnHelp("{unit} per\nepoch", "Time of one epoch, which may have several iterations."),
+    "speedup_vs_full_graph": ColumnHelp(
         "speed-up",
         "Time of a full-graph iteration divided by the time of this epoch, on the same cluster; -: unknown.",
         "speed\nup",
     ),
-    "shares": Meaning(
+    "shares": ColumnHelp(
         "compute|\nwaiting %",
         "Percentage of the iteration in which the slowest worker's GPU computes, and in which it waits for "
         "communication; the rest is sampling, optimizer and other.",
         "comp|\nwait %",
     ),
-    "limited_by": Meaning(
+    "limited_by": ColumnHelp(
         "limited by", "The resource that would shorten the iteration most if it were infinitely fast."
     ),
-    "memory_bytes": Meaning(
+    "memory_bytes": ColumnHelp(
         "{unit}\nper GPU",
         "Peak memory of the worker that is nearest to its GPU's limit; !: it does not fit.",
         "{unit}/\nGPU",
     ),
-    "usd_per_1000_iterations": Meaning(
+    "usd_per_1000_iterations": ColumnHelp(
         "USD per\n1,000 iter.",
         "Price of 1,000 iterations on the cheapest rented machines of the catalogue, in US dollars.",
         "$ per\n1k it",
     ),
-    "cost_per_1000_iterations": Meaning(
+    "cost_per_1000_iterations": ColumnHelp(
         "{unit} per\n1,000 iter.",
         "Price of 1,000 iterations, in the currency asked for.",
         "{unit}/\n1k it",
     ),
-    "cost_per_hour": Meaning("{unit} per\nhour", "Price of the machine per hour, in the currency asked for."),
-    "cost_per_iteration": Meaning("{unit} per\niteration", "Price of one iteration."),
-    "cost_per_epoch": Meaning("{unit} per\nepoch", "Price of an epoch, in which every training node is trained once."),
-    "vs_recommended": Meaning(
+    "cost_per_hour": ColumnHelp("{unit} per\nhour", "Price of the machine per hour, in the currency asked for."),
+    "cost_per_iteration": ColumnHelp("{unit} per\niteration", "Price of one iteration."),
+    "cost_per_epoch": ColumnHelp(
+        "{unit} per\nepoch", "Price of an epoch, in which every training node is trained once."
+    ),
+    "vs_recommended": ColumnHelp(
         "against\nrecommended",
         "How much longer (+) or shorter (-) than the recommended setting: the 90 % interval of the paired difference; "
         "`=`: no clear difference.",
     ),
-    "compute_s": Meaning(
+    "compute_s": ColumnHelp(
         "compute\n{unit}", "Time the GPU spends on aggregation, layer updates and loss, forward and backward."
     ),
-    "exposed_comm_s": Meaning(
+    "exposed_comm_s": ColumnHelp(
         "exposed\ncomm {unit}",
         "Communication that overlaps with no other work: the iteration waits for it.",
     ),
-    "hidden_comm_s": Meaning(
+    "hidden_comm_s": ColumnHelp(
         "hidden\ncomm {unit}", "Communication that runs at the same time as other work. It costs bandwidth but no time."
     ),
-    "exposed_other_s": Meaning(
+    "exposed_other_s": ColumnHelp(
         "other\n{unit}",
         "Sampling, optimizer and everything else that is neither computation nor exposed communication.",
     ),
-    "sampling_s": Meaning(
+    "sampling_s": ColumnHelp(
         "sample\n{unit}", "Time spent on drawing the sample and looking up the cache, hidden or not."
     ),
-    "cache_hit_rate": Meaning(
+    "cache_hit_rate": ColumnHelp(
         "cache\nhits", "Share of the boundary rows needed at the input layer that the cache holds."
     ),
-    "gpu_utilization": Meaning("GPU\nbusy", "Busy compute time over iteration time, mean over the GPUs."),
-    "nic_utilization": Meaning(
+    "gpu_utilization": ColumnHelp("GPU\nbusy", "Busy compute time over iteration time, mean over the GPUs."),
+    "nic_utilization": ColumnHelp(
         "NIC\nbusy", "Share of the time that the busiest direction of the busiest network card is in use."
     ),
-    "nic_bytes": Meaning("NIC\n{unit}", "Bytes sent per iteration by the busiest server's network card."),
-    "nic_bytes_per_s": Meaning(
+    "nic_bytes": ColumnHelp("NIC\n{unit}", "Bytes sent per iteration by the busiest server's network card."),
+    "nic_bytes_per_s": ColumnHelp(
         "NIC\n{unit}", "Bytes sent per second by the busiest server's network card, mean over an iteration."
     ),
 }
@@ -205,7 +207,7 @@ def scale_of(values: Sequence[float], units: Sequence[tuple[str, float]]) -> Sca
     if not positive:
         return Scale(*units[-1], 0)
     low, high = min(positive), max(positive)
-    place = next((place for place, (_, size) in enumerate(units) if low >= size), len(units) - 1)
+    place = next((index for index, (_, size) in enumerate(units) if low >= size), len(units) - 1)
     digits = 3 if high / low < 2 else 2
     if units is BYTE_UNITS and place and high / units[place][1] >= WIDE and high >= units[place - 1][1] * 0.9:
         # 1010.7 MiB is read better, and in less room, as 0.987 GiB.
@@ -227,11 +229,11 @@ def share_text(value: float) -> str:
 
 def checked(names: Sequence[str]) -> tuple[str, ...]:
     """The requested columns, each once. Raises ScenarioError for an unknown name, with the nearest known one."""
-    asked = tuple(dict.fromkeys(name.strip() for name in names))
-    for name in asked:
+    unique_names = tuple(dict.fromkeys(name.strip() for name in names))
+    for name in unique_names:
         if name not in MEANINGS:
             raise ScenarioError(f"--columns: unknown column {name!r}; {nearest(name, MEANINGS)}")
-    return asked
+    return unique_names
 
 
 def columns_of(
@@ -294,10 +296,10 @@ def _silent(rows: Sequence[Row]) -> set[str]:
     for key in ("memory_bytes", "usd_per_1000_iterations", "speedup_vs_full_graph"):
         if all(getattr(row, key) is None for row in rows):
             silent.add(key)
-    return silent | silent_costs(rows)
+    return silent | uninformative_costs(rows)
 
 
-def silent_costs(rows: Sequence[Row]) -> set[str]:
+def uninformative_costs(rows: Sequence[Row]) -> set[str]:
     """Of the two columns of 1,000 iterations' cost, the one in the currency that was not asked for."""
     other = any(row.currency not in (None, "USD") for row in rows)
     return {"usd_per_1000_iterations" if other else "cost_per_1000_iterations"}
@@ -325,7 +327,7 @@ def _cell(row: Row, key: str, time: Scale, scales: Mapping[str, Scale]) -> str:
         parts = (row.compute_s, row.exposed_comm_s)
         return "|".join(f"{100 * part / row.iteration_s:2.0f}" for part in parts)
     if key == "vs_recommended":
-        return _against(row)
+        return _vs_recommended(row)
     value = value_of(row, key)
     if value is None:
         return "-"
@@ -353,7 +355,7 @@ def _ends(row: Row, time: Scale) -> str:
     return f"{time.text(row.iteration_s_low)}-{time.text(row.iteration_s_high)}"
 
 
-def _against(row: Row) -> str:
+def _vs_recommended(row: Row) -> str:
     if row.recommended or row.vs_recommended_low is None or row.vs_recommended_high is None:
         return "-"
     if not row.distinguishable:

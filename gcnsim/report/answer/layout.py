@@ -33,7 +33,7 @@ USUAL = {"limited_by": 26, "knobs": 24}
 """Characters of the longest usual text of these columns: a rare longer one is folded before a whole column goes."""
 
 
-class Layout(NamedTuple):
+class TableLayout(NamedTuple):
     """The columns that fit, the blanks between them, and the keys of those that do not."""
 
     columns: list[Column]
@@ -41,7 +41,7 @@ class Layout(NamedTuple):
     left_out: tuple[str, ...]
 
 
-def laid_out(make: Callable[[str, bool], list[Column]], width: int) -> Layout:
+def laid_out(make: Callable[[str, bool], list[Column]], width: int) -> TableLayout:
     """The most important of the columns that `make(gap between knobs, brief headings)` gives, in order, in `width`.
 
     Rare long texts are folded first. If not even a row's name and time fit, the range goes, then all words are folded.
@@ -49,27 +49,27 @@ def laid_out(make: Callable[[str, bool], list[Column]], width: int) -> Layout:
     for gap, between, brief in ((2, "  ", False), (1, "  ", True), (1, " ", True)):
         columns = make(between, brief)
         if needed(columns, gap) <= width:
-            return Layout(columns, gap, ())
+            return TableLayout(columns, gap, ())
     for key, most in USUAL.items():
         columns = [_narrowed(column, most) if column.key == key else column for column in columns]
         if needed(columns, 1) <= width:
-            return Layout(columns, 1, ())
-    kept = _kept(columns, width)
-    if needed(kept, 1) > width:
+            return TableLayout(columns, 1, ())
+    shown = _kept(columns, width)
+    if needed(shown, 1) > width:
         columns = [_without_range(column) if column.key == "time" else column for column in columns]
-        kept = _kept(columns, width)
-    left_out = tuple(column.key for column in columns if column not in kept)
-    return Layout(_folded(kept, width), 1, left_out)
+        shown = _kept(columns, width)
+    left_out = tuple(column.key for column in columns if column not in shown)
+    return TableLayout(_folded(shown, width), 1, left_out)
 
 
 def _kept(columns: Sequence[Column], width: int) -> list[Column]:
     """Those that are always there, and of the others the most important that fit beside them."""
-    kept = [column for column in columns if column.key in ALWAYS]
+    shown = [column for column in columns if column.key in ALWAYS]
     for key in IMPORTANCE:
-        more = [column for column in columns if column in kept or column.key == key]
+        more = [column for column in columns if column in shown or column.key == key]
         if needed(more, 1) <= width:
-            kept = more
-    return kept
+            shown = more
+    return shown
 
 
 def needed(columns: Sequence[Column], gap: int) -> int:
@@ -86,11 +86,11 @@ def _without_range(column: Column) -> Column:
 def _folded(columns: list[Column], width: int) -> list[Column]:
     """The widest columns of words folded until a line fits, or until nothing more can be folded."""
     while needed(columns, 1) > width:
-        long = max((each for each in columns if each.key in TEXT), key=lambda each: each.width, default=None)
+        long = max((column for column in columns if column.key in TEXT), key=lambda column: column.width, default=None)
         if long is None or long.width <= FOLDED:
             return columns
         short = _narrowed(long, max(FOLDED, long.width - (needed(columns, 1) - width)))
-        columns = [short if each is long else each for each in columns]
+        columns = [short if column is long else column for column in columns]
     return columns
 
 

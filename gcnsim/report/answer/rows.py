@@ -77,7 +77,7 @@ def shared_knobs(rows: Sequence[Row]) -> dict[str, str]:
     if len(rows) < 2:
         return {}
     words = [row.knob_words() for row in rows]
-    return {name: text for name, text in words[0].items() if all(each.get(name) == text for each in words)}
+    return {name: text for name, text in words[0].items() if all(word.get(name) == text for word in words)}
 
 
 def labels_of(rows: Sequence[Row]) -> list[tuple[str, str]]:
@@ -184,11 +184,11 @@ def number(value: object) -> str:
 
 def provenance_of(answer: WhatIf | SimulationReport) -> list[tuple[str, str]]:
     """Where the numbers come from, as (what, said) pairs; assumptions and warnings are apart."""
-    told = to_plain(answer.provenance)
-    graph = told["graph"]
-    pairs = told | {"graph": f"{graph['text']} ({graph['kind']})"}
+    document = to_plain(answer.provenance)
+    graph = document["graph"]
+    pairs = document | {"graph": f"{graph['text']} ({graph['kind']})"}
     if isinstance(answer, WhatIf) and any(varies(answer.rows, key) for key in ("gpus", "device", "host")):
-        pairs["device"] = f"of several machines the first asked for: {told['device']}"
+        pairs["device"] = f"of several machines the first asked for: {document['device']}"
     max_wait = answer.provenance.max_wait
     if max_wait is not None:
         given = format_seconds(max_wait.max_wait_s)
@@ -200,21 +200,27 @@ def provenance_of(answer: WhatIf | SimulationReport) -> list[tuple[str, str]]:
         pairs["measured_compute"] = f"{times.text}; {times.links}"
     apart = ("assumptions", "measured", "bounds", "warnings")
     return [
-        (_TITLES.get(name, name.replace("_", " ")), plain(said)) for name, said in pairs.items() if name not in apart
+        (_TITLES.get(name, name.replace("_", " ")), plain(text)) for name, text in pairs.items() if name not in apart
     ]
 
 
 def assumptions_of(answer: WhatIf) -> list[Assumption]:
     """The assumed numbers in the answer's order."""
     return [
-        Assumption(plain(each.name), plain(each.value), range_of(each), plain(each.basis), each.in_interval)
-        for each in answer.provenance.assumptions
+        Assumption(
+            plain(assumption.name),
+            plain(assumption.value),
+            range_of(assumption),
+            plain(assumption.basis),
+            assumption.in_interval,
+        )
+        for assumption in answer.provenance.assumptions
     ]
 
 
-def range_of(each: Assumed | AssumptionEffect) -> str:
+def range_of(item: Assumed | AssumptionEffect) -> str:
     """The two ends of the assumed range."""
-    return plain(f"{each.low} to {each.high}")
+    return plain(f"{item.low} to {item.high}")
 
 
 def bounds_of(answer: WhatIf) -> list[tuple[str, str]]:
@@ -239,5 +245,5 @@ def warnings_of(answer: WhatIf | SimulationReport) -> list[str]:
 def knobs_of(row: Row) -> str:
     """The knob values of a row; the rate only if nodes are drawn."""
     drawn = "" if row.rate == 1.0 else f", rate {row.rate:g}"
-    told = f", {row.setting}" if row.setting else ""
-    return f"tau {row.tau}, epsilon {row.epsilon:g}, cache {100 * row.cache_fraction:.4g}%{drawn}{told}"
+    text = f", {row.setting}" if row.setting else ""
+    return f"tau {row.tau}, epsilon {row.epsilon:g}, cache {100 * row.cache_fraction:.4g}%{drawn}{text}"

@@ -47,7 +47,7 @@ class StepText(NamedTuple):
         return f"{self.knob} {self.before} -> {self.after}"
 
 
-class Source(NamedTuple):
+class SourceClauses(NamedTuple):
     """One line of provenance: what it is of, and its clauses, the most important first."""
 
     name: str
@@ -77,8 +77,8 @@ def _device(row: Row, answer: WhatIf) -> str:
     if answer.scenario["cluster"].get("devices"):
         return "unequal GPUs"
     try:
-        found = device(row.device)
-        return "CPU core" if found.kind == "cpu" else found.title.removeprefix("NVIDIA ")
+        profile = device(row.device)
+        return "CPU core" if profile.kind == "cpu" else profile.title.removeprefix("NVIDIA ")
     except GcnsimError:
         return row.device or "GPU"
 
@@ -108,16 +108,16 @@ def verdict_of(answer: WhatIf) -> str:
 def reasons_of(answer: WhatIf) -> list[tuple[str, str]]:
     """The basis of the verdict: reasons, confidence, the limit, and which settings were considered."""
     best = answer.recommendation
-    told = [("why", best.why), ("confidence", best.confidence.text)]
-    told += [("limited by", limit_text(best.row)), ("so", best.note or "")]
-    told += [("straggler", straggler_of(answer)), ("faults", fault_free_of(answer))]
-    told += [("cost", cost_of(answer)), ("considered", best.rule.text)]
-    told += [("measure first", answer.certainty.measure_first or "")]
-    out = [f"{each.what}: {each.why}" for each in best.excluded[:MOST_EXCLUDED]]
+    reasons = [("why", best.why), ("confidence", best.confidence.text)]
+    reasons += [("limited by", limit_text(best.row)), ("so", best.note or "")]
+    reasons += [("straggler", straggler_of(answer)), ("faults", fault_free_of(answer))]
+    reasons += [("cost", cost_of(answer)), ("considered", best.rule.text)]
+    reasons += [("measure first", answer.certainty.measure_first or "")]
+    out = [f"{excluded.what}: {excluded.why}" for excluded in best.excluded[:MOST_EXCLUDED]]
     if len(best.excluded) > MOST_EXCLUDED:
         out.append(f"{len(best.excluded) - MOST_EXCLUDED} more (--json names them)")
-    told += [("" if place else "excluded", text) for place, text in enumerate(out)]
-    return [(name, plain(text)) for name, text in told if text]
+    reasons += [("" if index else "excluded", text) for index, text in enumerate(out)]
+    return [(name, plain(text)) for name, text in reasons if text]
 
 
 def cost_of(answer: WhatIf) -> str:
@@ -165,11 +165,11 @@ def waits_longer(row: Row) -> bool:
 
 def straggler_of(answer: WhatIf) -> str:
     """The worker that the others wait for, and what an even partition would give."""
-    told = answer.straggler
-    if told is None:
+    straggler = answer.straggler
+    if straggler is None:
         return ""
-    even = "" if told.even_s is None else f"; an even partition: {format_seconds(told.even_s)}"
-    return plain(told.text + even)
+    even = "" if straggler.even_s is None else f"; an even partition: {format_seconds(straggler.even_s)}"
+    return plain(straggler.text + even)
 
 
 def fault_free_of(answer: WhatIf) -> str:
@@ -187,10 +187,10 @@ def alternatives_of(answer: WhatIf) -> list[tuple[str, str]]:
     best, found = answer.recommendation, []
     if best.networks:
         found.append(("faster network", plain(best.networks)))
-    for each in best.alternatives:
-        same = _same(each.row, best.row)
-        said = "the recommended one" if same else _setting(each.row, priced=each.role != "cheapest")
-        found.append((plain(each.role), plain(f"{said}; {each.why}")))
+    for alternative in best.alternatives:
+        same = _same(alternative.row, best.row)
+        label = "the recommended one" if same else _setting(alternative.row, priced=alternative.role != "cheapest")
+        found.append((plain(alternative.role), plain(f"{label}; {alternative.why}")))
     return found
 
 
@@ -275,32 +275,36 @@ def _percent(share: float) -> str:
 
 def no_effect_of(answer: WhatIf) -> list[tuple[str, str]]:
     """The knobs that cannot matter here, and why."""
-    return [(plain(each.knob), plain(each.why)) for each in answer.no_effect]
+    return [(plain(no_effect.knob), plain(no_effect.why)) for no_effect in answer.no_effect]
 
 
-def sources_of(answer: WhatIf) -> list[Source]:
+def sources_of(answer: WhatIf) -> list[SourceClauses]:
     """A line each: which graph, which figures of the machine, how its GPUs reach each other, how certain, and how to
     get the same again."""
-    told, sure = answer.provenance, answer.certainty
-    figures = told.device.split("; ")
+    provenance, sure = answer.provenance, answer.certainty
+    figures = provenance.device.split("; ")
     if any(varies(answer.rows, key) for key in MACHINE):
         # The machine that provenance names is one of several: what all have in common is where figures are from.
         figures = figures[1:] or figures
-    same = f"gcnsim {told.version}, seed {told.seed}, scenario {told.scenario_hash[:8]}"
+    same = f"gcnsim {provenance.version}, seed {provenance.seed}, scenario {provenance.scenario_hash[:8]}"
     sure_of = f"ranges: 90 % of {sure.draws} draws"
     if answer.recommendation.row.iteration_s_low is None:
         sure_of = f"no range of {NO_RANGE}"
     clauses = {
-        "graph": told.graph["text"].split("; "),
-        "machine": (*figures, *told.calibration.split("; ")),
-        "compute": () if told.measured_compute is None else tuple(told.measured_compute.text.split("; ")),
-        "links": () if told.measured_compute is None else (told.measured_compute.links,),
-        "between GPUs": () if told.between_gpus_basis is None else tuple(told.between_gpus_basis.split("; ")),
-        "mini-batches": () if told.mini_batches is None else tuple(told.mini_batches.split("; ")),
+        "graph": provenance.graph["text"].split("; "),
+        "machine": (*figures, *provenance.calibration.split("; ")),
+        "compute": () if provenance.measured_compute is None else tuple(provenance.measured_compute.text.split("; ")),
+        "links": () if provenance.measured_compute is None else (provenance.measured_compute.links,),
+        "between GPUs": ()
+        if provenance.between_gpus_basis is None
+        else tuple(provenance.between_gpus_basis.split("; ")),
+        "mini-batches": () if provenance.mini_batches is None else tuple(provenance.mini_batches.split("; ")),
         "certainty": (f"{sure.label}; {sure_of}; {same}", sure.method),
-        "similar questions": () if told.like_questions is None else tuple(told.like_questions.text.split("; ")),
+        "similar questions": ()
+        if provenance.like_questions is None
+        else tuple(provenance.like_questions.text.split("; ")),
     }
-    return [Source(name, tuple(map(plain, each))) for name, each in clauses.items() if each]
+    return [SourceClauses(name, tuple(map(plain, clause))) for name, clause in clauses.items() if clause]
 
 
 def clauses_within(clauses: Sequence[str], width: int) -> str:
@@ -317,9 +321,9 @@ def measured_of(answer: WhatIf) -> list[tuple[str, str]]:
     """Measured times beside their predictions, and what they make of the rows where the assumptions allow them."""
     labels = [label if setting == "" else f"{label} ({setting})" for label, setting in labels_of(answer.results)]
     found = []
-    for each in answer.measured or ():
-        found.append(("measured", plain(each.text)))
-        found += [(plain(label), _again(row)) for label, row in zip(labels, each.rows or (), strict=False)]
+    for item in answer.measured or ():
+        found.append(("measured", plain(item.text)))
+        found += [(plain(label), _again(row)) for label, row in zip(labels, item.rows or (), strict=False)]
     return found
 
 
@@ -332,9 +336,9 @@ def _again(row: TimeAgain) -> str:
 
 def partitions_of(answer: WhatIf) -> list[str]:
     """What other seeds of the partitioner give, where they were asked for."""
-    told = answer.partition_seeds
-    if told is None:
+    variation = answer.partition_seeds
+    if variation is None:
         return []
-    mean, low, high = map(format_seconds, (told.mean_s, told.low_s, told.high_s))
-    seeds = plural(len(told.seeds), "seed")
-    return [f"{seeds}: {mean} on average, {low} with the fastest (seed {told.best}), {high} with the slowest"]
+    mean, low, high = map(format_seconds, (variation.mean_s, variation.low_s, variation.high_s))
+    seeds = plural(len(variation.seeds), "seed")
+    return [f"{seeds}: {mean} on average, {low} with the fastest (seed {variation.best}), {high} with the slowest"]

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 from gcnsim.errors import plural
 from gcnsim.report.answer import rows as provenance
 from gcnsim.report.answer import sentences
-from gcnsim.report.answer.columns import MACHINE, MEANINGS, SHOWN, TEXT, checked, columns_of, silent_costs
-from gcnsim.report.answer.layout import Layout, laid_out, lines_of, needed
+from gcnsim.report.answer.columns import MACHINE, MEANINGS, SHOWN, TEXT, checked, columns_of, uninformative_costs
+from gcnsim.report.answer.layout import TableLayout, laid_out, lines_of, needed
 from gcnsim.report.answer.rows import checked_order, shown_rows, varies
 from gcnsim.report.figures.tornado import tornado_data, tornado_lines
 from gcnsim.report.page.templates import rendered
@@ -80,9 +80,9 @@ def render_table(
 def render_short(answer: WhatIf, width: int = DEFAULT_WIDTH, most: int = 8) -> str:
     """The answer in a few lines: its table, the `most` fastest rows of it, and the verdict."""
     rows = answer.fastest_first
-    layout, kept = table_layout(rows, width), fastest(rows, most)
+    layout, best_rows = table_layout(rows, width), fastest(rows, most)
     head, lines = lines_of(layout.columns, [row.recommended for row in rows], layout.gap)
-    body = [line for line, row in zip(lines, rows, strict=True) if row in kept]
+    body = [line for line, row in zip(lines, rows, strict=True) if row in best_rows]
     left = [f"  ({plural(len(rows) - len(body), 'more row')})"] * (len(rows) > len(body))
     return "\n".join([*_title(answer, width), *head, *body, *left, sentences.verdict_of(answer)])
 
@@ -93,7 +93,7 @@ def fastest(rows: Sequence[Row], most: int) -> list[Row]:
     return [*best, *[row for row in rows if not row.recommended][: most - len(best)]]
 
 
-def table_layout(rows: Sequence[Row], width: int) -> Layout:
+def table_layout(rows: Sequence[Row], width: int) -> TableLayout:
     """The usual columns of `rows` that fit `width`."""
     return laid_out(lambda gap, brief: columns_of(rows, gap=gap, brief=brief), width)
 
@@ -102,7 +102,7 @@ def wide_keys(answer: WhatIf) -> list[str]:
     """The columns of a wide table in which any row has something to say."""
     rows = answer.fastest_first
     empty = {key for key in WIDE if all(getattr(row, key, "said") in (None, "") for row in rows)}
-    empty |= silent_costs(rows)
+    empty |= uninformative_costs(rows)
     if all(row.vs_recommended_low is None for row in rows):
         empty.add("vs_recommended")
     if all(row.iterations_per_epoch == 1 for row in rows):
@@ -142,7 +142,7 @@ def _within(text: str, first: int, width: int) -> list[str]:
 
 
 def _print_results(console: Console, answer: WhatIf, rows: Sequence[Row], keys: Sequence[str] | None) -> None:
-    layout = Layout(columns_of(rows, keys), 2, ()) if keys is not None else table_layout(rows, console.width)
+    layout = TableLayout(columns_of(rows, keys), 2, ()) if keys is not None else table_layout(rows, console.width)
     head, lines = lines_of(layout.columns, [row.recommended for row in rows], layout.gap)
     length = max(needed(layout.columns, layout.gap), *map(len, head))
     title = len(sentences.title_of(answer)) + 2 + len(sentences.label_of(answer))
@@ -191,9 +191,9 @@ def _print_answer(console: Console, answer: WhatIf) -> None:
     _print_pairs(console, "", sentences.reasons_of(answer))
     _print_pairs(console, "Other machines", sentences.alternatives_of(answer))
     steps = sentences.steps_of(answer)
-    said = [(step.move, f"{step.iteration}, {step.change}") for step in steps]
+    lines = [(step.move, f"{step.iteration}, {step.change}") for step in steps]
     _print_pairs(console, "Measured beside predicted", sentences.measured_of(answer))
-    _print_pairs(console, "Next steps", said)
+    _print_pairs(console, "Next steps", lines)
     _print_pairs(console, "No effect", sentences.no_effect_of(answer))
     _print_lines(console, "Other partitions", sentences.partitions_of(answer))
     _print_pairs(console, provenance.target_title_of(answer), provenance.target_of(answer))
@@ -204,14 +204,14 @@ def _print_provenance(console: Console, answer: WhatIf, whole: bool) -> None:
     if not whole:
         sources = sentences.sources_of(answer)
         room = console.width - max(len(source.name) for source in sources) - 4
-        said = [(source.name, sentences.clauses_within(source.clauses, room)) for source in sources]
-        _print_pairs(console, "Provenance (more: --provenance, --assumptions)", said)
+        items = [(source.name, sentences.clauses_within(source.clauses, room)) for source in sources]
+        _print_pairs(console, "Provenance (more: --provenance, --assumptions)", items)
         return
     _print_pairs(console, "Analytic bounds of the long-run mean", provenance.bounds_of(answer))
     _print_pairs(console, "Provenance", provenance.provenance_of(answer))
     assumed = provenance.assumptions_of(answer)
-    said = [(item.name, f"{item.value} ({item.range}): {item.basis}") for item in assumed if item.covered]
-    _print_pairs(console, "Assumptions in the interval", said)
+    items = [(item.name, f"{item.value} ({item.range}): {item.basis}") for item in assumed if item.covered]
+    _print_pairs(console, "Assumptions in the interval", items)
     others = [(item.name, f"{item.value} ({item.range}): {item.basis}") for item in assumed if not item.covered]
     _print_pairs(console, "Also assumed, not in the interval", others)
     _print_lines(console, "Measured figures", provenance.measured_of(answer))
@@ -261,10 +261,10 @@ def _print_block(console: Console, title: str, body: Table | Text, holds: Sequen
 def render_notebook(answer: WhatIf, most: int = 12) -> str:
     """An HTML fragment: title, verdict, and the `most` fastest rows; styles are inline, all text is escaped."""
     rows = answer.fastest_first
-    kept = fastest(rows, most)
+    best_rows = fastest(rows, most)
     columns = columns_of(rows)
     cells = zip(rows, zip(*(column.cells for column in columns), strict=True), strict=True)
-    shown = [(texts, row.recommended) for row, texts in cells if row in kept]
+    shown = [(texts, row.recommended) for row, texts in cells if row in best_rows]
     more = len(rows) - len(shown)
     return rendered(
         "notebook.html.j2",

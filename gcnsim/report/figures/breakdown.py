@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from gcnsim.breakdown import HIDDEN, Parts, iteration_s
 from gcnsim.report.answer.rows import labels_of, plain
-from gcnsim.report.figures.style import PLAIN, layout, said, time_unit
+from gcnsim.report.figures.style import PLAIN, escaped, layout, time_unit
 from gcnsim.report.palette import LIGHT, Theme
 from gcnsim.results import Row, WhatIf
 from gcnsim.units import format_fraction, format_seconds
@@ -66,11 +66,11 @@ class Bar:
 
     def seconds(self, part: str) -> float:
         """Of one part or what is beneath; 0 where the bar has none."""
-        return sum(each.seconds for each in (*self.parts, *self.beneath) if each.part == part)
+        return sum(item.seconds for item in (*self.parts, *self.beneath) if item.part == part)
 
 
 @dataclass(frozen=True, slots=True)
-class Breakdown:
+class BreakdownData:
     """Bars in their order, and the unit of their axis (`unit_s` seconds)."""
 
     bars: tuple[Bar, ...]
@@ -94,12 +94,12 @@ class Breakdown:
         return [name for name in BENEATH if any(bar.seconds(name) > 0 for bar in self.bars)]
 
 
-def breakdown_data(answer: WhatIf, most: int | None = None) -> Breakdown:
+def breakdown_data(answer: WhatIf, most: int | None = None) -> BreakdownData:
     """The breakdown of the rows of `answer`, the fastest first; most: so many of them, the recommended among them."""
     return rows_data(answer.fastest_first, most)
 
 
-def rows_data(rows: Sequence[Row], most: int | None = None) -> Breakdown:
+def rows_data(rows: Sequence[Row], most: int | None = None) -> BreakdownData:
     """The breakdown of rows in their order; most: as for `breakdown_data`."""
     bars = [_of_row(row, *label) for row, label in zip(rows, labels_of(rows), strict=True)]
     if most is not None and len(bars) > most:
@@ -122,24 +122,24 @@ def _of_row(row: Row, method: str, setting: str) -> Bar:
     )
 
 
-def parts_data(named: Sequence[tuple[str, Parts]]) -> Breakdown:
+def parts_data(named: Sequence[tuple[str, Parts]]) -> BreakdownData:
     """The breakdown of workers or settings, each with its name: waits by their cause."""
     bars = [
         Bar(
             plain(name),
             "",
-            iteration_s(each),
+            iteration_s(parts),
             None,
             None,
-            tuple(Segment(part, getattr(each, f"{part}_s")) for part in PARTS if hasattr(each, f"{part}_s")),
-            (Segment(HIDDEN, each.hidden_comm_s),),
+            tuple(Segment(part, getattr(parts, f"{part}_s")) for part in PARTS if hasattr(parts, f"{part}_s")),
+            (Segment(HIDDEN, parts.hidden_comm_s),),
         )
-        for name, each in named
+        for name, parts in named
     ]
     return _drawn(bars)
 
 
-def sides_data(payload: Mapping[str, Any]) -> Breakdown:
+def sides_data(payload: Mapping[str, Any]) -> BreakdownData:
     """The breakdown of both sides of a comparison (`gcnsim.compare/1`), by its finest parts."""
     sums = {part["within"] for part in payload["parts"]}
     finest = [part for part in payload["parts"] if part["part"] not in sums]
@@ -151,18 +151,18 @@ def sides_data(payload: Mapping[str, Any]) -> Breakdown:
             payload[key]["iteration_s_low"],
             payload[key]["iteration_s_high"],
             tuple(Segment(part["part"].removesuffix("_s"), part[key]) for part in finest),
-            tuple(Segment(each["name"].removesuffix("_s"), each[key]) for each in payload["beneath"]),
+            tuple(Segment(entry["name"].removesuffix("_s"), entry[key]) for entry in payload["beneath"]),
         )
         for key in "ab"
     ]
     return _drawn(bars)
 
 
-def _drawn(bars: Sequence[Bar]) -> Breakdown:
-    return Breakdown(tuple(bars), *time_unit(max((bar.iteration_s for bar in bars), default=0.0)))
+def _drawn(bars: Sequence[Bar]) -> BreakdownData:
+    return BreakdownData(tuple(bars), *time_unit(max((bar.iteration_s for bar in bars), default=0.0)))
 
 
-def breakdown_drawing(data: Breakdown, theme: Theme = LIGHT) -> dict[str, Any]:
+def breakdown_drawing(data: BreakdownData, theme: Theme = LIGHT) -> dict[str, Any]:
     """What `breakdown_figure` draws, as plain data: Plotly looks at each value of a figure, which takes longer than all
     the rest of a picture."""
     traces = []
@@ -174,21 +174,21 @@ def breakdown_drawing(data: Breakdown, theme: Theme = LIGHT) -> dict[str, Any]:
         traces.append(_bars(data, name, seconds, reached, filled, _MAIN))
         reached = [sum(pair) for pair in zip(reached, seconds, strict=True)]
     start = [0.0] * len(data.bars)
-    for place, part in enumerate(data.beneath):
+    for index, part in enumerate(data.beneath):
         seconds = [bar.seconds(part) for bar in data.bars]
         name, color = BENEATH[part]
-        own = _BENEATH | {"offset": _BENEATH["offset"] + 0.15 * place}
+        own = _BENEATH | {"offset": _BENEATH["offset"] + 0.15 * index}
         traces.append(_bars(data, name, seconds, start, _hatched(theme, getattr(theme, color)), own))
     rows = len(data.bars)
     found = layout(theme, f"Time per iteration ({data.unit})", height=70 + 62 * rows)
     found["xaxis"] |= {"rangemode": "tozero"}
     found["yaxis"] |= {"range": [rows - 0.45, -0.65], "showticklabels": False, "showgrid": False}
-    labels = [_above(place, bar, theme) for place, bar in enumerate(data.bars)]
+    labels = [_above(index, bar, theme) for index, bar in enumerate(data.bars)]
     more = PLAIN | {"barmode": "overlay", **({"annotations": labels} if labels else {})}
     return {"data": [*traces, _whiskers(data, theme)], "layout": found | more}
 
 
-def breakdown_figure(data: Breakdown, theme: Theme = LIGHT) -> Figure:
+def breakdown_figure(data: BreakdownData, theme: Theme = LIGHT) -> Figure:
     """Stacked bars of `data`; overlapping work is below each, hatched, because it adds no time."""
     import plotly.graph_objects as go
 
@@ -219,21 +219,21 @@ def _above(place: int, bar: Bar, theme: Theme) -> dict[str, Any]:
 
 
 def _label(bar: Bar, theme: Theme) -> str:
-    setting = f" <span style='font-size:12px;color:{theme.muted}'>{said(bar.setting)}</span>" if bar.setting else ""
-    name = f"<b>{said(bar.method)}</b> (recommended)" if bar.recommended else said(bar.method)
+    setting = f" <span style='font-size:12px;color:{theme.muted}'>{escaped(bar.setting)}</span>" if bar.setting else ""
+    name = f"<b>{escaped(bar.method)}</b> (recommended)" if bar.recommended else escaped(bar.method)
     return f"{name}{setting}"
 
 
 def _bars(
-    data: Breakdown,
+    data: BreakdownData,
     name: str,
     seconds: Sequence[float],
     base: Sequence[float],
     marker: dict[str, Any],
     place: dict[str, float],
 ) -> dict[str, Any]:
-    told = [
-        f"{said(bar.method)} {said(bar.setting)}<br>{name}: {format_seconds(value)}"
+    hover = [
+        f"{escaped(bar.method)} {escaped(bar.setting)}<br>{name}: {format_seconds(value)}"
         f", {format_fraction(value / bar.iteration_s if bar.iteration_s else 0.0)} of {format_seconds(bar.iteration_s)}"
         for bar, value in zip(data.bars, seconds, strict=True)
     ]
@@ -245,13 +245,13 @@ def _bars(
         "x": [value / data.unit_s for value in seconds],
         "base": [value / data.unit_s for value in base],
         "marker": marker,
-        "customdata": told,
+        "customdata": hover,
         "hovertemplate": "%{customdata}<extra></extra>",
         **place,
     }
 
 
-def _whiskers(data: Breakdown, theme: Theme) -> dict[str, Any]:
+def _whiskers(data: BreakdownData, theme: Theme) -> dict[str, Any]:
     """The interval of the iteration time as an error bar at the end of the main bar."""
     above = [0.0 if bar.high_s is None else bar.high_s - bar.iteration_s for bar in data.bars]
     below = [0.0 if bar.low_s is None else bar.iteration_s - bar.low_s for bar in data.bars]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from gcnsim.caching import KINDS
-from gcnsim.report.figures.style import MOST_LINES, layout, legend, said
+from gcnsim.report.figures.style import MOST_LINES, escaped, layout, legend
 from gcnsim.report.palette import LIGHT, Theme
 from gcnsim.trace import CacheCurve, CachePoint
 
@@ -57,8 +57,8 @@ def _line(name: str, points: Sequence[CachePoint]) -> PolicyLine:
         name,
         KINDS[name],
         tuple(point.total.hit_rate for point in points),
-        tuple(min(each) for each in rates),
-        tuple(max(each) for each in rates),
+        tuple(min(rate) for rate in rates),
+        tuple(max(rate) for rate in rates),
     )
 
 
@@ -70,11 +70,11 @@ def cache_hits_figure(data: CacheHits, theme: Theme = LIGHT) -> Figure:
     height = 460 * len(panels)
     figure = make_subplots(rows=len(panels), shared_xaxes=True, vertical_spacing=30 / height)
     for row, panel in enumerate(panels, 1):
-        for place, line in enumerate(panel):
-            figure.add_trace(_drawn(data, line, place, theme), row=row, col=1)
+        for index, line in enumerate(panel):
+            figure.add_trace(_drawn(data, line, index, theme), row=row, col=1)
     shape = layout(theme, "", "requests answered (%)", height=height)
     axes = {name: shape.pop(name) for name in ("xaxis", "yaxis")}
-    figure.update_layout(**(shape | legend(theme) | {"title": f"Hit rate by cache size: {said(data.title)}"}))
+    figure.update_layout(**(shape | legend(theme) | {"title": f"Hit rate by cache size: {escaped(data.title)}"}))
     figure.update_xaxes(**axes["xaxis"], rangemode="tozero")
     figure.update_xaxes(title_text="boundary nodes cached (%)", row=len(panels), col=1)
     figure.update_yaxes(**axes["yaxis"], range=[0, 102])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from gcnsim.report.answer.rows import plain
-from gcnsim.report.figures.style import MOST_LINES, layout, said, time_unit
+from gcnsim.report.figures.style import MOST_LINES, escaped, layout, time_unit
 from gcnsim.report.palette import LIGHT, Theme, faded
 from gcnsim.units import format_seconds
 
@@ -53,7 +53,7 @@ def convergence_data(runs: Sequence[Learning], target: float | None = None) -> C
     for run in runs[:MOST_LINES]:
         done = tuple(count for count, _ in run.points)
         shares = tuple(share for _, share in run.points)
-        times = (tuple(count * each for count in done) for each in (run.iteration_s, run.low_s, run.high_s))
+        times = (tuple(count * item for count in done) for item in (run.iteration_s, run.low_s, run.high_s))
         lines.append(LearningLine(plain(run.name), done, shares, *times))
     unit = time_unit(max((line.seconds[-1] for line in lines if line.seconds), default=1.0))
     return Convergence(tuple(lines), tuple(plain(run.name) for run in runs[MOST_LINES:]), target, unit.name, unit.size)
@@ -64,8 +64,8 @@ def convergence_figure(data: Convergence, theme: Theme = LIGHT) -> Figure:
     import plotly.graph_objects as go
 
     figure = go.Figure()
-    for place, line in enumerate(data.lines):
-        color, dash, symbol = theme.line(place)
+    for index, line in enumerate(data.lines):
+        color, dash, symbol = theme.line(index)
         figure.add_scatter(
             x=[value / data.unit_s for value in (*line.low, *line.high[::-1])],
             y=[100 * share for share in (*line.accuracy, *line.accuracy[::-1])],
@@ -80,12 +80,12 @@ def convergence_figure(data: Convergence, theme: Theme = LIGHT) -> Figure:
         figure.add_scatter(
             x=[value / data.unit_s for value in line.seconds],
             y=[100 * share for share in line.accuracy],
-            name=said(line.name),
+            name=escaped(line.name),
             mode="lines+markers",
             line={"color": color, "dash": dash, "width": 2.5},
             marker={"symbol": symbol, "size": 7},
             customdata=[
-                f"{said(line.name)}<br>{100 * share:.2f} % after {format_seconds(seconds)}, {count:,} iterations"
+                f"{escaped(line.name)}<br>{100 * share:.2f} % after {format_seconds(seconds)}, {count:,} iterations"
                 for count, share, seconds in rows
             ],
             hovertemplate="%{customdata}<extra></extra>",

@@ -10,7 +10,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from gcnsim.report.answer.rows import plain, varies
-from gcnsim.report.figures.style import LOG_FROM, MOST_LINES, PLAIN, Ticks, layout, log_ticks, said, time_unit
+from gcnsim.report.figures.style import LOG_FROM, MOST_LINES, PLAIN, Ticks, escaped, layout, log_ticks, time_unit
 from gcnsim.report.palette import LIGHT, Theme, faded
 from gcnsim.results import Row
 from gcnsim.units import format_gbps, format_seconds, range_text
@@ -23,7 +23,7 @@ Line = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class CurveAxis:
     """What iteration times are drawn against. field: of a row; size: of its unit; log: whether steps are factors."""
 
     field: str
@@ -39,12 +39,12 @@ class Axis:
 
 
 AXES: Final = {
-    "bandwidth": Axis("bandwidth_bytes_per_s", "NIC bandwidth (Gbps, log scale)", 1e9 / 8, True, " Gbps"),
-    "gpus": Axis("gpus", "GPUs", 1.0, False, " GPUs"),
-    "tau": Axis("tau", "tau (iterations of staleness)", 1.0, False, ""),
-    "epsilon": Axis("epsilon", "epsilon (share of edges drawn)", 1.0, False, ""),
-    "rate": Axis("rate", "rate (share of boundary nodes drawn)", 1.0, False, ""),
-    "cache": Axis("cache_fraction", "cache (% of boundary rows)", 0.01, False, " % cached"),
+    "bandwidth": CurveAxis("bandwidth_bytes_per_s", "NIC bandwidth (Gbps, log scale)", 1e9 / 8, True, " Gbps"),
+    "gpus": CurveAxis("gpus", "GPUs", 1.0, False, " GPUs"),
+    "tau": CurveAxis("tau", "tau (iterations of staleness)", 1.0, False, ""),
+    "epsilon": CurveAxis("epsilon", "epsilon (share of edges drawn)", 1.0, False, ""),
+    "rate": CurveAxis("rate", "rate (share of boundary nodes drawn)", 1.0, False, ""),
+    "cache": CurveAxis("cache_fraction", "cache (% of boundary rows)", 0.01, False, " % cached"),
 }
 """The axes by name."""
 
@@ -75,7 +75,7 @@ class Series(NamedTuple):
     recommended: bool = False
 
 
-class Measured(NamedTuple):
+class MeasuredPoint(NamedTuple):
     """A measured run: its value of the axis, and seconds per iteration; low, high: between repeats, None of one."""
 
     name: str
@@ -86,22 +86,22 @@ class Measured(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """Iteration time against an axis of `AXES`. asked: values to be marked."""
+    """Iteration time against an axis of `AXES`. requested: values to be marked."""
 
     axis: str
     series: tuple[Series, ...]
-    measured: tuple[Measured, ...] = ()
-    asked: tuple[float, ...] = ()
+    measured: tuple[MeasuredPoint, ...] = ()
+    requested: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class CurveData:
     """What the figure shows. series: at most `MOST_LINES`; left_out: names of the others. unit_s: seconds of `unit`."""
 
-    axis: Axis
+    axis: CurveAxis
     series: tuple[Series, ...]
-    measured: tuple[Measured, ...]
-    asked: tuple[float, ...]
+    measured: tuple[MeasuredPoint, ...]
+    requested: tuple[float, ...]
     left_out: tuple[str, ...]
     unit: str
     unit_s: float
@@ -110,7 +110,7 @@ class CurveData:
     y_ticks: Ticks
 
 
-def curve_of_rows(rows: Sequence[Row], axis: str, measured: Sequence[Measured] = ()) -> Curve:
+def curve_of_rows(rows: Sequence[Row], axis: str, measured: Sequence[MeasuredPoint] = ()) -> Curve:
     """The lines that `rows` make against `axis`: a line for each setting that is one but for the axis, the fastest
     first. Of equal values the last row counts.
     """
@@ -132,7 +132,7 @@ def curve_of_rows(rows: Sequence[Row], axis: str, measured: Sequence[Measured] =
                 any(row.recommended for row in ordered),
             )
         )
-    return Curve(axis, tuple(sorted(series, key=lambda each: min(each.seconds))), tuple(measured))
+    return Curve(axis, tuple(sorted(series, key=lambda item: min(item.seconds))), tuple(measured))
 
 
 def _name(row: Row, apart: Sequence[str]) -> str:
@@ -146,21 +146,21 @@ def _name(row: Row, apart: Sequence[str]) -> str:
 
 def curve_data(curve: Curve) -> CurveData:
     """What is drawn of `curve`: the recommended line and, of the others, those that come first."""
-    spare = MOST_LINES - sum(each.recommended for each in curve.series)
-    others = [each for each in curve.series if not each.recommended]
-    shown = tuple(each for each in curve.series if each.recommended or each in others[:spare])
-    times = [value for each in shown for value in (*each.low, *each.seconds, *each.high) if value is not None]
-    times += [end for each in curve.measured for end in (each.low, each.seconds, each.high) if end is not None]
-    values = [value for each in shown for value in each.values]
-    values += [*curve.asked, *(each.value for each in curve.measured)]
+    spare = MOST_LINES - sum(series.recommended for series in curve.series)
+    others = [series for series in curve.series if not series.recommended]
+    shown = tuple(series for series in curve.series if series.recommended or series in others[:spare])
+    times = [value for series in shown for value in (*series.low, *series.seconds, *series.high) if value is not None]
+    times += [end for item in curve.measured for end in (item.low, item.seconds, item.high) if end is not None]
+    values = [value for series in shown for value in series.values]
+    values += [*curve.requested, *(item.value for item in curve.measured)]
     axis, unit = AXES[curve.axis], time_unit(max(times))
     low, high = min(times), max(times)
     return CurveData(
         axis=axis,
         series=shown,
         measured=curve.measured,
-        asked=tuple(sorted(set(curve.asked))),
-        left_out=tuple(each.name for each in others[spare:]),
+        requested=tuple(sorted(set(curve.requested))),
+        left_out=tuple(other.name for other in others[spare:]),
         unit=unit.name,
         unit_s=unit.size,
         log_time=low > 0 and high / low > LOG_FROM,
@@ -183,9 +183,9 @@ def curve_drawing(data: CurveData, theme: Theme = LIGHT) -> dict[str, Any]:
         traces.append(_points(data, theme))
     scale = ", log scale" if data.log_time else ""
     found = layout(theme, data.axis.title, f"Time per iteration ({data.unit}{scale})", height=460) | PLAIN
-    if data.asked:
-        found["shapes"] = [_upright(value, theme) for value in data.asked]
-        found["annotations"] = [_mark(data.axis, value, theme) for value in data.asked]
+    if data.requested:
+        found["shapes"] = [_upright(value, theme) for value in data.requested]
+        found["annotations"] = [_mark(data.axis, value, theme) for value in data.requested]
     found["xaxis"] |= {
         "type": "log" if data.axis.log else "linear",
         "tickvals": data.x_ticks.at,
@@ -208,8 +208,8 @@ def curve_figure(data: CurveData, theme: Theme = LIGHT) -> Figure:
 
 def styled(series: Sequence[Series], theme: Theme = LIGHT) -> list[tuple[Series, Line]]:
     """Each line with its colour, dashes and marker."""
-    places = accumulate((not each.recommended for each in series), initial=0)
-    return [(each, theme.line(place, each.recommended)) for each, place in zip(series, places, strict=False)]
+    places = accumulate((not item.recommended for item in series), initial=0)
+    return [(item, theme.line(place, item.recommended)) for item, place in zip(series, places, strict=False)]
 
 
 def _upright(value: float, theme: Theme) -> dict[str, Any]:
@@ -218,7 +218,7 @@ def _upright(value: float, theme: Theme) -> dict[str, Any]:
     return {"type": "line", **place, "line": {"color": theme.ink, "width": 1, "dash": "dot"}}
 
 
-def _mark(axis: Axis, value: float, theme: Theme) -> dict[str, Any]:
+def _mark(axis: CurveAxis, value: float, theme: Theme) -> dict[str, Any]:
     """The name of a value asked for, written along its line."""
     return {
         "x": math.log10(value) if axis.log else value,
@@ -255,13 +255,13 @@ def _line(data: CurveData, series: Series, style: Line) -> Iterator[dict[str, An
         "type": "scatter",
         "x": values,
         "y": [value / data.unit_s for value in series.seconds],
-        "name": said(series.name),
+        "name": escaped(series.name),
         "legendgroup": series.name,
         "mode": "lines+markers",
         "line": {"color": color, "width": 2.5, "dash": dash},
         "marker": {"symbol": symbol, "size": 8},
         "customdata": [
-            f"{said(series.name)} at {data.axis.text(value)}<br>{format_seconds(mean)}{range_text(least, most)}"
+            f"{escaped(series.name)} at {data.axis.text(value)}<br>{format_seconds(mean)}{range_text(least, most)}"
             for value, mean, least, most in rows
         ],
         "hovertemplate": "%{customdata}<extra></extra>",
@@ -279,8 +279,8 @@ def _points(data: CurveData, theme: Theme) -> dict[str, Any]:
     ends = [
         (run.seconds if run.low is None else run.low, run.seconds if run.high is None else run.high) for run in runs
     ]
-    told = [
-        f"measured: {said(plain(run.name))} at {data.axis.text(run.value)}<br>{format_seconds(run.seconds)}"
+    hover = [
+        f"measured: {escaped(plain(run.name))} at {data.axis.text(run.value)}<br>{format_seconds(run.seconds)}"
         + (f" ({format_seconds(low)} to {format_seconds(high)} between repeats)" if low < high else "")
         for run, (low, high) in zip(runs, ends, strict=True)
     ]
@@ -298,6 +298,6 @@ def _points(data: CurveData, theme: Theme) -> dict[str, Any]:
             "color": theme.ink,
             "thickness": 1.5,
         },
-        "customdata": told,
+        "customdata": hover,
         "hovertemplate": "%{customdata}<extra></extra>",
     }

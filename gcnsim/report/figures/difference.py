@@ -21,7 +21,7 @@ LEAST: Final = 1e-3
 """The share of the longer iteration from which a part's difference is drawn."""
 
 
-class Change(NamedTuple):
+class PartChange(NamedTuple):
     """A part, a key of `PARTS` of a breakdown: its name, and seconds of A, of B, and of B less A."""
 
     part: str
@@ -32,10 +32,10 @@ class Change(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class DifferenceData:
     """The parts that changed, that which changed most first; still: names of the others. whole_s: their sum."""
 
-    changes: tuple[Change, ...]
+    changes: tuple[PartChange, ...]
     still: tuple[str, ...]
     whole_s: float
     per: str
@@ -43,40 +43,43 @@ class Difference:
     unit_s: float
 
 
-def difference_data(payload: Mapping[str, Any]) -> Difference:
+def difference_data(payload: Mapping[str, Any]) -> DifferenceData:
     """The finest parts of a comparison (`gcnsim.compare/1`)."""
     sums = {part["within"] for part in payload["parts"]}
-    found = [
-        Change(each["part"].removesuffix("_s"), NAMES[each["part"]], each["a"], each["b"], each["difference"])
-        for each in payload["parts"]
-        if each["part"] not in sums
+    changes = [
+        PartChange(part["part"].removesuffix("_s"), NAMES[part["part"]], part["a"], part["b"], part["difference"])
+        for part in payload["parts"]
+        if part["part"] not in sums
     ]
     whole = payload["iteration_s"]
     least = LEAST * max(whole["a"], whole["b"])
-    changed = sorted((each for each in found if abs(each.seconds) >= least), key=lambda each: -abs(each.seconds))
-    still = tuple(each.name for each in found if abs(each.seconds) < least)
-    unit = time_unit(max([abs(each.seconds) for each in changed], default=0.0))
-    return Difference(tuple(changed), still, whole["difference"], payload["per"], unit.name, unit.size)
+    changed = sorted(
+        (change for change in changes if abs(change.seconds) >= least), key=lambda change: -abs(change.seconds)
+    )
+    still = tuple(change.name for change in changes if abs(change.seconds) < least)
+    unit = time_unit(max([abs(item.seconds) for item in changed], default=0.0))
+    return DifferenceData(tuple(changed), still, whole["difference"], payload["per"], unit.name, unit.size)
 
 
-def difference_figure(data: Difference, theme: Theme = LIGHT) -> Figure:
+def difference_figure(data: DifferenceData, theme: Theme = LIGHT) -> Figure:
     """A bar per part from zero, and one for the whole iteration below."""
     import plotly.graph_objects as go
 
     figure = go.Figure()
     rows = [
-        (each.name, each.seconds, theme.color(PARTS[each.part][1]), _hover(each, data.per)) for each in data.changes
+        (change.name, change.seconds, theme.color(PARTS[change.part][1]), _hover(change, data.per))
+        for change in data.changes
     ]
     whole = f"{data.per}: {_signed(data.whole_s)}"
     rows.append((f"the whole {data.per}", data.whole_s, theme.ink, whole))
-    for place, (name, seconds, color, told) in enumerate(rows):
+    for index, (name, seconds, color, hover) in enumerate(rows):
         figure.add_bar(
-            orientation="h", y=[place], x=[seconds / data.unit_s], width=0.42, offset=-0.02,
+            orientation="h", y=[index], x=[seconds / data.unit_s], width=0.42, offset=-0.02,
             marker={"color": color, "line": {"width": 0}}, name=name,
-            customdata=[told], hovertemplate="%{customdata}<extra></extra>",
+            customdata=[hover], hovertemplate="%{customdata}<extra></extra>",
         )  # fmt: skip
         figure.add_annotation(
-            x=0, xref="paper", xanchor="left", y=place - 0.08, yanchor="bottom", showarrow=False,
+            x=0, xref="paper", xanchor="left", y=index - 0.08, yanchor="bottom", showarrow=False,
             text=f"{name} <span style='color:{theme.muted};font-size:12px'>{_signed(seconds)}</span>",
             font={"size": 13},
         )  # fmt: skip
@@ -87,7 +90,7 @@ def difference_figure(data: Difference, theme: Theme = LIGHT) -> Figure:
     return figure
 
 
-def _hover(change: Change, per: str) -> str:
+def _hover(change: PartChange, per: str) -> str:
     return (
         f"{change.name}<br>A {format_seconds(change.a_s)}, B {format_seconds(change.b_s)} per {per}"
         f"<br>{_signed(change.seconds)}"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gcnsim.report.answer.rows import plain
-from gcnsim.report.figures.style import layout, said, time_unit
+from gcnsim.report.figures.style import escaped, layout, time_unit
 from gcnsim.report.palette import LIGHT, Theme
 from gcnsim.results import Advice, PointReport
 from gcnsim.units import format_seconds, range_text
@@ -48,13 +48,13 @@ class Front:
 
 def front_data(advice: Advice) -> Front:
     """The front of `advice` with its choice."""
-    points = {each.name: each for each in (*advice.front, advice.choice)}
-    priced = [each for each in points.values() if each.cost is not None]
+    points = {item.name: item for item in (*advice.front, advice.choice)}
+    priced = [point for point in points.values() if point.cost is not None]
     options = tuple(
-        _option(each, each.name == advice.choice.name) for each in sorted(priced, key=lambda one: one.seconds)
+        _option(item, item.name == advice.choice.name) for item in sorted(priced, key=lambda one: one.seconds)
     )
     training = advice.choice.iterations > advice.choice.row.iterations_per_epoch
-    unit = time_unit(max((each.seconds for each in options), default=1.0))
+    unit = time_unit(max((option.seconds for option in options), default=1.0))
     times, of = (1.0, "a training") if training else (1000.0, f"1,000 times {advice.compared}")
     unpriced = len(points) - len(priced)
     return Front(options, advice.compared, advice.goal.currency, times, of, unpriced, unit.name, unit.size)
@@ -69,24 +69,24 @@ def _option(point: PointReport, chosen: bool) -> Option:
 def front_figure(data: Front, theme: Theme = LIGHT) -> Figure:
     """Options with their intervals, the front as steps, the choice in its own colour."""
     figure = _empty(data, theme)
-    steps = [each for each in data.options if each.on_front]
+    steps = [option for option in data.options if option.on_front]
     figure.add_scatter(
-        x=[each.seconds / data.unit_s for each in steps],
-        y=[each.cost * data.times for each in steps],
+        x=[step.seconds / data.unit_s for step in steps],
+        y=[step.cost * data.times for step in steps],
         mode="lines",
         line={"color": theme.compute, "width": 2, "shape": "hv"},
         name="front",
         hoverinfo="skip",
     )
     kinds = (
-        ("on the front", [each for each in steps if not each.chosen], theme.compute, "circle"),
+        ("on the front", [step for step in steps if not step.chosen], theme.compute, "circle"),
         (
             "no clear difference from it",
-            [each for each in data.options if not (each.on_front or each.chosen)],
+            [option for option in data.options if not (option.on_front or option.chosen)],
             theme.other,
             "diamond",
         ),
-        ("recommended", [each for each in data.options if each.chosen], theme.recommended, "star"),
+        ("recommended", [option for option in data.options if option.chosen], theme.recommended, "star"),
     )
     for name, found, color, symbol in kinds:
         if found:
@@ -112,19 +112,21 @@ def _points(data: Front, name: str, found: list[Option], color: str, symbol: str
         return {"type": "data", "array": above, "arrayminus": below, "thickness": 1, "width": 3, "color": color}
 
     return {
-        "x": [each.seconds / data.unit_s for each in found],
-        "y": [each.cost * data.times for each in found],
-        "error_x": bars([(each.seconds, each.seconds_low, each.seconds_high) for each in found], 1 / data.unit_s),
-        "error_y": bars([(each.cost, each.cost_low, each.cost_high) for each in found], data.times),
+        "x": [option.seconds / data.unit_s for option in found],
+        "y": [option.cost * data.times for option in found],
+        "error_x": bars(
+            [(option.seconds, option.seconds_low, option.seconds_high) for option in found], 1 / data.unit_s
+        ),
+        "error_y": bars([(option.cost, option.cost_low, option.cost_high) for option in found], data.times),
         "mode": "markers",
         "name": name,
         "marker": {"color": color, "symbol": symbol, "size": 15 if symbol == "star" else 9},
         "customdata": [
-            f"{said(each.name)}<br>{format_seconds(each.seconds)}"
-            f"{range_text(each.seconds_low, each.seconds_high)}"
-            f"<br>{each.cost * data.times:.3g} {data.currency} for {data.of}"
-            f"{range_text(each.cost_low, each.cost_high, lambda cost: f'{cost * data.times:.3g}')}"
-            for each in found
+            f"{escaped(option.name)}<br>{format_seconds(option.seconds)}"
+            f"{range_text(option.seconds_low, option.seconds_high)}"
+            f"<br>{option.cost * data.times:.3g} {data.currency} for {data.of}"
+            f"{range_text(option.cost_low, option.cost_high, lambda cost: f'{cost * data.times:.3g}')}"
+            for option in found
         ],
         "hovertemplate": "%{customdata}<extra></extra>",
     }

@@ -10,7 +10,7 @@ import numpy as np
 
 from gcnsim.ids import FloatArray, Iteration
 from gcnsim.report.answer.rows import plain
-from gcnsim.report.figures.style import byte_unit, layout, said
+from gcnsim.report.figures.style import byte_unit, escaped, layout
 from gcnsim.report.palette import LIGHT, Theme
 from gcnsim.results import LinkTraffic
 from gcnsim.timeline import Timeline
@@ -43,9 +43,9 @@ class LinkBars:
 
 def links_data(links: Mapping[str, LinkTraffic], most: int = MOST_LINKS) -> LinkBars:
     """What `links` carry per iteration."""
-    found = [LinkBar(plain(name), each.bytes, each.utilization) for name, each in links.items()]
-    found.sort(key=lambda each: -each.share)
-    return LinkBars(tuple(found[:most]), max(0, len(found) - most))
+    link_bars = [LinkBar(plain(name), link.bytes, link.utilization) for name, link in links.items()]
+    link_bars.sort(key=lambda link_bar: -link_bar.share)
+    return LinkBars(tuple(link_bars[:most]), max(0, len(link_bars) - most))
 
 
 def links_figure(data: LinkBars, theme: Theme = LIGHT) -> Figure:
@@ -55,7 +55,7 @@ def links_figure(data: LinkBars, theme: Theme = LIGHT) -> Figure:
     figure = go.Figure(
         go.Bar(
             orientation="h",
-            y=[said(bar.name) for bar in data.bars],
+            y=[escaped(bar.name) for bar in data.bars],
             x=[100 * bar.share for bar in data.bars],
             marker={
                 "color": [theme.exposed if bar.share >= FULL else theme.compute for bar in data.bars],
@@ -65,7 +65,8 @@ def links_figure(data: LinkBars, theme: Theme = LIGHT) -> Figure:
             textposition="outside",
             cliponaxis=False,
             customdata=[
-                f"{said(bar.name)}<br>{format_bytes(bar.nbytes)} per iteration, busy {format_fraction(bar.share)} of it"
+                f"{escaped(bar.name)}<br>{format_bytes(bar.nbytes)} per iteration, busy {format_fraction(bar.share)} "
+                "of it"
                 for bar in data.bars
             ],
             hovertemplate="%{customdata}<extra></extra>",
@@ -79,13 +80,13 @@ def links_figure(data: LinkBars, theme: Theme = LIGHT) -> Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
+class TrafficMatrix:
     """Bytes per iteration from each worker (a row) to each other, float64[workers, workers]."""
 
     nbytes: FloatArray
 
 
-def pairs_data(timeline: Timeline, first: Iteration, workers: int) -> Pairs:
+def pairs_data(timeline: Timeline, first: Iteration, workers: int) -> TrafficMatrix:
     """The mean over the iterations from `first` on: rows, gradients, ids and pieces of all-reduces."""
     found = messages(timeline)
     found = found[timeline.iteration[found] >= first]
@@ -94,10 +95,10 @@ def pairs_data(timeline: Timeline, first: Iteration, workers: int) -> Pairs:
     np.add.at(sums, (timeline.worker[found], timeline.peer[found]), timeline.nbytes[found])
     mean = sums / max(1, iterations)
     mean.setflags(write=False)
-    return Pairs(mean)
+    return TrafficMatrix(mean)
 
 
-def pairs_figure(data: Pairs, theme: Theme = LIGHT) -> Figure:
+def pairs_figure(data: TrafficMatrix, theme: Theme = LIGHT) -> Figure:
     """A square per pair, the darker the more bytes, with its number where there is room."""
     import plotly.graph_objects as go
 

@@ -56,7 +56,7 @@ class MemoryBars:
     @property
     def legend(self) -> list[tuple[str, str, bool]]:
         """Of each component that anyone has: its name, its colour in a theme, whether it is hatched."""
-        seen = [key for key in COMPONENTS if any(each.nbytes.get(key) for each in self.workers)]
+        seen = [key for key in COMPONENTS if any(worker.nbytes.get(key) for worker in self.workers)]
         return [(COMPONENTS[key][0], COMPONENTS[key][1], bool(COMPONENTS[key][2])) for key in seen]
 
 
@@ -66,15 +66,15 @@ def memory_data(report: MemoryReport, most: int = MOST_WORKERS) -> MemoryBars:
     held = [
         Held(
             rank,
-            {key: float(getattr(each, key)) for key in COMPONENTS if key != "reserved"}
+            {key: float(getattr(worker, key)) for key in COMPONENTS if key != "reserved"}
             | {"reserved": float(report.reserved_bytes)},
             None if devices[rank] is None else float(devices[rank] or 0),
         )
-        for rank, each in enumerate(report.workers)
+        for rank, worker in enumerate(report.workers)
     ]
-    nearest = sorted(held, key=lambda each: (each.worker != report.tightest, -each.total))[:most]
-    shown = tuple(each for each in held if each in nearest)
-    unit = byte_unit(max(max(each.total, each.device_bytes or 0.0) for each in shown))
+    nearest = sorted(held, key=lambda item: (item.worker != report.tightest, -item.total))[:most]
+    shown = tuple(item for item in held if item in nearest)
+    unit = byte_unit(max(max(item.total, item.device_bytes or 0.0) for item in shown))
     return MemoryBars(shown, report.tightest, len(held) - len(shown), unit.name, unit.size)
 
 
@@ -83,9 +83,9 @@ def memory_figure(data: MemoryBars, theme: Theme = LIGHT) -> Figure:
     import plotly.graph_objects as go
 
     figure = go.Figure()
-    names = [f"worker {each.worker}" for each in data.workers]
+    names = [f"worker {worker.worker}" for worker in data.workers]
     for key, (name, color, pattern) in COMPONENTS.items():
-        sizes = [each.nbytes.get(key, 0.0) for each in data.workers]
+        sizes = [worker.nbytes.get(key, 0.0) for worker in data.workers]
         if not any(sizes):
             continue
         figure.add_bar(
@@ -105,12 +105,14 @@ def memory_figure(data: MemoryBars, theme: Theme = LIGHT) -> Figure:
                 },
             },
             customdata=[
-                f"{who}<br>{name}: {format_bytes(size)} of {format_bytes(each.total)}"
-                for who, size, each in zip(names, sizes, data.workers, strict=True)
+                f"{who}<br>{name}: {format_bytes(size)} of {format_bytes(worker.total)}"
+                for who, size, worker in zip(names, sizes, data.workers, strict=True)
             ],
             hovertemplate="%{customdata}<extra></extra>",
         )
-    known = [(name, each.device_bytes) for name, each in zip(names, data.workers, strict=True) if each.device_bytes]
+    known = [
+        (name, worker.device_bytes) for name, worker in zip(names, data.workers, strict=True) if worker.device_bytes
+    ]
     if known:
         figure.add_trace(
             go.Scatter(

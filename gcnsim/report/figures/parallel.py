@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from gcnsim.caching import Cache
 from gcnsim.errors import UnitError
-from gcnsim.fields import Measure
 from gcnsim.fields import Number as Numeral
+from gcnsim.fields import QuantityRange
 from gcnsim.report.answer.rows import plain
-from gcnsim.report.figures.style import LOG_FROM, Unit, byte_unit, layout, log_ticks, said, time_unit
+from gcnsim.report.figures.style import LOG_FROM, Unit, byte_unit, escaped, layout, log_ticks, time_unit
 from gcnsim.report.palette import LIGHT, Theme, faded
 from gcnsim.scenario import rule_at
 from gcnsim.units import FRACTION
@@ -46,7 +46,7 @@ Number = Callable[[Any], float]
 def number_of(path: str) -> Number:
     """What values of the field at `path` are worth: quantities in their base unit, shares for `10%`."""
     rule, _ = rule_at(path)
-    if isinstance(rule, Measure):
+    if isinstance(rule, QuantityRange):
         return rule.quantity.parse
     if isinstance(rule, Cache):
         return FRACTION.parse
@@ -64,7 +64,7 @@ class Tick(NamedTuple):
     text: str
 
 
-class Row(NamedTuple):
+class ParallelAxis(NamedTuple):
     """An axis: what it is called, and its marks."""
 
     name: str
@@ -76,7 +76,7 @@ class Line(NamedTuple):
 
     point: int
     places: tuple[float, ...]
-    said: tuple[str, ...]
+    hover_text: tuple[str, ...]
     fast: bool
 
 
@@ -84,16 +84,20 @@ class Line(NamedTuple):
 class Parallel:
     """Rows from top to bottom and lines, the first of `by` first. left_out: points that are not drawn."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[ParallelAxis, ...]
     lines: tuple[Line, ...]
     left_out: int
 
     @property
     def legend(self) -> list[tuple[str, str, bool]]:
         """Names of the kinds of lines, their colours in a theme, and that they are not hatched."""
-        told = [("the first", "recommended", False), ("the first tenth", "compute", False), ("others", "other", False)]
-        kinds = [bool(self.lines), any(each.fast for each in self.lines[1:]), any(not e.fast for e in self.lines[1:])]
-        return [each for each, there in zip(told, kinds, strict=True) if there]
+        entries = [
+            ("the first", "recommended", False),
+            ("the first tenth", "compute", False),
+            ("others", "other", False),
+        ]
+        kinds = [bool(self.lines), any(line.fast for line in self.lines[1:]), any(not e.fast for e in self.lines[1:])]
+        return [entry for entry, there in zip(entries, kinds, strict=True) if there]
 
 
 def parallel_data(records: Sequence[Mapping[str, Any]], axes: Sequence[str], by: str) -> Parallel:
@@ -102,10 +106,10 @@ def parallel_data(records: Sequence[Mapping[str, Any]], axes: Sequence[str], by:
     Axes in which the points do not differ have no row. Of many points the first and evenly spread others are drawn.
     """
     shown = _spread(len(records))
-    varied = [path for path in axes if len({str(each[path]) for each in records}) > 1]
-    columns = [_row(plain(path), [each[path] for each in records], number_of(path), None)
+    varied = [path for path in axes if len({str(record[path]) for record in records}) > 1]
+    columns = [_row(plain(path), [record[path] for record in records], number_of(path), None)
                for path in varied]  # fmt: skip
-    columns.append(_row(plain(by), [each[by] for each in records], _name if _is_text(records, by) else float, by))
+    columns.append(_row(plain(by), [record[by] for record in records], _name if _is_text(records, by) else float, by))
     fast = math.ceil(FASTEST * len(records))
     lines = tuple(
         Line(
@@ -120,16 +124,16 @@ def parallel_data(records: Sequence[Mapping[str, Any]], axes: Sequence[str], by:
 
 
 def _is_text(records: Sequence[Mapping[str, Any]], by: str) -> bool:
-    return any(isinstance(each[by], str | bool) for each in records)
+    return any(isinstance(record[by], str | bool) for record in records)
 
 
 def _spread(count: int) -> list[int]:
     if count <= MOST_DRAWN:
         return list(range(count))
-    return sorted({round(place * (count - 1) / (MOST_DRAWN - 1)) for place in range(MOST_DRAWN)})
+    return sorted({round(index * (count - 1) / (MOST_DRAWN - 1)) for index in range(MOST_DRAWN)})
 
 
-def _row(name: str, values: list[Any], number: Number, by: str | None) -> tuple[Row, list[float], list[str]]:
+def _row(name: str, values: list[Any], number: Number, by: str | None) -> tuple[ParallelAxis, list[float], list[str]]:
     """The row of an axis, where each value lies on it, and each in words."""
     held = [value for value in values if value is not None]
     try:
@@ -143,7 +147,7 @@ def _row(name: str, values: list[Any], number: Number, by: str | None) -> tuple[
     scale = math.log if log else float
     ends = scale(low), (scale(high) - scale(low)) or 1.0
     room = 1.0 if len(held) == len(values) else 0.86  # those without a value lie to the right of all others
-    place = {value: room * (scale(each) - ends[0]) / ends[1] for value, each in worth.items()}
+    place = {value: room * (scale(amount) - ends[0]) / ends[1] for value, amount in worth.items()}
     if by is None:
         known = sorted(worth, key=worth.__getitem__)
         marks = [Tick(place[value], _text(value)) for value in known]
@@ -152,20 +156,24 @@ def _row(name: str, values: list[Any], number: Number, by: str | None) -> tuple[
     else:
         unit = _unit_of(by, high)
         title = f"{plain(by)}{f' ({unit[0]})' if unit[0] else ''}"
-        words = {value: f"{each / unit[1]:.4g}" for value, each in worth.items()}
+        words = {value: f"{amount / unit[1]:.4g}" for value, amount in worth.items()}
         at = _marks(low, high, unit[1], log=log)
-        marks = [Tick(room * (scale(each) - ends[0]) / ends[1], f"{each / unit[1]:.4g}") for each in at]
+        marks = [Tick(room * (scale(value) - ends[0]) / ends[1], f"{value / unit[1]:.4g}") for value in at]
     ticks = _apart(marks if room == 1.0 else [*marks, Tick(1.0, EMPTY)])
     places = [1.0 if value is None else place[value] for value in values]
-    return Row(title, tuple(ticks)), places, [EMPTY if value is None else words[value] for value in values]
+    return ParallelAxis(title, tuple(ticks)), places, [EMPTY if value is None else words[value] for value in values]
 
 
-def _named(name: str, values: list[Any]) -> tuple[Row, list[float], list[str]]:
+def _named(name: str, values: list[Any]) -> tuple[ParallelAxis, list[float], list[str]]:
     """A row of names at even distances, in the order in which they come."""
     words = [EMPTY if value is None else _text(value) for value in values]
     names = sorted(dict.fromkeys(words))
     place = {word: (turn / (len(names) - 1) if len(names) > 1 else 0.5) for turn, word in enumerate(names)}
-    return Row(name, tuple(_apart([Tick(place[word], word) for word in names]))), [place[word] for word in words], words
+    return (
+        ParallelAxis(name, tuple(_apart([Tick(place[word], word) for word in names]))),
+        [place[word] for word in words],
+        words,
+    )
 
 
 def _text(value: Any) -> str:
@@ -180,7 +188,7 @@ def _unit_of(by: str, high: float) -> Unit:
 
 
 def _marks(low: float, high: float, unit: float, *, log: bool) -> list[float]:
-    inside = [each for each in log_ticks(low, high, unit).at if low < each < high] if log else []
+    inside = [item for item in log_ticks(low, high, unit).at if low < item < high] if log else []
     return [low, *(inside or [low + (high - low) * share for share in (0.25, 0.5, 0.75)]), high]
 
 
@@ -189,10 +197,10 @@ def _apart(ticks: Sequence[Tick]) -> list[Tick]:
     if len(ticks) < 3:
         return list(ticks)
     found = [ticks[0]]
-    for each in ticks[1:-1]:
-        room = _room(found[-1], each)
-        if each.place - found[-1].place >= room and ticks[-1].place - each.place >= _room(each, ticks[-1]):
-            found.append(each)
+    for tick in ticks[1:-1]:
+        room = _room(found[-1], tick)
+        if tick.place - found[-1].place >= room and ticks[-1].place - tick.place >= _room(tick, ticks[-1]):
+            found.append(tick)
     return [*found, ticks[-1]]
 
 
@@ -207,21 +215,21 @@ def parallel_figure(data: Parallel, theme: Theme = LIGHT) -> Figure:
     import plotly.graph_objects as go
 
     figure = go.Figure()
-    others = [each for each in data.lines[1:] if not each.fast]
-    fast = [each for each in data.lines[1:] if each.fast]
+    others = [line for line in data.lines[1:] if not line.fast]
+    fast = [line for line in data.lines[1:] if line.fast]
     figure.add_scatter(**_lines(others, "others", faded(theme.other, 0.35), 1.0))
     figure.add_scatter(**_lines(fast, "the first tenth", theme.compute, 1.4))
     figure.add_scatter(**_lines(data.lines[:1], "the first", theme.recommended, 4.0))
-    for place, row in enumerate(data.rows):
-        figure.add_shape(type="line", x0=0, x1=1, y0=place, y1=place, line={"color": theme.muted, "width": 1})
+    for index, row in enumerate(data.rows):
+        figure.add_shape(type="line", x0=0, x1=1, y0=index, y1=index, line={"color": theme.muted, "width": 1})
         figure.add_annotation(
-            x=0, xref="paper", xanchor="left", y=place - 0.08, yanchor="bottom", showarrow=False,
-            text=f"<b>{said(row.name)}</b>", font={"size": 13}, bgcolor=theme.paper, borderpad=1,
+            x=0, xref="paper", xanchor="left", y=index - 0.08, yanchor="bottom", showarrow=False,
+            text=f"<b>{escaped(row.name)}</b>", font={"size": 13}, bgcolor=theme.paper, borderpad=1,
         )  # fmt: skip
         for tick in row.ticks:
             anchor = "left" if tick.place < 0.02 else "right" if tick.place > 0.98 else "center"
             figure.add_annotation(
-                x=tick.place, xanchor=anchor, y=place + 0.06, yanchor="top", showarrow=False, text=said(tick.text),
+                x=tick.place, xanchor=anchor, y=index + 0.06, yanchor="top", showarrow=False, text=escaped(tick.text),
                 font={"size": 12, "color": theme.ink}, bgcolor=faded(theme.paper, 0.85), borderpad=1,
             )  # fmt: skip
     figure.update_layout(**layout(theme, "", height=40 + 88 * len(data.rows)))
@@ -235,12 +243,12 @@ def _lines(found: Sequence[Line], name: str, color: str, width: float) -> dict[s
     """Lines as one trace, with gaps between them."""
     x: list[float | None] = []
     y: list[int | None] = []
-    told: list[str] = []
-    for each in found:
-        words = f"point {each.point}<br>" + "<br>".join(map(said, each.said))
-        x += [*(round(place, 5) for place in each.places), None]
-        y += [*range(len(each.places)), None]
-        told += [words] * (len(each.places) + 1)
+    hover: list[str] = []
+    for line in found:
+        words = f"point {line.point}<br>" + "<br>".join(map(escaped, line.hover_text))
+        x += [*(round(place, 5) for place in line.places), None]
+        y += [*range(len(line.places)), None]
+        hover += [words] * (len(line.places) + 1)
     return {
         "x": x,
         "y": y,
@@ -248,7 +256,7 @@ def _lines(found: Sequence[Line], name: str, color: str, width: float) -> dict[s
         "name": name,
         "line": {"color": color, "width": width},
         "marker": {"color": color, "size": 4 + width},
-        "customdata": told,
+        "customdata": hover,
         "hovertemplate": "%{customdata}<extra></extra>",
         "connectgaps": False,
     }

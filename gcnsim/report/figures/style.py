@@ -114,6 +114,6 @@ def cut(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "\N{HORIZONTAL ELLIPSIS}"
 
 
-def said(text: str) -> str:
+def escaped(text: str) -> str:
     """`text` where Plotly would read tags in it."""
     return html.escape(text)

@@ -15,8 +15,8 @@ import numpy as np
 from gcnsim.errors import FileError
 from gcnsim.ids import FloatArray, IntArray, Iteration
 from gcnsim.report.answer.rows import plain
-from gcnsim.report.figures.links import Pairs, pairs_data
-from gcnsim.report.figures.style import layout, said, time_unit
+from gcnsim.report.figures.links import TrafficMatrix, pairs_data
+from gcnsim.report.figures.style import escaped, layout, time_unit
 from gcnsim.report.palette import LIGHT, Theme
 from gcnsim.runs.recorded_run import TIMELINE, RecordedRun
 from gcnsim.timeline import KINDS, PHASE, Direction, Phase, Timeline
@@ -35,7 +35,7 @@ def facts_of_run(run: RecordedRun, spans: Timeline) -> RunFacts:
 
     Raises FileError where an iteration has no span of such a thread.
     """
-    main = np.isin(spans.stream, [place for place, name in enumerate(spans.streams) if name in MAIN])
+    main = np.isin(spans.stream, [index for index, name in enumerate(spans.streams) if name in MAIN])
     iterations = spans.iteration[main]
     count = int(iterations.max(initial=-1)) + 1
     ends: IntArray = np.zeros(count, np.int64)
@@ -57,7 +57,7 @@ def timeline_of_run(run: RecordedRun) -> TimelineData:
 def in_one_unit(one: TimelineData, other: TimelineData) -> tuple[TimelineData, TimelineData]:
     """Both with the unit of the longer, so that their axes can be compared."""
     unit = time_unit(max(one.length_s, other.length_s))
-    first, second = (replace(each, unit=unit.name, unit_s=unit.size) for each in (one, other))
+    first, second = (replace(timeline_data, unit=unit.name, unit_s=unit.size) for timeline_data in (one, other))
     return first, second
 
 
@@ -77,7 +77,7 @@ def timeline_of_result(result: Result) -> TimelineData:
     )
 
 
-def pairs_of_result(result: Result) -> Pairs:
+def pairs_of_result(result: Result) -> TrafficMatrix:
     """Bytes per iteration between the workers of a simulated run."""
     from gcnsim.engine import timeline
 
@@ -97,23 +97,23 @@ class Causes:
         """In words: `waited 1.20 ms for wire of worker 2, layer 1, of the iteration before`; empty of no wait."""
         from gcnsim.timeline import KINDS, Direction
 
-        told, run = self._spans, self._run
+        timeline, run = self._spans, self._run
         key = (
-            int(told.stream[span]),
-            KINDS[int(told.kind[span])],
-            int(told.layer[span]),
-            Direction(int(told.direction[span])),
-            int(told.peer[span]),
+            int(timeline.stream[span]),
+            KINDS[int(timeline.kind[span])],
+            int(timeline.layer[span]),
+            Direction(int(timeline.direction[span])),
+            int(timeline.peer[span]),
         )
-        iteration, start = int(told.iteration[span]), int(told.start_ps[span])
+        iteration, start = int(timeline.iteration[span]), int(timeline.start_ps[span])
         index = next((op for op in self._ops.get(key, ()) if run.starts[iteration, op] == start), None)
         return "" if index is None else self._of(index, iteration, start)
 
     def _of(self, index: int, iteration: int, start: int) -> str:
         run, ops = self._run, self._run.schedule.ops
         op = ops[index]
-        before = [(int(run.ends[iteration - lag, each]), each, lag) for each, lag in op.waits if lag <= iteration]
-        own = [end for end, each, _ in before if ops[each].stream == op.stream]
+        before = [(int(run.ends[iteration - lag, item]), item, lag) for item, lag in op.waits if lag <= iteration]
+        own = [end for end, item, _ in before if ops[item].stream == op.stream]
         others = [found for found in before if ops[found[1]].stream != op.stream]
         stream = run.schedule.order[op.stream]
         at = stream.index(index)
@@ -154,14 +154,14 @@ Waited = Callable[[int], str]
 """What a span waited for, by its place in the timeline; empty where that is not known."""
 
 
-class Block(NamedTuple):
+class TimelineBlock(NamedTuple):
     """A span, or several at once, on a row: seconds from the start of the iteration, and what it is in words."""
 
     row: int
     phase: Phase
     start_s: float
     end_s: float
-    said: str
+    hover_text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +173,7 @@ class TimelineData:
     iteration: Iteration
     length_s: float
     rows: tuple[str, ...]
-    blocks: tuple[Block, ...]
+    blocks: tuple[TimelineBlock, ...]
     links: tuple[str, ...]
     rates: tuple[tuple[float, ...], ...]
     shares: bool
@@ -184,7 +184,7 @@ class TimelineData:
     @property
     def legend(self) -> list[tuple[str, str, bool]]:
         """Of each kind of work its name, its colour in a theme, and that it is not hatched."""
-        seen = {each.phase for each in self.blocks}
+        seen = {block.phase for block in self.blocks}
         return [(str(phase), color, False) for phase, color in COLORS.items() if phase in seen]
 
 
@@ -216,24 +216,24 @@ def timeline_data(
     start, end = int(ends[chosen - 1]) if chosen else 0, int(ends[chosen])
     inside = np.flatnonzero((timeline.start_ps < end) & (timeline.end_ps > start))
     workers = sorted(set(timeline.worker[inside].tolist()))
-    shown = sorted(list(dict.fromkeys([*(each for each in first if each in workers), *workers]))[:MOST_WORKERS])
+    shown = sorted(list(dict.fromkeys([*(number for number in first if number in workers), *workers]))[:MOST_WORKERS])
     slices = [
-        each
-        for each in slices_by_kind(timeline, inside.tolist())
-        if each.worker in shown and each.start_ps < end and each.end_ps > start
+        part
+        for part in slices_by_kind(timeline, inside.tolist())
+        if part.worker in shown and part.start_ps < end and part.end_ps > start
     ]
-    order = {name: place for place, name in enumerate(TRACKS)}
-    tracks = sorted({(each.worker, each.track) for each in slices}, key=lambda own: (own[0], order[own[1]]))
+    order = {name: index for index, name in enumerate(TRACKS)}
+    tracks = sorted({(part.worker, part.track) for part in slices}, key=lambda own: (own[0], order[own[1]]))
     place = {own: row for row, own in enumerate(tracks)}
     blocks = tuple(
-        Block(
-            place[each.worker, each.track],
-            PHASE[KINDS[int(timeline.kind[each.spans[0]])]],
-            (max(each.start_ps, start) - start) / PS_PER_S,
-            (min(each.end_ps, end) - start) / PS_PER_S,
-            _words(timeline, each.spans, each.received, waited),
+        TimelineBlock(
+            place[part.worker, part.track],
+            PHASE[KINDS[int(timeline.kind[part.spans[0]])]],
+            (max(part.start_ps, start) - start) / PS_PER_S,
+            (min(part.end_ps, end) - start) / PS_PER_S,
+            _words(timeline, part.spans, part.received, waited),
         )
-        for each in slices
+        for part in slices
     )
     names, binned = _binned(rates or {}, capacity, start, end)
     unit = time_unit((end - start) / PS_PER_S)
@@ -302,7 +302,7 @@ def timeline_figure(data: TimelineData, theme: Theme = LIGHT, until_s: float | N
         rows=len(heights), shared_xaxes=True, row_heights=heights, vertical_spacing=14 / (tall + links + 90)
     )
     for phase, color in COLORS.items():
-        found = [each for each in data.blocks if each.phase is phase]
+        found = [block for block in data.blocks if block.phase is phase]
         if found:
             figure.add_trace(_blocks(data, phase, found, theme.color(color)), row=1, col=1)
     if data.links:
@@ -324,21 +324,24 @@ def timeline_figure(data: TimelineData, theme: Theme = LIGHT, until_s: float | N
 
 def _short(name: str) -> str:
     """A row's name where there is little room: `0 compute`."""
-    return said(name.removeprefix("worker ").replace(":", "", 1))
+    return escaped(name.removeprefix("worker ").replace(":", "", 1))
 
 
-def _blocks(data: TimelineData, phase: Phase, found: Sequence[Block], color: str) -> dict[str, Any]:
+def _blocks(data: TimelineData, phase: Phase, found: Sequence[TimelineBlock], color: str) -> dict[str, Any]:
     return {
         "type": "bar",
         "orientation": "h",
         "name": str(phase),
-        "y": [each.row for each in found],
-        "base": [round(each.start_s / data.unit_s, 6) for each in found],
-        "x": [round((each.end_s - each.start_s) / data.unit_s, 6) for each in found],
+        "y": [block.row for block in found],
+        "base": [round(block.start_s / data.unit_s, 6) for block in found],
+        "x": [round((block.end_s - block.start_s) / data.unit_s, 6) for block in found],
         # Without a width of its own a bar is as wide as the rows of its kind are apart.
         "width": 0.82,
         "marker": {"color": color, "line": {"width": 0}},
-        "customdata": [f"{said(data.rows[each.row])}<br>{said(each.said).replace(chr(10), '<br>')}" for each in found],
+        "customdata": [
+            f"{escaped(data.rows[block.row])}<br>{escaped(block.hover_text).replace(chr(10), '<br>')}"
+            for block in found
+        ],
         "hovertemplate": "%{customdata}<br>from %{base:.4g}<extra></extra>",
     }
 
@@ -351,7 +354,7 @@ def _rates(data: TimelineData, theme: Theme) -> dict[str, Any]:
         "z": [[round(scale * value, 2) for value in row] for row in data.rates],
         "x0": step / 2,
         "dx": step,
-        "y": [said(name) for name in data.links],
+        "y": [escaped(name) for name in data.links],
         "zmin": 0,
         "zmax": 100.0 if data.shares else None,
         "colorscale": [[0, theme.paper], [1, theme.busy]],

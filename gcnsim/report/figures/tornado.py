@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gcnsim.report.answer.layout import fold
 from gcnsim.report.answer.rows import plain, range_of
-from gcnsim.report.figures.style import cut, layout, said, time_unit
+from gcnsim.report.figures.style import cut, escaped, layout, time_unit
 from gcnsim.report.palette import LIGHT, Theme
 from gcnsim.results import Advice, WhatIf
 from gcnsim.terminal import UNLIMITED, aligned
@@ -53,7 +53,7 @@ class Tornado(NamedTuple):
 
     def place(self, time: float) -> float:
         """Where `time` lies between the shortest and the longest of them all, a share."""
-        times = [self.center_s, *(end for each in self.swings for end in (each.low_s, each.high_s))]
+        times = [self.center_s, *(end for swing in self.swings for end in (swing.low_s, swing.high_s))]
         return (time - min(times)) / ((max(times) - min(times)) or 1.0)
 
 
@@ -62,23 +62,23 @@ def tornado_data(answer: WhatIf) -> Tornado:
     center = answer.recommendation.row.iteration_s
     swings = [
         Swing(
-            plain(each.name),
-            plain(each.value),
-            range_of(each),
-            each.iteration_s_low,
-            each.iteration_s_high,
-            each.share,
+            plain(assumption.name),
+            plain(assumption.value),
+            range_of(assumption),
+            assumption.iteration_s_low,
+            assumption.iteration_s_high,
+            assumption.share,
         )
-        for each in answer.certainty.assumptions
+        for assumption in answer.certainty.assumptions
     ]
     return _sorted(center, swings)
 
 
 def _sorted(center: float, swings: Sequence[Swing]) -> Tornado:
     """The swings that move the time; what moves it by less than 0.1 % is written by name alone."""
-    moved = [each for each in swings if each.reach >= 1e-3 * center]
-    still = tuple(each.name for each in swings if each not in moved)
-    return Tornado(center, tuple(sorted(moved, key=lambda each: -each.reach)), still)
+    moved = [swing for swing in swings if swing.reach >= 1e-3 * center]
+    still = tuple(swing.name for swing in swings if swing not in moved)
+    return Tornado(center, tuple(sorted(moved, key=lambda swing: -swing.reach)), still)
 
 
 def tornado_of_advice(advice: Advice) -> Tornado:
@@ -86,14 +86,14 @@ def tornado_of_advice(advice: Advice) -> Tornado:
     compares."""
     work = advice.choice.iterations
     swings = [
-        Swing(f"knob {plain(each.knob)}", plain(each.value), plain(f"{each.low} to {each.high}"),
-              each.seconds_low, each.seconds_high, None)
-        for each in advice.knobs
+        Swing(f"knob {plain(knob.knob)}", plain(knob.value), plain(f"{knob.low} to {knob.high}"),
+              knob.seconds_low, knob.seconds_high, None)
+        for knob in advice.knobs
     ]  # fmt: skip
     swings += [
-        Swing(plain(each.name), plain(each.value), range_of(each),
-              each.iteration_s_low * work, each.iteration_s_high * work, each.share)
-        for each in advice.assumptions
+        Swing(plain(assumption.name), plain(assumption.value), range_of(assumption),
+              assumption.iteration_s_low * work, assumption.iteration_s_high * work, assumption.share)
+        for assumption in advice.assumptions
     ]  # fmt: skip
     return _sorted(advice.choice.seconds, swings)
 
@@ -103,28 +103,29 @@ def tornado_figure(tornado: Tornado, theme: Theme = LIGHT, most: int = 12) -> Fi
     import plotly.graph_objects as go
 
     shown = tornado.swings[:most]
-    unit = time_unit(max([tornado.center_s, *(max(each.low_s, each.high_s) for each in shown)]))
+    unit = time_unit(max([tornado.center_s, *(max(swing.low_s, swing.high_s) for swing in shown)]))
     figure = go.Figure()
-    for place, each in enumerate(shown):
-        low, high = sorted((each.low_s, each.high_s))
-        knob = each.name.startswith("knob ")
+    for index, swing in enumerate(shown):
+        low, high = sorted((swing.low_s, swing.high_s))
+        knob = swing.name.startswith("knob ")
         figure.add_bar(
             orientation="h",
-            y=[place],
+            y=[index],
             base=[low / unit.size],
             x=[(high - low) / unit.size],
             width=0.42,
             offset=-0.02,
             marker={"color": theme.compute if knob else theme.assumption, "line": {"width": 0}},
             customdata=[
-                f"{said(each.name)} {said(each.value)} ({said(each.range)})"
-                f"<br>{format_seconds(each.low_s)} to {format_seconds(each.high_s)}"
+                f"{escaped(swing.name)} {escaped(swing.value)} ({escaped(swing.range)})"
+                f"<br>{format_seconds(swing.low_s)} to {format_seconds(swing.high_s)}"
             ],
             hovertemplate="%{customdata}<extra></extra>",
         )
         figure.add_annotation(
-            x=0, xref="paper", xanchor="left", y=place - 0.08, yanchor="bottom", showarrow=False,
-            text=f"{said(each.name)} <span style='color:{theme.muted};font-size:12px'>{said(_short(each))}</span>",
+            x=0, xref="paper", xanchor="left", y=index - 0.08, yanchor="bottom", showarrow=False,
+            text=f"{escaped(swing.name)} "
+                 f"<span style='color:{theme.muted};font-size:12px'>{escaped(_short(swing))}</span>",
             font={"size": 13},
         )  # fmt: skip
     figure.update_layout(**layout(theme, f"Time ({unit.name})", height=80 + 46 * len(shown)), barmode="overlay")
@@ -145,19 +146,19 @@ def tornado_lines(tornado: Tornado, width: int) -> list[str]:
     """
     if not tornado.swings:
         return ["no assumption changes the time by 0.1 % or more"] * bool(tornado.still)
-    times = [time for each in tornado.swings for time in (each.low_s, each.high_s)]
+    times = [time for swing in tornado.swings for time in (swing.low_s, swing.high_s)]
     ends = min(*times, tornado.center_s), max(*times, tornado.center_s)
     swings, roomy = tornado.swings, width >= ROOMY
-    columns = {"assumption": [fold(each.name, max(12, width // 4)) for each in swings]}
+    columns = {"assumption": [fold(swing.name, max(12, width // 4)) for swing in swings]}
     if roomy:
-        columns["value (range)"] = [fold(f"{each.value} ({each.range})", width // 3) for each in swings]
+        columns["value (range)"] = [fold(f"{swing.value} ({swing.range})", width // 3) for swing in swings]
     columns["at low .. high end"] = [
-        f"{format_seconds(each.low_s)} .. {format_seconds(each.high_s)}" for each in swings
+        f"{format_seconds(swing.low_s)} .. {format_seconds(swing.high_s)}" for swing in swings
     ]
     if roomy:
-        columns["variance"] = ["" if each.share is None else f"{100 * each.share:.0f}%" for each in swings]
+        columns["variance"] = ["" if swing.share is None else f"{100 * swing.share:.0f}%" for swing in swings]
     room = max(NARROWEST, width - max(map(len, _lines(columns))) - 2)
-    lines = _lines(columns | {"time": [_bar(each, tornado.center_s, ends, room) for each in swings]})
+    lines = _lines(columns | {"time": [_bar(swing, tornado.center_s, ends, room) for swing in swings]})
     still = f"less than 0.1 % each: {', '.join(tornado.still)}"
     return lines + (wrap(still, width - 2, break_on_hyphens=False) if tornado.still else [])
 

@@ -12,7 +12,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from gcnsim.report.answer.rows import plain
-from gcnsim.report.figures.style import Ticks, cut, layout, legend, log_ticks, said, time_unit
+from gcnsim.report.figures.style import Ticks, cut, escaped, layout, legend, log_ticks, time_unit
 from gcnsim.report.palette import LIGHT, Theme
 from gcnsim.units import format_seconds
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 
-class Judged(NamedTuple):
+class ValidatedRun(NamedTuple):
     """A run, seconds. low_s, high_s: of the prediction; least_s, most_s: of the repeats of its configuration."""
 
     setting: str
@@ -38,7 +38,7 @@ class Judged(NamedTuple):
 class Validation:
     """The runs, the ends of the diagonal (seconds), the unit of both axes and their marks."""
 
-    runs: tuple[Judged, ...]
+    runs: tuple[ValidatedRun, ...]
     ends: tuple[float, float]
     unit: str
     unit_s: float
@@ -55,8 +55,8 @@ def validation_data(payload: Mapping[str, Any]) -> Validation:
     for row in rows:
         same = repeats[row["setting"], row["configuration"]]
         measured, predicted, low, high = (row[key] for key in ("measured_s", "predicted_s", "low_s", "high_s"))
-        told = plain(row["setting"]), plain(row["configuration"])
-        runs.append(Judged(*told, measured, predicted, low, high, min(same), max(same), row["covered"]))
+        names = plain(row["setting"]), plain(row["configuration"])
+        runs.append(ValidatedRun(*names, measured, predicted, low, high, min(same), max(same), row["covered"]))
     # An interval that reaches down to nothing has no place on a logarithmic axis.
     times = [time for run in runs for time in (run.measured_s, run.predicted_s, run.low_s, run.high_s) if time]
     low, high = min(times), max(times)
@@ -106,7 +106,7 @@ def marks_of(theme: Theme) -> dict[bool | None, tuple[str, str, str]]:
     }
 
 
-def _reach(run: Judged) -> tuple[float, float]:
+def _reach(run: ValidatedRun) -> tuple[float, float]:
     """How far the interval reaches above and below the prediction, in seconds; nothing without one."""
     if run.low_s is None or run.high_s is None:
         return 0.0, 0.0
@@ -124,7 +124,7 @@ def _bars(ends: list[tuple[float, float]], unit_s: float, color: str) -> dict[st
     }
 
 
-def _hover(run: Judged) -> str:
+def _hover(run: ValidatedRun) -> str:
     measured, predicted = format_seconds(run.measured_s), format_seconds(run.predicted_s)
     interval = ""
     if run.low_s is not None and run.high_s is not None:
@@ -133,7 +133,7 @@ def _hover(run: Judged) -> str:
         f" (repeats {format_seconds(run.least_s)} to {format_seconds(run.most_s)})" if run.least_s < run.most_s else ""
     )
     return (
-        f"{said(run.setting)}<br>{said(run.configuration)}<br>measured {measured}{spread}"
+        f"{escaped(run.setting)}<br>{escaped(run.configuration)}<br>measured {measured}{spread}"
         f"<br>predicted {predicted}{interval}"
     )
 
@@ -174,7 +174,7 @@ def errors_data(payload: Mapping[str, Any]) -> Errors:
         Setting(plain(setting), plain(configuration), *map(tuple, zip(*found, strict=True)))
         for (setting, configuration), found in held.items()
     ]
-    every.sort(key=lambda each: -abs(each.mean))
+    every.sort(key=lambda setting: -abs(setting.mean))
     return Errors(tuple(every[:MOST_SHOWN]), max(0, len(every) - MOST_SHOWN))
 
 
@@ -183,22 +183,23 @@ def errors_figure(data: Errors, theme: Theme = LIGHT) -> Figure:
     import plotly.graph_objects as go
 
     figure = go.Figure()
-    for place, each in enumerate(data.judged):
-        told = f"{said(each.setting)}<br>{said(each.configuration)}<br>mean {100 * each.mean:+.1f} %"
+    for index, setting in enumerate(data.judged):
+        text = f"{escaped(setting.setting)}<br>{escaped(setting.configuration)}<br>mean {100 * setting.mean:+.1f} %"
         figure.add_bar(
-            orientation="h", y=[place], x=[100 * each.mean], width=0.3, offset=0.02, customdata=[told],
+            orientation="h", y=[index], x=[100 * setting.mean], width=0.3, offset=0.02, customdata=[text],
             marker={"color": theme.idle, "line": {"width": 0}}, hovertemplate="%{customdata}<extra></extra>",
         )  # fmt: skip
         figure.add_annotation(
-            x=0, xref="paper", xanchor="left", y=place - 0.04, yanchor="bottom", showarrow=False,
-            text=f"{100 * each.mean:+.1f} % <span style='color:{theme.muted};font-size:12px'>{_named(each)}</span>",
+            x=0, xref="paper", xanchor="left", y=index - 0.04, yanchor="bottom", showarrow=False,
+            text=f"{100 * setting.mean:+.1f} % "
+            f"<span style='color:{theme.muted};font-size:12px'>{_named(setting)}</span>",
             font={"size": 13},
         )  # fmt: skip
     for covered, (color, symbol, name) in marks_of(theme).items():
         marks = [
-            (place + 0.17, each, error)
-            for place, each in enumerate(data.judged)
-            for error, inside in zip(each.errors, each.covered, strict=True)
+            (index + 0.17, setting, error)
+            for index, setting in enumerate(data.judged)
+            for error, inside in zip(setting.errors, setting.covered, strict=True)
             if inside is covered
         ]
         if not marks and covered is None:
@@ -207,8 +208,8 @@ def errors_figure(data: Errors, theme: Theme = LIGHT) -> Figure:
             x=[100 * error for _, _, error in marks], y=[place for place, _, _ in marks], mode="markers",
             marker={"color": color, "symbol": symbol, "size": 9},
             name=name,
-            customdata=[f"{said(each.setting)}<br>{said(each.configuration)}<br>{100 * error:+.1f} %"
-                        for _, each, error in marks],
+            customdata=[f"{escaped(item.setting)}<br>{escaped(item.configuration)}<br>{100 * error:+.1f} %"
+                        for _, item, error in marks],
             hovertemplate="%{customdata}<extra></extra>",
         )  # fmt: skip
     height = 80 + 46 * len(data.judged)
@@ -218,6 +219,6 @@ def errors_figure(data: Errors, theme: Theme = LIGHT) -> Figure:
     return figure
 
 
-def _named(each: Setting) -> str:
+def _named(setting: Setting) -> str:
     """A configuration with its graph, as long as a phone has room for."""
-    return said(cut(f"{each.setting.partition(',')[0]}: {each.configuration}", LETTERS))
+    return escaped(cut(f"{setting.setting.partition(',')[0]}: {setting.configuration}", LETTERS))

@@ -32,7 +32,7 @@ def write_html(path: str | Path, answer: WhatIf, curve: Curve) -> None:
     """
     rows = answer.fastest_first
     columns = columns_of(rows)
-    drawn, bars = curve_data(curve), breakdown_data(answer, MOST_BARS)
+    curves, bars = curve_data(curve), breakdown_data(answer, MOST_BARS)
     write_page(
         path,
         "answer.html.j2",
@@ -46,8 +46,8 @@ def write_html(path: str | Path, answer: WhatIf, curve: Curve) -> None:
         breakdown=breakdown_figure(bars),
         parts=bars.legend,
         every_breakdown=breakdown_figure(breakdown_data(answer)) if len(rows) > MOST_BARS else None,
-        bandwidth=curve_figure(drawn),
-        lines=styled(drawn.series),
+        bandwidth=curve_figure(curves),
+        lines=styled(curves.series),
         heats=heats_of(answer),
         idle=IDLE,
         tornado=tornado_data(answer),
@@ -73,7 +73,7 @@ def _cards(answer: WhatIf) -> list[tuple[str, list[tuple[str, str]]]]:
 def _settings(columns: Sequence[Column], rows: Sequence[Row], caption: str) -> Sheet:
     heads = [(one_line(column.head), _KINDS.get(column.key, "n")) for column in columns]
     cells = [tuple(map(one_cell, row)) for row in zip(*(column.cells for column in columns), strict=True)]
-    return Sheet(caption, heads, cells, [place for place, row in enumerate(rows) if row.recommended])
+    return Sheet(caption, heads, cells, [index for index, row in enumerate(rows) if row.recommended])
 
 
 def _sources(answer: WhatIf) -> dict[str, Any]:
@@ -141,18 +141,19 @@ class Heat(NamedTuple):
 
 def heats_of(answer: WhatIf) -> list[Heat]:
     """Workers with their own links, servers with theirs, and links between servers; those that there are."""
-    told = answer.utilization
-    if told is None:
+    utilization = answer.utilization
+    if utilization is None:
         return []
-    workers, servers, others = _sorted(told.links)
+    workers, servers, others = _sorted(utilization.links)
     slow = _straggler(answer)
     held: dict[int, dict[str, float]] = {
-        each.worker: {head: getattr(each, stage) for stage, head in STAGES.items()} for each in told.workers
+        worker.worker: {head: getattr(worker, stage) for stage, head in STAGES.items()}
+        for worker in utilization.workers
     }
     for rank, links in workers.items():
         held.setdefault(rank, {}).update(links)
     first = _heat("worker", {f"worker {rank}": shares for rank, shares in sorted(held.items())}, f"worker {slow}")
-    home = next((each.server for each in told.workers if each.worker == slow), None)
+    home = next((worker.server for worker in utilization.workers if worker.worker == slow), None)
     second = _heat("server", {f"server {place}": shares for place, shares in sorted(servers.items())}, f"server {home}")
     third = _heat("link", {name: {"busy": share} for name, share in others.items()}, "")
     return [heat for heat in (first, second, third) if heat.rows]
@@ -171,18 +172,20 @@ def _sorted(
     servers: dict[int, dict[str, float]] = {}
     others: dict[str, float] = {}
     for link in links:
-        found = LinkName.of(link.name)
-        if found is None:
+        link_name = LinkName.of(link.name)
+        if link_name is None:
             others[plain(link.name)] = link.utilization
-        elif found.of_worker is None and found.of_server is None:
-            others[f"{found.text}, {_OF_RACKS.get(found.way or '', found.way)}"] = link.utilization
+        elif link_name.of_worker is None and link_name.of_server is None:
+            others[f"{link_name.text}, {_OF_RACKS.get(link_name.way or '', link_name.way)}"] = link.utilization
         else:
-            head = f"{found.head} {_WAYS.get(found.way, found.way)}".strip()
-            (servers if found.of_worker is None else workers).setdefault(found.number, {})[head] = link.utilization
+            head = f"{link_name.head} {_WAYS.get(link_name.way, link_name.way)}".strip()
+            (servers if link_name.of_worker is None else workers).setdefault(link_name.number, {})[head] = (
+                link.utilization
+            )
     return workers, servers, others
 
 
 def _heat(of: str, shares: Mapping[str, Mapping[str, float]], marked: str) -> Heat:
-    heads = tuple(dict.fromkeys(head for each in shares.values() for head in each))
-    rows = (HeatRow(name, tuple(map(each.get, heads)), name == marked) for name, each in shares.items())
+    heads = tuple(dict.fromkeys(head for share in shares.values() for head in share))
+    rows = (HeatRow(name, tuple(map(share.get, heads)), name == marked) for name, share in shares.items())
     return Heat(of, heads, tuple(rows))

@@ -57,7 +57,7 @@ def write_simulation(path: str | Path, report: SimulationReport, result: Result)
         label=label_of(report),
         heading=f"One iteration takes {time}; what limits it: {limit_text(row)}.",
         warned=provenance.warnings_of(report),
-        said=_run_pairs(report),
+        hover_text=_run_pairs(report),
         parts=[*_where_time_goes(report), _timeline(result), *_carried(report, result), *_memory(report)],
         provenance=provenance.provenance_of(report),
     )
@@ -79,8 +79,8 @@ def _where_time_goes(report: SimulationReport) -> list[Section]:
     if not report.workers:
         return []
     named = [
-        (f"worker {each.worker}" + (" (sets the pace)" if each.worker == report.slowest else ""), each)
-        for each in sorted(report.workers, key=lambda each: each.worker != report.slowest)[:MOST_BARS]
+        (f"worker {worker.worker}" + (" (sets the pace)" if worker.worker == report.slowest else ""), worker)
+        for worker in sorted(report.workers, key=lambda worker: worker.worker != report.slowest)[:MOST_BARS]
     ]
     data = parts_data(named)
     caption = (
@@ -130,9 +130,12 @@ def write_comparison_page(path: str | Path, payload: Mapping[str, Any]) -> None:
     heads = [("part", "t"), ("A", "n"), ("B", "n"), ("difference", "n")]
     whole = payload["iteration_s"]
     rows = [(payload["per"], *times(whole))]
-    rows += [("· " * bool(each["within"]) + PARTS[each["part"]], *times(each)) for each in payload["parts"]]
+    rows += [("· " * bool(part["within"]) + PARTS[part["part"]], *times(part)) for part in payload["parts"]]
     sides = [(key.upper(), provenance.plain(f"{payload[key]['label']}: {payload[key]['setting']}")) for key in "ab"]
-    differs = [(each["field"], provenance.plain(f"{each['a']} | {each['b']}")) for each in payload["differs"]]
+    differs = [
+        (difference["field"], provenance.plain(f"{difference['a']} | {difference['b']}"))
+        for difference in payload["differs"]
+    ]
     caption = f"One {payload['per']} of the slowest worker of each side; hatched work adds no time."
     _write(
         path,
@@ -140,7 +143,7 @@ def write_comparison_page(path: str | Path, payload: Mapping[str, Any]) -> None:
         label="",
         heading=provenance.plain(payload["says"][0]),
         warned=[provenance.plain(note) for note in payload["notes"]],
-        said=[*sides, *differs, *(("also", provenance.plain(text)) for text in payload["says"][1:])],
+        hover_text=[*sides, *differs, *(("also", provenance.plain(text)) for text in payload["says"][1:])],
         parts=[
             Section("Where the time goes", breakdown_figure(data), caption, data.legend),
             _changes(payload),
@@ -162,10 +165,10 @@ def write_advice(path: str | Path, advice: Advice) -> None:
     data, tornado = front_data(advice), tornado_of_advice(advice)
     parts = []
     points = advice.rows
-    marked = [place for place, each in enumerate(points) if each.name == advice.choice.name]
+    marked = [index for index, point in enumerate(points) if point.name == advice.choice.name]
     heads = [("machine and setting", "t"), ("time", "n"), ("90 % interval", "n"), (f"cost ({data.currency})", "n")]
     heads.append(("chance of meeting the target", "n"))
-    sheet = Sheet(f"Time and cost of {data.compared}", heads, [_option(each, data.times) for each in points], marked)
+    sheet = Sheet(f"Time and cost of {data.compared}", heads, [_option(point, data.times) for point in points], marked)
     left = f" {data.unpriced} without a price are left out." if data.unpriced else ""
     caption = (
         "Time against cost of the options that nothing beats, with their 90 % intervals; the star is the recommended"
@@ -176,18 +179,20 @@ def write_advice(path: str | Path, advice: Advice) -> None:
         caption = "The time if one thing alone were at either end of its range; the line is the time of the answer."
         legend = [("knob", "compute", False), ("assumption", "assumption", False)]
         parts.append(Section("What moves the time", tornado_figure(tornado), caption, legend))
-    told = to_plain(advice.provenance)
+    plain_provenance = to_plain(advice.provenance)
     apart = ("assumptions", "measured", "bounds", "warnings", "graph", "max_wait", "like_questions")
-    sources = [(name.replace("_", " "), provenance.plain(text)) for name, text in told.items() if name not in apart]
+    sources = [
+        (name.replace("_", " "), provenance.plain(text)) for name, text in plain_provenance.items() if name not in apart
+    ]
     _write(
         path,
         title=provenance.plain(f"{advice.choice.row.dataset}: {advice.goal.text}"),
         label=advice.label,
         heading=provenance.plain(advice.verdict),
         warned=[provenance.plain(text) for text in advice.provenance.warnings],
-        said=[(name, provenance.plain(text)) for name, text in reasons(advice)],
+        hover_text=[(name, provenance.plain(text)) for name, text in reasons(advice)],
         parts=parts,
-        provenance=[("graph", provenance.plain(told["graph"]["text"])), *sources],
+        provenance=[("graph", provenance.plain(plain_provenance["graph"]["text"])), *sources],
     )
 
 
@@ -205,7 +210,7 @@ def _write(path: str | Path, **facts: Any) -> None:
 CSV_HEAD = ("timeline", "iteration", "row", "kind", "start_s", "end_s", "what")
 
 
-class Drawn(NamedTuple):
+class DrawnTimeline(NamedTuple):
     """A timeline and what it is called: `measured`, `predicted`."""
 
     name: str
@@ -222,17 +227,17 @@ def caption_of(data: TimelineData) -> str:
     )
 
 
-def write_timelines(path: str | Path, heading: str, drawn: Sequence[Drawn]) -> None:
+def write_timelines(path: str | Path, heading: str, timelines: Sequence[DrawnTimeline]) -> None:
     """Write timelines as one offline page, their axes of time alike. Raises FileError."""
-    until = max(each.data.length_s for each in drawn)
+    until = max(timeline.data.length_s for timeline in timelines)
     parts = [
         Section(
-            each.name.capitalize(),
-            timeline_figure(each.data, until_s=until),
-            caption_of(each.data),
-            each.data.legend,
+            timeline.name.capitalize(),
+            timeline_figure(timeline.data, until_s=until),
+            caption_of(timeline.data),
+            timeline.data.legend,
         )
-        for each in drawn
+        for timeline in timelines
     ]
     write_page(
         path,
@@ -241,19 +246,19 @@ def write_timelines(path: str | Path, heading: str, drawn: Sequence[Drawn]) -> N
         label="",
         heading=plain(heading),
         warned=[],
-        said=[],
+        hover_text=[],
         parts=parts,
         provenance=[],
     )
 
 
-def write_timelines_csv(path: str | Path, drawn: Sequence[Drawn]) -> None:
+def write_timelines_csv(path: str | Path, timelines: Sequence[DrawnTimeline]) -> None:
     """Write a line for each block of timelines: seconds from the start of the iteration. Raises FileError."""
     with atomic_write(path, text=True) as file:
         table = csv.writer(file, lineterminator="\n")
         table.writerow(CSV_HEAD)
-        for name, data in drawn:
-            for each in data.blocks:
-                what = "; ".join(line.strip() for line in each.said.splitlines())
-                row = (name, data.iteration, data.rows[each.row], str(each.phase), each.start_s, each.end_s, what)
+        for name, data in timelines:
+            for block in data.blocks:
+                what = "; ".join(line.strip() for line in block.hover_text.splitlines())
+                row = (name, data.iteration, data.rows[block.row], str(block.phase), block.start_s, block.end_s, what)
                 table.writerow(row)

@@ -83,8 +83,8 @@ def _curves(rows: Sequence[Row]) -> list[Section]:
             continue
         data = curve_data(curve_of_rows(rows, name))
         left = f" {len(data.left_out)} slower ones are left out." if data.left_out else ""
-        drawn = curve_figure(data)
-        drawn.update_layout(**legend(LIGHT))
+        figure = curve_figure(data)
+        figure.update_layout(**legend(LIGHT))
         caption = f"Iteration time of the settings that are the fastest somewhere; bands are 90 % intervals.{left}"
-        found.append(Section(f"Iteration time against {name}", drawn, caption))
+        found.append(Section(f"Iteration time against {name}", figure, caption))
     return found

@@ -43,14 +43,14 @@ def write_page(path: str | Path, template: str, **facts: Any) -> None:
         file.write(text)
 
 
-def write_figure(path: str | Path, name: str, drawn: Figure, sheet: Sheet, **facts: Any) -> None:
+def write_figure(path: str | Path, name: str, figure: Figure, sheet: Sheet, **facts: Any) -> None:
     """Write a page of one figure and its numbers; facts: heading, title, caption and what else is said of it."""
     # The page has the title, and text beneath the plot leaves it the whole width of a phone.
     legend = {"orientation": "h", "y": -0.2}
     font = {"family": FONT, "size": 14, "color": palette.INK}
-    drawn.update_layout(title=None, font=font, margin={"l": 8, "r": 16, "t": 8}, legend=legend)
-    drawn.update_yaxes(automargin=True)
-    write_page(path, "figure.html.j2", name=name, drawn=drawn, sheet=sheet, **({"label": "", "said": ()} | facts))
+    figure.update_layout(title=None, font=font, margin={"l": 8, "r": 16, "t": 8}, legend=legend)
+    figure.update_yaxes(automargin=True)
+    write_page(path, "figure.html.j2", name=name, drawn=figure, sheet=sheet, **({"label": "", "said": ()} | facts))
 
 
 def rendered(template: str, **facts: Any) -> str:
@@ -94,9 +94,9 @@ def _breakable(text: str) -> Markup:
     return escape(text).replace("_", Markup("_<wbr>"))
 
 
-def _plotly_json(drawn: Figure) -> Markup:
+def _plotly_json(figure: Figure) -> Markup:
     """A figure as JSON that cannot end the script element it stands in."""
     from jinja2.utils import htmlsafe_json_dumps
     from plotly.io import to_json
 
-    return htmlsafe_json_dumps(drawn, dumps=lambda figure, **_: to_json(figure, validate=False))
+    return htmlsafe_json_dumps(figure, dumps=lambda figure, **_: to_json(figure, validate=False))

@@ -60,10 +60,10 @@ class NeighbourBatches(MiniBatch):
         super().refuse(options)
         if self.fanout is not None and self.layer_sizes is not None:
             raise ScenarioError("--layer-sizes: given beside --fanout; give one of them")
-        for name, given in (("fanout", self.fanout), ("layer_sizes", self.layer_sizes)):
-            if given is not None and len(given) != options.layers:
+        for name, value in (("fanout", self.fanout), ("layer_sizes", self.layer_sizes)):
+            if value is not None and len(value) != options.layers:
                 raise ScenarioError(
-                    f"{flag(name)}: {len(given)} numbers, but the model has {options.layers} layers; allowed: "
+                    f"{flag(name)}: {len(value)} numbers, but the model has {options.layers} layers; allowed: "
                     f"{options.layers} numbers"
                 )
 

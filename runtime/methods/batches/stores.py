@@ -129,25 +129,25 @@ class PartStore(Store):
         if not peers:
             return self.gathered(t, LOADING, self._rows, self._place[nodes].astype(np.int64))
         wanted = {m: np.flatnonzero(owner == m) for m in peers}
-        asked = self._asked(t, {m: self._place[nodes[at]].astype(np.int64) for m, at in wanted.items()})
+        requests = self._requests(t, {m: self._place[nodes[at]].astype(np.int64) for m, at in wanted.items()})
         rows = self._rows.new_empty(nodes.size, self._rows.shape[1])
         rows[torch.from_numpy(mine)] = self.gathered(t, LOADING, self._rows, self._place[nodes[mine]].astype(np.int64))
-        answers = {m: self.gathered(t, f"{LOADING}.gather{m}", self._rows, index) for m, index in asked.items()}
+        answers = {m: self.gathered(t, f"{LOADING}.gather{m}", self._rows, index) for m, index in requests.items()}
         coming = {m: self._rows.new_empty(at.size, self._rows.shape[1]) for m, at in wanted.items()}
         self._swap(t, LOADING, "rows", answers, coming)
         for m, at in wanted.items():
             rows[torch.from_numpy(at)] = coming[m]
         return rows
 
-    def _asked(self, t: Iteration, wanted: dict[Rank, IntArray]) -> dict[Rank, IntArray]:
+    def _requests(self, t: Iteration, wanted: dict[Rank, IntArray]) -> dict[Rank, IntArray]:
         """Tell every owner which of its rows are wanted; places of own rows that the others want, by who wants them."""
         numbers = {m: torch.tensor([places.size], dtype=torch.int32) for m, places in wanted.items()}
         heard = {m: torch.zeros(1, dtype=torch.int32) for m in wanted}
         self._swap(t, "ids", "ids", numbers, heard)
         ids = {m: torch.from_numpy(places.astype(np.int32)) for m, places in wanted.items()}
-        asked = {m: torch.empty(int(number), dtype=torch.int32) for m, number in heard.items()}
-        self._swap(t, "ids", "ids", ids, asked)
-        return {m: places.numpy().astype(np.int64) for m, places in asked.items()}
+        requests = {m: torch.empty(int(number), dtype=torch.int32) for m, number in heard.items()}
+        self._swap(t, "ids", "ids", ids, requests)
+        return {m: places.numpy().astype(np.int64) for m, places in requests.items()}
 
     def _swap(self, t: Iteration, name: str, kind: str, out: dict[Rank, Tensor], into: dict[Rank, Tensor]) -> None:
         """Send `out` and receive `into`, by peer, as streams called `name`."""

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Kept:
+class RowPlaces:
     """What the access trace says of where rows are. owner: int32[N], who stores each node's row; None: everybody all.
     held: bool[N], rows of this worker's cache. stored: rows that its batches may ask for."""
 
@@ -52,7 +52,7 @@ class Kept:
 
 
 @dataclass(frozen=True)
-class Source:
+class BatchSource:
     """Where a worker's batches come from. shares: of every node in the loss, float64[N]; None: all alike. stored:
     nodes whose rows batches may ask for, bool[N]; None: all."""
 
@@ -78,7 +78,7 @@ class BatchWorker(MethodWorker):
 
     exchanges = False
 
-    def __init__(self, context: Context, method: MiniBatch, source: Source) -> None:
+    def __init__(self, context: Context, method: MiniBatch, source: BatchSource) -> None:
         """Two threads; nothing is drawn yet."""
         super().__init__(context)
         self._ahead, self._draws_ahead, self.source = method.ahead, method.draws_ahead, source
@@ -106,8 +106,8 @@ class BatchWorker(MethodWorker):
             self.source.store.trained_first()
         self._trained_any = True
         soon = t + max(1, self._ahead)
-        for each in range(t, soon):
-            self._load(each)
+        for index in range(t, soon):
+            self._load(index)
         if self._draws_ahead:
             self._draw(soon)
         recorder, future = self.context.recorder, self._loaded.pop(t)
@@ -121,11 +121,11 @@ class BatchWorker(MethodWorker):
             self._draw(soon + 1)
         return found
 
-    def kept(self) -> Kept:
+    def kept(self) -> RowPlaces:
         """Where rows are."""
         nodes, store = self.context.dataset.graph.nodes, self.source.store
         stored = nodes if self.source.stored is None else int(np.count_nonzero(self.source.stored))
-        return Kept(store.owner, store.held(), stored)
+        return RowPlaces(store.owner, store.held(), stored)
 
     def drain(self) -> None:
         """Wait for everything under way; raises the first error of any thread."""
@@ -160,8 +160,8 @@ class BatchWorker(MethodWorker):
         """Draw the batch of iteration t and make its matrices; the sampler's thread."""
         context = self.context
         start = context.recorder.mark()
-        drawn = self.source.draws.draw(t, context.channels.rank, keep=True)
-        graph = self.source.builder.built(t, drawn)
+        batch = self.source.draws.draw(t, context.channels.rank, keep=True)
+        graph = self.source.builder.built(t, batch)
         drew = context.recorder.mark()
         context.recorder.add(OpKind.SAMPLE, "sampler", t, start, drew)
         kind = matrix_kind(context.options.aggregator)
@@ -222,13 +222,13 @@ def dealt_worker(context: Context, method: NeighbourBatches, cache: CacheSize) -
     return BatchWorker(context, method, replace(source, stored=holds))
 
 
-def _source(context: Context, method: NeighbourBatches, pools: Sequence[IntArray], store: Store) -> Source:
+def _source(context: Context, method: NeighbourBatches, pools: Sequence[IntArray], store: Store) -> BatchSource:
     graph = context.dataset.graph
     fanout, sizes = method.amounts(len(context.widths) - 1)
     ready = method.ready
     draws = NeighbourDraws(graph, pools, method.batch, fanout[ready:], sizes[ready:], context.options.seed, ready)
     builder = BatchBuilder(graph, context.weights, DrawnScaling(graph, fanout or sizes), ready)
-    return Source(draws, builder, store)
+    return BatchSource(draws, builder, store)
 
 
 @dataclass(frozen=True)
@@ -248,11 +248,11 @@ class MetScaling:
     """Entries weigh by the degrees in the whole graph, divided by the chance that a sub-graph with the row's node has
     the entry: C_v / C_uv of the sub-graphs `drawn` before training, each count at least 1."""
 
-    def __init__(self, graph: Graph, drawn: Iterable[Batch]) -> None:
+    def __init__(self, graph: Graph, batches: Iterable[Batch]) -> None:
         """Count how often nodes and entries are met."""
         self._nodes, self._entries = np.zeros(graph.nodes, np.int64), np.zeros(graph.entries, np.int32)
         self._drawn = 0
-        for self._drawn, batch in enumerate(drawn, 1):
+        for self._drawn, batch in enumerate(batches, 1):
             self._nodes[batch.levels[0]] += 1
             self._entries[batch.places[0]] += 1
         np.maximum(self._nodes, 1, out=self._nodes)
@@ -280,7 +280,7 @@ def cluster_worker(context: Context, method: MiniBatch, share: float) -> BatchWo
     layers = len(context.widths) - 1
     draws = ClusterDraws(graph, share, layers, context.world, options.seed, options.partition_seed)
     builder = BatchBuilder(graph, context.weights, InducedScaling())
-    return BatchWorker(context, method, Source(draws, builder, Store(context)))
+    return BatchWorker(context, method, BatchSource(draws, builder, Store(context)))
 
 
 def walk_worker(context: Context, method: MiniBatch, share: float, coverage: int) -> BatchWorker:
@@ -290,4 +290,4 @@ def walk_worker(context: Context, method: MiniBatch, share: float, coverage: int
     met = MetScaling(graph, draws.samples(coverage * graph.nodes))
     shares = met.shares(int(np.count_nonzero(context.dataset.train)), context.world)
     builder = BatchBuilder(graph, context.weights, met)
-    return BatchWorker(context, method, Source(draws, builder, Store(context), shares))
+    return BatchWorker(context, method, BatchSource(draws, builder, Store(context), shares))

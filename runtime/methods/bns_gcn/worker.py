@@ -34,8 +34,8 @@ class BnsGcnWorker(MethodWorker):
 
     def begin(self, t: Iteration) -> tuple[SampledGraph, Boundary | None]:
         """The graph of iteration t, drawn once: what it trains is what travels in it."""
-        drawn = self.graph(t)
-        return drawn, None if self.exchange is None else BoundaryView(self.exchange, drawn, completed(drawn))
+        graph = self.graph(t)
+        return graph, None if self.exchange is None else BoundaryView(self.exchange, graph, completed(graph))
 
     def graph(self, t: Iteration) -> SampledGraph:
         """The graph of iteration t: all inner edges, and those of the boundary nodes that their owners drew."""
@@ -45,21 +45,21 @@ class BnsGcnWorker(MethodWorker):
             return self._isolated()
         recorder = self.context.recorder
         start = recorder.mark()
-        drawn = [self._draw(peer, t) for peer in range(self.context.world)]
+        samples = [self._draw(peer, t) for peer in range(self.context.world)]
         recorder.add(OpKind.SAMPLE, "compute", t, start, recorder.mark())
         channel = TimedChannel.over(self._channel, recorder, "compute", t, OpKind.INDEX)
-        chosen, factor = self._announce(channel, drawn)
+        chosen, factor = self._announce(channel, samples)
         channel.close()
         start = recorder.mark()
-        result = self.context.builder.with_boundary(t, chosen, factor).with_requests(self._requests(drawn))
+        result = self.context.builder.with_boundary(t, chosen, factor).with_requests(self._requests(samples))
         recorder.add(OpKind.INDEX, "compute", t, start, recorder.mark())
         return result
 
     def _isolated(self) -> SampledGraph:
         """The graph without any boundary: nothing is sent, not even that nothing is."""
         count = self.context.share.part.boundary_nodes
-        drawn = self.context.builder.with_boundary(0, np.zeros(count, np.bool_), np.ones(count))
-        return drawn.with_requests(self._requests([np.zeros(0, np.int64)] * self.context.world))
+        graph = self.context.builder.with_boundary(0, np.zeros(count, np.bool_), np.ones(count))
+        return graph.with_requests(self._requests([np.zeros(0, np.int64)] * self.context.world))
 
     def inclusion(self) -> Float32Array:
         """p for every boundary node."""
@@ -86,13 +86,13 @@ class BnsGcnWorker(MethodWorker):
         count += bool(generator.random() < mean - count)
         return np.sort(generator.choice(size, size=count, replace=False)) if size else np.zeros(0, np.int64)
 
-    def _announce(self, channel: Channel, drawn: list[IntArray]) -> tuple[BoolArray, FloatArray]:
+    def _announce(self, channel: Channel, samples: list[IntArray]) -> tuple[BoolArray, FloatArray]:
         """Send the drawn positions to their receivers; which boundary nodes come, bool[B], and their factors."""
-        peers = [m for m in range(len(drawn)) if m != self.context.channels.rank]
-        sizes = {m: torch.tensor([drawn[m].size], dtype=torch.int32) for m in peers}
+        peers = [m for m in range(len(samples)) if m != self.context.channels.rank]
+        sizes = {m: torch.tensor([samples[m].size], dtype=torch.int32) for m in peers}
         heard = {m: torch.zeros(1, dtype=torch.int32) for m in peers}
         channel.exchange([Message(m, heard[m], False) for m in peers] + [Message(m, sizes[m], True) for m in peers])
-        ids = {m: torch.from_numpy(drawn[m].astype(np.int32)) for m in peers}
+        ids = {m: torch.from_numpy(samples[m].astype(np.int32)) for m in peers}
         coming = {m: torch.empty(int(heard[m]), dtype=torch.int32) for m in peers}
         channel.exchange([Message(m, coming[m], False) for m in peers] + [Message(m, ids[m], True) for m in peers])
         for m in peers:
@@ -110,9 +110,9 @@ class BnsGcnWorker(MethodWorker):
                 factor[first:last] = (last - first) / positions.size
         return chosen, factor
 
-    def _requests(self, drawn: list[IntArray]) -> Requests:
+    def _requests(self, samples: list[IntArray]) -> Requests:
         sets = self.context.share.send_sets
-        index = np.concatenate([sets[m][positions] for m, positions in enumerate(drawn)])
-        sizes = [positions.size for positions in drawn]
+        index = np.concatenate([sets[m][positions] for m, positions in enumerate(samples)])
+        sizes = [positions.size for positions in samples]
         rows = torch.from_numpy(index.astype(np.int64)).to(self.context.device)
         return Requests(rows, tuple(np.r_[0, np.cumsum(sizes)].tolist()), tuple(sizes))

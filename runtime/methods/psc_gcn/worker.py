@@ -28,7 +28,7 @@ from gcnsim.sampling import draw_edges, inclusion
 from gcnsim.sampling import sampler as sampling_rule
 from gcnsim.streams import stream
 from gcnsim.timeline import OpKind
-from runtime.exchange import CachedRows, SampledGraph, Weights, ask, fetch_rows, swap_norms
+from runtime.exchange import CachedRows, SampledGraph, Weights, exchange_norms, fetch_rows, request_rows
 from runtime.exchange.channels import Message, TimedChannel
 from runtime.methods.worker import Context, MethodWorker, completed
 
@@ -110,11 +110,11 @@ class PscGcnWorker(MethodWorker):
             self._draw(t + self.tau, t)
         recorder = self.context.recorder
         start, blocked = recorder.mark(), not self._graphs[t].done()
-        drawn = self._graphs[t].result()
+        graph = self._graphs[t].result()
         if blocked:
             recorder.add(OpKind.WAIT, "compute", t, start, recorder.mark())
         self._graphs.pop(t - self.tau - 1, None)
-        return drawn
+        return graph
 
     def upcoming(self, t: Iteration) -> Future[SampledGraph]:
         """The graph of t + tau, drawn or being drawn."""
@@ -220,32 +220,32 @@ class PscGcnWorker(MethodWorker):
         assert version is not None
         start = recorder.mark()
         generator = stream(self.context.options.seed, "trace", share.part.rank, graph)
-        kept = draw_edges(share.part, version.p, generator)
+        mask = draw_edges(share.part, version.p, generator)
         builder = self.context.builder
-        weights = self._weights(kept) if version.weights is None else version.weights
+        weights = self._weights(mask) if version.weights is None else version.weights
         options = self.context.options
         joined, turned = options.gathers, not options.pools  # Pooling's gradients go by no transpose.
-        drawn = builder.thinned(graph, kept, weights, version.held, joined=joined, turned=turned)
+        sampled = builder.thinned(graph, mask, weights, version.held, joined=joined, turned=turned)
         recorder.add(OpKind.SAMPLE, "sampler", max(at, 0), start, recorder.mark())
         self._chance += version.chance
         self._drawn += 1
-        return self._with_requests(drawn, max(at, 0))
+        return self._with_requests(sampled, max(at, 0))
 
-    def _weights(self, kept: BoolArray) -> Weights:
+    def _weights(self, mask: BoolArray) -> Weights:
         """Of the estimators that look at the draw."""
         builder = self.context.builder
         if self.method.estimator == "mean":
-            return builder.means(kept)
-        return builder.weights(builder.self_normalised(kept))
+            return builder.means(mask)
+        return builder.weights(builder.self_normalised(mask))
 
-    def _with_requests(self, drawn: SampledGraph, at: Iteration) -> SampledGraph:
+    def _with_requests(self, graph: SampledGraph, at: Iteration) -> SampledGraph:
         if self.context.world == 1:
-            return drawn
+            return graph
         channel = self._timed(at, OpKind.INDEX)
         share, device = self.context.share, self.context.device
-        requests = ask(channel, share, drawn.needed, drawn.ptr, drawn.misses, device, self._count("ids"))
+        requests = request_rows(channel, share, graph.needed, graph.ptr, graph.misses, device, self._count("ids"))
         channel.close()
-        return drawn.with_requests(requests)
+        return graph.with_requests(requests)
 
     def _everything(self) -> SampledGraph:
         """The whole graph, with the cache's rows set apart."""
@@ -261,7 +261,7 @@ class PscGcnWorker(MethodWorker):
         """New probabilities from the norms of iteration t; keeps the norms that a checkpoint may still need."""
         share = self.context.share
         channel = self._timed(t, OpKind.INDEX)
-        norms = swap_norms(channel, share, inner, self._count("norms"))
+        norms = exchange_norms(channel, share, inner, self._count("norms"))
         channel.close()
         self._measured[t] = norms
         oldest = self._version_at(t + 1 - 2 * self.tau)

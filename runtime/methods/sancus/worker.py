@@ -80,7 +80,7 @@ class StaleBlocks:
         if t < max(self._warm, 1):
             flags[:] = True
         elif self._moves:
-            flags[:] = self._told(t, layer, self._due(t, layer, rank, self._moved(t, layer, rows)))
+            flags[:] = self._all_flags(t, layer, self._due(t, layer, rank, self._moved(t, layer, rows)))
         else:
             flags[:] = [self._due(t, layer, block, 0.0) for block in range(world)]
         self._sent_in[layer][flags] = t
@@ -131,7 +131,7 @@ class StaleBlocks:
         end = recorder.mark_compute()
         recorder.add(OpKind.UPDATE, "compute", t, start, end, layer=layer - 1, direction=Direction.FORWARD)  # type: ignore[arg-type]
 
-    def _told(self, t: Iteration, layer: Layer, own: bool) -> list[bool]:
+    def _all_flags(self, t: Iteration, layer: Layer, own: bool) -> list[bool]:
         """Everybody's flag of a layer."""
         world, rank = self._context.world, self._context.channels.rank
         if world == 1:

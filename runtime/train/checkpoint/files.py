@@ -88,13 +88,13 @@ class Checkpoint:
 
 def write_part(folder: Path, done: Iteration, rank: Rank, tensors: dict[str, Tensor]) -> bytes:
     """Write one worker's tensors of the checkpoint after `done` iterations; the file's SHA-256. Raises FileError."""
-    place = folder / f"{done:06d}"
+    target = folder / f"{done:06d}"
     try:
-        place.mkdir(parents=True, exist_ok=True)
+        target.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise FileError(f"{place}: cannot be used as a folder: {error.strerror}") from None
+        raise FileError(f"{target}: cannot be used as a folder: {error.strerror}") from None
     content = save({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()})
-    with atomic_write(place / _part(rank)) as file:
+    with atomic_write(target / _part(rank)) as file:
         file.write(content)
     return hashlib.sha256(content).digest()
 
@@ -111,10 +111,10 @@ def complete(
     with atomic_write(folder / f"{done:06d}" / STATE, text=True) as file:
         json.dump(document, file, indent=1, allow_nan=False)
     whole = _whole(folder)
-    past = [place for place in whole if int(place.name) <= done]
-    for place in whole:
-        if place not in past[-KEPT:]:
-            _remove(place)
+    past = [checkpoint for checkpoint in whole if int(checkpoint.name) <= done]
+    for checkpoint in whole:
+        if checkpoint not in past[-KEPT:]:
+            _remove(checkpoint)
 
 
 def forget(folder: Path, done: Iteration) -> None:
@@ -142,27 +142,27 @@ def latest(folder: Path) -> Path | None:
     return next(reversed(_whole(folder)), None)
 
 
-def read_checkpoint(place: Path, rank: Rank, identity: Mapping[str, Any]) -> Checkpoint:
-    """The checkpoint in the folder `place` as worker `rank` needs it.
+def read_checkpoint(folder: Path, rank: Rank, identity: Mapping[str, Any]) -> Checkpoint:
+    """The checkpoint in the folder `folder` as worker `rank` needs it.
 
     Raises FileError when it is damaged, or made by a run that differs in `identity`: another model, graph, partition.
     """
-    state = _state(place / STATE)
+    state = _state(folder / STATE)
     made = state["identity"]
     for name, value in identity.items():
         before = made.get(name, _UNSAID.get(name))
         if before != value:
-            raise FileError(f"{place}: made with {name} {before!r}, but this run has {value!r}")
+            raise FileError(f"{folder}: made with {name} {before!r}, but this run has {value!r}")
     parts = state["parts"]
-    shared = _tensors(place / _part(0), parts[0], "shared.")
-    return Checkpoint(state["done"], made, state["notes"], shared, _tensors(place / _part(rank), parts[rank], "own."))
+    shared = _tensors(folder / _part(0), parts[0], "shared.")
+    return Checkpoint(state["done"], made, state["notes"], shared, _tensors(folder / _part(rank), parts[rank], "own."))
 
 
-def made_with(place: Path, name: str) -> str:
-    """The option `name` of the run that made the checkpoint in the folder `place`. Raises FileError."""
-    found = _state(place / STATE)["identity"].get(name, _UNSAID.get(name))
+def made_with(folder: Path, name: str) -> str:
+    """The option `name` of the run that made the checkpoint in the folder `folder`. Raises FileError."""
+    found = _state(folder / STATE)["identity"].get(name, _UNSAID.get(name))
     if not isinstance(found, str):
-        raise FileError(f"{place / STATE}: identity.{name} is {found!r}, wanted text")
+        raise FileError(f"{folder / STATE}: identity.{name} is {found!r}, wanted text")
     return found
 
 
@@ -220,15 +220,17 @@ def _tensors(path: Path, digest: str, prefix: str) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): tensor for name, tensor in found.items() if name.startswith(prefix)}
 
 
-def _remove(place: Path) -> None:
-    (place / STATE).unlink(missing_ok=True)
-    shutil.rmtree(place, ignore_errors=True)
+def _remove(folder: Path) -> None:
+    (folder / STATE).unlink(missing_ok=True)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _whole(folder: Path) -> list[Path]:
     """The whole checkpoints in `folder`, by their iterations."""
     found = (state.parent for state in folder.glob(f"*/{STATE}"))
-    return sorted((place for place in found if place.name.isdecimal()), key=lambda place: int(place.name))
+    return sorted(
+        (checkpoint for checkpoint in found if checkpoint.name.isdecimal()), key=lambda checkpoint: int(checkpoint.name)
+    )
 
 
 def _part(rank: Rank) -> str:
@@ -246,11 +248,11 @@ def starting_point(options: Options, out: Path) -> Path | None:
     own = latest(out / CHECKPOINTS) if restarted() and writes_folder(options) else None
     if own is not None or options.resume is None:
         return own
-    asked = Path(options.resume)
-    place = asked if (asked / "state.json").is_file() else latest(asked / CHECKPOINTS) or latest(asked)
-    if place is None:
-        raise FileError(f"--resume: {asked} has no complete checkpoint; allowed: the folder of a run that saved one")
-    return place
+    path = Path(options.resume)
+    folder = path if (path / "state.json").is_file() else latest(path / CHECKPOINTS) or latest(path)
+    if folder is None:
+        raise FileError(f"--resume: {path} has no complete checkpoint; allowed: the folder of a run that saved one")
+    return folder
 
 
 def with_saved_kernels(options: Options) -> Options:
@@ -258,5 +260,5 @@ def with_saved_kernels(options: Options) -> Options:
 
     Raises FileError for a checkpoint that is missing or damaged.
     """
-    place = starting_point(options, out_folder(options)) if options.aggregator == "auto" else None
-    return options if place is None else replace(options, aggregator=made_with(place, "--aggregator"))
+    folder = starting_point(options, out_folder(options)) if options.aggregator == "auto" else None
+    return options if folder is None else replace(options, aggregator=made_with(folder, "--aggregator"))

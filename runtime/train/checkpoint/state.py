@@ -31,44 +31,44 @@ from runtime.train.setup import WorkerState
 _METHOD, _WEIGHT = "method.", "weight."
 
 
-def resume(run: RunState, place: Path | None) -> None:
-    """Put `run` where the checkpoint in `place` was; None: at its beginning. All workers together.
+def resume(run: RunState, folder: Path | None) -> None:
+    """Put `run` where the checkpoint in `folder` was; None: at its beginning. All workers together.
 
     Raises FileError for a checkpoint that is damaged, of another run, or not the same on all workers, and ScenarioError
     when more iterations are done than are asked for.
     """
     worker = run.worker
-    found = None if place is None else read_checkpoint(place, worker.place.rank, worker.identity())
-    everywhere = [int(done[0]) for done in worker.by_rank(np.array([0 if found is None else found.done]))]
+    checkpoint = None if folder is None else read_checkpoint(folder, worker.place.rank, worker.identity())
+    everywhere = [int(done[0]) for done in worker.by_rank(np.array([0 if checkpoint is None else checkpoint.done]))]
     for rank, done in enumerate(everywhere):
         if done != everywhere[0]:
             raise FileError(
                 f"{run.out}: worker 0 finds a checkpoint after {everywhere[0]} iterations, worker {rank} after "
                 f"{done}; all workers must share the folder"
             )
-    if found is None or place is None:
+    if checkpoint is None or folder is None:
         return
-    if found.done > run.options.iterations:
+    if checkpoint.done > run.options.iterations:
         raise ScenarioError(
-            f"--iterations: {run.options.iterations}, but {found.done} are done in {place}; "
-            f"allowed: {found.done} or more"
+            f"--iterations: {run.options.iterations}, but {checkpoint.done} are done in {folder}; "
+            f"allowed: {checkpoint.done} or more"
         )
     try:
-        _restore(run, place, found)
+        _restore(run, folder, checkpoint)
     except (LookupError, TypeError, ValueError, RuntimeError) as error:
         what = " ".join(str(error).split())[:200]
-        raise FileError(f"{place}: its tensors are not those of this run: {type(error).__name__}: {what}") from error
+        raise FileError(f"{folder}: its tensors are not those of this run: {type(error).__name__}: {what}") from error
 
 
-def _restore(run: RunState, place: Path, found: Checkpoint) -> None:
+def _restore(run: RunState, folder: Path, found: Checkpoint) -> None:
     worker = run.worker
-    _refuse_others(run, place, found)
+    _refuse_others(run, folder, found)
     with torch.no_grad():
         for name, weight in worker.network.named_parameters():
             saved = found.shared[f"{_WEIGHT}{name}"]
             if saved.shape != weight.shape or not bool(saved.isfinite().all()):
                 allowed = f"finite numbers of shape {list(weight.shape)}"
-                raise FileError(f"{place}: {name} is not finite, or of shape {list(saved.shape)}; allowed: {allowed}")
+                raise FileError(f"{folder}: {name} is not finite, or of shape {list(saved.shape)}; allowed: {allowed}")
             weight.copy_(saved)
     restore_optimizer(worker.trainer.optimizer, run.names, found.shared)
     rows = {name.removeprefix(_METHOD): rows for name, rows in found.own.items() if name.startswith(_METHOD)}
@@ -79,28 +79,28 @@ def _restore(run: RunState, place: Path, found: Checkpoint) -> None:
     run.sent_before = found.own["sent"].numpy() - run.sent()
     run.drawn = int(found.own["drawn"][0]), int(found.own["drawn"][1])
     if run.trace is not None:
-        kept = len(found.own["trace.edges"]) if "trace.edges" in found.own else 0
-        if kept == found.done or (kept and run.options.save_trace is None):
+        recorded = len(found.own["trace.edges"]) if "trace.edges" in found.own else 0
+        if recorded == found.done or (recorded and run.options.save_trace is None):
             reuse = found.own.get("trace.reuse")
             bits, edges = (found.own[f"trace.{name}"].numpy() for name in ("bits", "edges"))
             run.trace.restore(bits, edges, None if reuse is None else reuse.numpy())
         elif run.options.save_trace is not None:
-            raise FileError(f"{place}: saved without --save-trace: the graphs of its {found.done} iterations are gone")
+            raise FileError(f"{folder}: saved without --save-trace: the graphs of its {found.done} iterations are gone")
         else:
             run.trace = None
-    home = place.parent.parent
+    home = folder.parent.parent
     if home.resolve() == run.out.resolve():
         run.normed = list(found.notes["norms"])
     if run.first and (home / ITERATIONS).is_file():
         run.rows = list(RunFolder(home).earlier_iterations(found.done))
 
 
-def _refuse_others(run: RunState, place: Path, found: Checkpoint) -> None:
+def _refuse_others(run: RunState, folder: Path, found: Checkpoint) -> None:
     """Raises FileError for a checkpoint with weights that this model lacks: an older version's of another shape."""
     have = set(run.names.values())
     saved = {name.removeprefix(_WEIGHT) for name in found.shared if name.startswith(_WEIGHT)}
     if extra := sorted(saved - have):
-        raise FileError(f"{place}: has {', '.join(extra)}, which this model lacks; made by an older version")
+        raise FileError(f"{folder}: has {', '.join(extra)}, which this model lacks; made by an older version")
 
 
 def save(run: RunState) -> None:

@@ -18,53 +18,58 @@ from gcnsim.alternatives import (
 from gcnsim.errors import ScenarioError
 from gcnsim.machine import resolve_machine
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping, scenario_hash, to_mapping
-from gcnsim.simulation import study
+from gcnsim.simulation import simulate_scenario
 
 
 def scenario(method: dict[str, Any] | None = None, **cluster: Any) -> Scenario:
     machine = {"gpus": 2, "bandwidth": "15Gbps"} | cluster
-    asked = {"schema": SCHEMA, "cluster": machine, "method": method or {"name": "psc-gcn"}, "run": {"iterations": 4}}
-    return from_mapping(asked, "test")
+    requested = {
+        "schema": SCHEMA,
+        "cluster": machine,
+        "method": method or {"name": "psc-gcn"},
+        "run": {"iterations": 4},
+    }
+    return from_mapping(requested, "test")
 
 
-def iteration_s(asked: Scenario) -> float:
-    return study(asked).metrics.iteration_s
+def iteration_s(base: Scenario) -> float:
+    return simulate_scenario(base).metrics.iteration_s
 
 
 def test_where_the_sampler_decides_more_threads_or_the_gpu_help_and_cores_do_not() -> None:
-    asked = scenario(device="a100-40")
-    now = study(asked)
-    text = sampler_decides(now.limit, asked)
+    base = scenario(device="a100-40")
+    now = simulate_scenario(base)
+    text = sampler_decides(now.limit, base)
     assert text is not None
     assert text.startswith("at the stated values the host's CPU sampler decides")
     assert "sampling uses 2 of a server's 16 cores" in text
-    assert iteration_s(more_cores(asked)) == now.metrics.iteration_s
-    assert iteration_s(more_sampler_threads(asked)) < 0.3 * now.metrics.iteration_s
-    on_gpu = study(gpu_sampler(asked))
+    assert iteration_s(more_cores(base)) == now.metrics.iteration_s
+    assert iteration_s(more_sampler_threads(base)) < 0.3 * now.metrics.iteration_s
+    on_gpu = simulate_scenario(gpu_sampler(base))
     assert on_gpu.metrics.iteration_s < 0.3 * now.metrics.iteration_s
-    assert sampler_decides(on_gpu.limit, gpu_sampler(asked)) is None
+    assert sampler_decides(on_gpu.limit, gpu_sampler(base)) is None
 
 
 def test_where_samplers_outnumber_cores_more_of_them_help() -> None:
-    asked = scenario(gpus=4, gpus_per_server=4, device="a100-40", figures="generic-16.cores=1")
-    assert cores_used(asked) == (4, 1)
-    assert why_cores_do_not_matter(asked) is None
-    assert resolve_machine(more_cores(asked).cluster).host.cores.value == 2
-    assert iteration_s(more_cores(asked)) < 0.7 * iteration_s(asked)
+    base = scenario(gpus=4, gpus_per_server=4, device="a100-40", figures="generic-16.cores=1")
+    assert cores_used(base) == (4, 1)
+    assert why_cores_do_not_matter(base) is None
+    assert resolve_machine(more_cores(base).cluster).host.cores.value == 2
+    assert iteration_s(more_cores(base)) < 0.7 * iteration_s(base)
 
 
 def test_sampling_on_the_gpu_takes_its_time_and_is_named() -> None:
     # Recomputing the probabilities every iteration sorts every entry: nothing else takes as long.
-    asked = gpu_sampler(scenario({"name": "psc-gcn", "tau": 0, "epsilon": 0.01, "refresh": 1}, bandwidth="400Gbps"))
-    found = study(asked)
-    assert found.metrics.sampling_s > 0.4 * found.metrics.iteration_s
-    assert found.limit.text == "sampling on the GPU of all workers"
-    assert found.limit.kind == "sampling"
-    assert sampler_decides(found.limit, asked) is None
+    base = gpu_sampler(scenario({"name": "psc-gcn", "tau": 0, "epsilon": 0.01, "refresh": 1}, bandwidth="400Gbps"))
+    result = simulate_scenario(base)
+    assert result.metrics.sampling_s > 0.4 * result.metrics.iteration_s
+    assert result.limit.text == "sampling on the GPU of all workers"
+    assert result.limit.kind == "sampling"
+    assert sampler_decides(result.limit, base) is None
 
 
 @pytest.mark.parametrize(
-    ("asked", "knobs"),
+    ("base", "knobs"),
     [
         (scenario(), ["host cores", "sampler threads", "sampler"]),
         (scenario({"name": "full-graph"}), ["host cores"]),
@@ -80,10 +85,10 @@ def test_sampling_on_the_gpu_takes_its_time_and_is_named() -> None:
     ],
     ids=str,
 )
-def test_only_steps_that_change_something_are_offered(asked: Scenario, knobs: list[str]) -> None:
-    steps = host_steps(asked)
+def test_only_steps_that_change_something_are_offered(base: Scenario, knobs: list[str]) -> None:
+    steps = host_steps(base)
     assert [step.knob for step in steps] == knobs
-    assert all(step.scenario != asked for step in steps)
+    assert all(step.scenario != base for step in steps)
     assert (steps[0].start, steps[0].end) == (16, 32)
 
 
@@ -98,7 +103,7 @@ def test_a_scenario_with_the_usual_sampler_is_written_as_before() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    ("question", "message"),
     [
         ({"sampler_device": "tpu"}, "cluster.sampler_device: unknown device of samplers 'tpu'"),
         (
@@ -112,15 +117,15 @@ def test_a_scenario_with_the_usual_sampler_is_written_as_before() -> None:
         ),
     ],
 )
-def test_samplers_that_cannot_be_are_refused(asked: dict[str, Any], message: str) -> None:
+def test_samplers_that_cannot_be_are_refused(question: dict[str, Any], message: str) -> None:
     with pytest.raises(ScenarioError) as caught:
-        study(scenario(**asked))
+        simulate_scenario(scenario(**question))
     assert message in str(caught.value)
 
 
 def test_a_method_without_this_sampler_refuses_it() -> None:
     with pytest.raises(ScenarioError, match=r"cluster\.sampler_device: not modelled with roc"):
-        study(scenario({"name": "roc"}, sampler_device="gpu"))
+        simulate_scenario(scenario({"name": "roc"}, sampler_device="gpu"))
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,12 @@ from gcnsim.alternatives import SeedSpread, partition_seconds, partition_variant
 from gcnsim.errors import ScenarioError
 from gcnsim.methods import create_method
 from gcnsim.scenario import ClusterSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec
-from gcnsim.simulation import study
+from gcnsim.simulation import simulate_scenario
 from gcnsim.sources import GraphSource
 
 
 @pytest.fixture(scope="module")
-def asked(tmp_path_factory: pytest.TempPathFactory) -> Scenario:
+def scenario(tmp_path_factory: pytest.TempPathFactory) -> Scenario:
     """A graph of 300 nodes whose degrees differ, on 4 GPUs."""
     draw = np.random.default_rng(1)
     ends = (draw.random((2000, 2)) ** 2 * 300).astype(int)
@@ -27,48 +27,50 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Scenario:
     return Scenario("test", cluster, workload, PartitionSpec(), create_method("pipegcn"), RunSpec(iterations=3))
 
 
-def test_seeds_are_distinct_and_begin_with_the_scenarios_own(asked: Scenario) -> None:
-    found = seeds_of(asked, 4)
+def test_seeds_are_distinct_and_begin_with_the_scenarios_own(scenario: Scenario) -> None:
+    scenarios = seeds_of(scenario, 4)
     # Seed 1 cuts as seed 0 does: the C library's generator makes the same numbers of both.
-    assert [each.partition.seed for each in found] == [0, 2, 3, 4]
-    later = replace(asked, partition=PartitionSpec(seed=7))
-    assert [each.partition.seed for each in seeds_of(later, 3)] == [7, 8, 9]
-    random = replace(asked, partition=PartitionSpec(method="random"))
-    assert [each.partition.seed for each in seeds_of(random, 3)] == [0, 1, 2]
+    assert [scenario.partition.seed for scenario in scenarios] == [0, 2, 3, 4]
+    later = replace(scenario, partition=PartitionSpec(seed=7))
+    assert [seed.partition.seed for seed in seeds_of(later, 3)] == [7, 8, 9]
+    random = replace(scenario, partition=PartitionSpec(method="random"))
+    assert [seed.partition.seed for seed in seeds_of(random, 3)] == [0, 1, 2]
 
 
-def test_partitions_of_one_graph_are_kept_by_seed_and_setting(asked: Scenario) -> None:
-    accesses = GraphSource(str(asked.workload.graph))
-    scenarios = [*seeds_of(asked, 3), *(variant.scenario for variant in partition_variants(asked))]
-    owners = [accesses.partition(each)[0].owner for each in scenarios]
-    assert len({each.tobytes() for each in owners}) == len(scenarios)
-    assert all(accesses.partition(each)[0].owner is owner for each, owner in zip(scenarios, owners, strict=True))
-    times = [study(each, accesses).metrics.iteration_s for each in scenarios[:3]]
+def test_partitions_of_one_graph_are_kept_by_seed_and_setting(scenario: Scenario) -> None:
+    accesses = GraphSource(str(scenario.workload.graph))
+    scenarios = [*seeds_of(scenario, 3), *(variant.scenario for variant in partition_variants(scenario))]
+    owners = [accesses.partition(scenario)[0].owner for scenario in scenarios]
+    assert len({owner.tobytes() for owner in owners}) == len(scenarios)
+    assert all(
+        accesses.partition(scenario)[0].owner is owner for scenario, owner in zip(scenarios, owners, strict=True)
+    )
+    times = [simulate_scenario(scenario, accesses).metrics.iteration_s for scenario in scenarios[:3]]
     spread = SeedSpread.of(scenarios[:3], times)
     assert spread.low_s == min(times) < spread.mean_s < spread.high_s == max(times)
     assert spread.best == scenarios[times.index(min(times))].partition.seed
 
 
-def test_variants_name_every_setting_but_the_scenarios_own(asked: Scenario) -> None:
-    assert [each.setting for each in partition_variants(asked)] == [
+def test_variants_name_every_setting_but_the_scenarios_own(scenario: Scenario) -> None:
+    assert [variant.setting for variant in partition_variants(scenario)] == [
         "metis-vol-by-edges",
         "metis-cut-by-edges",
         "metis-cut",
         "metis-cut-recursive",
         "metis-vol-10%",
     ]
-    random = replace(asked, partition=PartitionSpec(method="random", seed=3))
+    random = replace(scenario, partition=PartitionSpec(method="random", seed=3))
     found = partition_variants(random)
     assert found[0].setting == "metis-vol"
-    assert all(each.scenario.partition.seed == 3 for each in found)
-    cut = replace(asked, partition=PartitionSpec(objective="cut", algorithm="recursive"))
-    assert "metis-cut-recursive" not in [each.setting for each in partition_variants(cut)]
+    assert all(partition_variant.scenario.partition.seed == 3 for partition_variant in found)
+    cut = replace(scenario, partition=PartitionSpec(objective="cut", algorithm="recursive"))
+    assert "metis-cut-recursive" not in [variant.setting for variant in partition_variants(cut)]
 
 
-def test_nothing_is_tried_where_nothing_can_be_cut(asked: Scenario) -> None:
-    assert partition_variants(replace(asked, workload=WorkloadSpec())) == []
-    assert partition_variants(replace(asked, partition=PartitionSpec(file="my.part"))) == []
-    assert partition_variants(replace(asked, cluster=ClusterSpec(gpus=1))) == []
+def test_nothing_is_tried_where_nothing_can_be_cut(scenario: Scenario) -> None:
+    assert partition_variants(replace(scenario, workload=WorkloadSpec())) == []
+    assert partition_variants(replace(scenario, partition=PartitionSpec(file="my.part"))) == []
+    assert partition_variants(replace(scenario, cluster=ClusterSpec(gpus=1))) == []
 
 
 @pytest.mark.parametrize(
@@ -83,10 +85,10 @@ def test_nothing_is_tried_where_nothing_can_be_cut(asked: Scenario) -> None:
     ids=str,
 )
 def test_seeds_that_decide_nothing_are_refused(
-    asked: Scenario, change: dict[str, object], count: int, message: str
+    scenario: Scenario, change: dict[str, object], count: int, message: str
 ) -> None:
     with pytest.raises(ScenarioError) as caught:
-        seeds_of(replace(asked, **change), count)  # type: ignore[arg-type]
+        seeds_of(replace(scenario, **change), count)  # type: ignore[arg-type]
     assert message in str(caught.value)
 
 

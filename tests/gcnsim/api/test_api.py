@@ -43,9 +43,9 @@ def test_an_empty_list_and_a_bad_value_are_refused() -> None:
 
 
 def test_long_work_tells_how_many_runs_are_done() -> None:
-    said: list[str] = []
-    gcnsim.what_if(dataset="reddit", gpus=2, iterations=1, processes=1, progress=said.append)
-    counted = [line for line in said if re.search(r": \d+ of \d+ runs\b", line)]
+    lines: list[str] = []
+    gcnsim.what_if(dataset="reddit", gpus=2, iterations=1, processes=1, progress=lines.append)
+    counted = [line for line in lines if re.search(r": \d+ of \d+ runs\b", line)]
     assert re.match("simulating 4 settings and [1-9][0-9]* candidates: 1 of ", counted[0])
     assert any(line.startswith("trying the next step of each knob: ") for line in counted)
     done, total = counted[-1].split(": ")[1].split(" runs")[0].split(" of ")
@@ -98,11 +98,13 @@ def test_a_sparse_matrix_is_a_graph(monkeypatch: pytest.MonkeyPatch) -> None:
     class AskedError(Exception):
         """The question was put together."""
 
-    def asked(base: object, grid: object, progress: object, processes: int, graph: gcnsim.Graph, *_: object) -> None:
+    def requested(
+        base: object, grid: object, progress: object, processes: int, graph: gcnsim.Graph, *_: object
+    ) -> None:
         assert (graph.name, graph.nodes, graph.entries) == ("scipy", 3, 4)
         raise AskedError
 
-    monkeypatch.setattr("gcnsim.api.question._what_if", asked)
+    monkeypatch.setattr("gcnsim.api.question._what_if", requested)
     with pytest.raises(AskedError):
         gcnsim.what_if(graph=sp.csr_array(np.array([[0, 1, 0], [1, 0, 1], [0, 0, 0]])), gpus=2)
     with pytest.raises(GraphError, match="'int' is not a graph"):

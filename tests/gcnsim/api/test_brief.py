@@ -40,13 +40,13 @@ def test_a_sweep_is_shown_in_a_line(tmp_path: Path) -> None:
     )
     assert repr(sweep) == f"Sweep('{tmp_path / 's'}': 4 of 4 points; axes cluster.host, cluster.gpus_per_server)"
     rows = sweep.to_arrow().to_pylist()
-    assert [(each["cluster.host"], each["device"], each["cluster.gpus_per_server"]) for each in rows] == [
+    assert [(row["cluster.host"], row["device"], row["cluster.gpus_per_server"]) for row in rows] == [
         ("p3.8xlarge", "v100-16", 2),
         ("p3.8xlarge", "v100-16", 4),
         ("g4dn.12xlarge", "t4", 2),
         ("g4dn.12xlarge", "t4", 4),
     ]
-    assert [each["bandwidth_bytes_per_s"] for each in rows] == [1.25e9, 1.25e9, 6.25e9, 6.25e9]
+    assert [row["bandwidth_bytes_per_s"] for row in rows] == [1.25e9, 1.25e9, 6.25e9, 6.25e9]
 
 
 def test_two_networks_say_what_the_faster_one_brings_and_have_the_recommended_setting() -> None:

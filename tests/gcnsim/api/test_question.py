@@ -56,7 +56,7 @@ def test_a_knob_that_few_methods_have_takes_several_values_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("knobs", "said"),
+    ("knobs", "message"),
     [
         ({"tau": [True]}, "method.tau: True is not a whole number"),
         ({"tau": [1.5]}, "method.tau: 1.5 is not a whole number"),
@@ -65,8 +65,8 @@ def test_a_knob_that_few_methods_have_takes_several_values_too() -> None:
         ({"cache": [True]}, r"method.cache: True: a cache size needs its unit"),
     ],
 )
-def test_values_of_another_kind_are_refused(knobs: dict[str, list[Any]], said: str) -> None:
-    with pytest.raises(GcnsimError, match=said):
+def test_values_of_another_kind_are_refused(knobs: dict[str, list[Any]], message: str) -> None:
+    with pytest.raises(GcnsimError, match=message):
         grid("psc-gcn", **knobs)
 
 
@@ -92,7 +92,7 @@ def test_who_may_be_recommended() -> None:
 
 
 @pytest.mark.parametrize(
-    ("question", "said"),
+    ("question", "message"),
     [
         ({"target_accuracy": 1.01}, "--target-accuracy: 1.01"),
         ({"target_accuracy": 0}, "--target-accuracy: 0"),
@@ -102,8 +102,8 @@ def test_who_may_be_recommended() -> None:
         ({"gpus": []}, "an empty list of values"),
     ],
 )
-def test_what_a_question_cannot_ask(question: dict[str, Any], said: str) -> None:
-    with pytest.raises(ScenarioError, match=said):
+def test_what_a_question_cannot_ask(question: dict[str, Any], message: str) -> None:
+    with pytest.raises(ScenarioError, match=message):
         gcnsim.what_if(**question)
 
 
@@ -115,7 +115,7 @@ def test_names_are_of_a_profilers_trace(tmp_path: Path) -> None:
         compare(tmp_path, BASE, names=tmp_path / "names.yaml")
 
 
-@pytest.mark.parametrize(("source", "said"), [(" ", "is not a path"), ("no/such", "no/such: does not exist")])
-def test_sides_that_are_not_there_are_refused(source: str, said: str) -> None:
-    with pytest.raises(FileError, match=said):
+@pytest.mark.parametrize(("source", "message"), [(" ", "is not a path"), ("no/such", "no/such: does not exist")])
+def test_sides_that_are_not_there_are_refused(source: str, message: str) -> None:
+    with pytest.raises(FileError, match=message):
         compare(source, BASE)

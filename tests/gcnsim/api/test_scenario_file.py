@@ -26,44 +26,44 @@ FILE: dict[str, Any] = {
 
 def test_its_fields_stand_where_no_option_is_given() -> None:
     rows = settings(scenario=FILE)
-    assert [each.method.name for each in rows] == list(COMPARED)
-    assert {(each.cluster.gpus, each.cluster.bandwidth, each.run.iterations) for each in rows} == {(2, 3.125e9, 3)}
+    assert [row.method.name for row in rows] == list(COMPARED)
+    assert {(row.cluster.gpus, row.cluster.bandwidth, row.run.iterations) for row in rows} == {(2, 3.125e9, 3)}
     mine = rows[-1].method
     assert (mine.tau, mine.epsilon, mine.cache.fraction) == (1, 0.2, 0.3)
 
 
 def test_a_method_that_is_not_compared_by_default_has_a_row_with_its_knobs() -> None:
     rows = settings(scenario=FILE | {"method": {"name": "sancus", "threshold": 3}})
-    assert [each.method.name for each in rows] == [*COMPARED, "sancus"]
+    assert [row.method.name for row in rows] == [*COMPARED, "sancus"]
     assert rows[-1].method.values()["threshold"] == 3
-    assert next(each for each in rows if each.method.name == "psc-gcn").method.epsilon == 0.1, "it has no epsilon"
+    assert next(row for row in rows if row.method.name == "psc-gcn").method.epsilon == 0.1, "it has no epsilon"
 
 
 def test_an_option_goes_before_its_field_and_a_note_says_so() -> None:
-    said: list[str] = []
-    rows = settings(scenario=FILE, gpus=[2, 4], device="t4", bandwidth="10GbE", notice=said.append)
-    assert {(each.cluster.gpus, each.cluster.bandwidth) for each in rows} == {(2, 1.25e9), (4, 1.25e9)}
-    assert said == ["--bandwidth 10GbE replaces cluster.bandwidth: 25GbE of the scenario"]
-    settings(scenario=FILE, host="p3.8xlarge", notice=said.append)
-    assert said[1:] == [
+    lines: list[str] = []
+    rows = settings(scenario=FILE, gpus=[2, 4], device="t4", bandwidth="10GbE", notice=lines.append)
+    assert {(row.cluster.gpus, row.cluster.bandwidth) for row in rows} == {(2, 1.25e9), (4, 1.25e9)}
+    assert lines == ["--bandwidth 10GbE replaces cluster.bandwidth: 25GbE of the scenario"]
+    settings(scenario=FILE, host="p3.8xlarge", notice=lines.append)
+    assert lines[1:] == [
         "--host p3.8xlarge replaces cluster.device: T4 of the scenario",
         "--host p3.8xlarge replaces cluster.bandwidth: 25GbE of the scenario",
     ]
 
 
 def test_a_graph_replaces_its_data_set(tmp_path: Path) -> None:
-    said: list[str] = []
-    (row, *_) = settings(scenario=FILE, graph=tmp_path / "g.npz", notice=said.append)
+    lines: list[str] = []
+    (row, *_) = settings(scenario=FILE, graph=tmp_path / "g.npz", notice=lines.append)
     assert (row.workload.dataset, row.workload.graph) == (None, str(tmp_path / "g.npz"))
-    assert len(said) == 1
+    assert len(lines) == 1
 
 
 def test_sizes_replace_a_data_set_and_a_data_set_sizes() -> None:
-    said: list[str] = []
-    (row, *_) = settings(scenario=FILE, sizes={"nodes": "3M", "edges": "9M", "train": 0.5}, notice=said.append)
+    lines: list[str] = []
+    (row, *_) = settings(scenario=FILE, sizes={"nodes": "3M", "edges": "9M", "train": 0.5}, notice=lines.append)
     assert (row.workload.dataset, row.workload.nodes, row.workload.edges) == (None, 3_000_000, 9_000_000)
     assert row.workload.train_fraction == 0.5
-    assert said == ["--nodes 3M replaces workload.dataset: yelp of the scenario"]
+    assert lines == ["--nodes 3M replaces workload.dataset: yelp of the scenario"]
     sized = FILE | {"workload": {"nodes": "3M", "edges": "9M"}}
     (row, *_) = settings(scenario=sized, sizes={"edges": "12M"})
     assert (row.workload.nodes, row.workload.edges) == (3_000_000, 12_000_000)
@@ -74,7 +74,7 @@ def test_sizes_replace_a_data_set_and_a_data_set_sizes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("scenario", "said"),
+    ("scenario", "message"),
     [
         ({"cluster": {}}, "schema is missing; write schema: gcnsim.scenario/1"),
         (FILE | {"cluster": [1]}, "cluster: a list is not a section"),
@@ -82,8 +82,8 @@ def test_sizes_replace_a_data_set_and_a_data_set_sizes() -> None:
         (FILE | {"cluster": {"gpu": 2}}, "cluster.gpu: unknown key; did you mean 'gpus'"),
     ],
 )
-def test_what_is_no_scenario_is_refused(scenario: dict[str, Any], said: str) -> None:
-    with pytest.raises(ScenarioError, match=said):
+def test_what_is_no_scenario_is_refused(scenario: dict[str, Any], message: str) -> None:
+    with pytest.raises(ScenarioError, match=message):
         gcnsim.what_if(scenario)
 
 
@@ -102,20 +102,20 @@ def test_the_command_takes_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[
 def test_the_gpus_of_a_server_written_out_change_nothing() -> None:
     written, left = settings(gpus=7, gpus_per_server=2), settings(gpus=7)
     assert written == left
-    assert {each.cluster.servers for each in written} == {4}
+    assert {item.cluster.servers for item in written} == {4}
 
 
 def test_hosts_and_gpus_of_a_server_have_a_row_each() -> None:
     rows = settings(host=["P4d.24xlarge", "g6e.12xlarge"], gpus=8, method="full-graph")
-    assert [(each.cluster.host, each.cluster.device, each.cluster.servers) for each in rows] == [
+    assert [(row.cluster.host, row.cluster.device, row.cluster.servers) for row in rows] == [
         ("p4d.24xlarge", "a100-40", 1),
         ("g6e.12xlarge", "l40s", 2),
     ]
-    assert [each.cluster.bandwidth for each in rows] == [bandwidth("400Gbps"), bandwidth("100Gbps")]
+    assert [row.cluster.bandwidth for row in rows] == [bandwidth("400Gbps"), bandwidth("100Gbps")]
     rows = settings(gpus=[4, 8], gpus_per_server=[1, 4], method="full-graph")
-    assert [(each.cluster.gpus_per_server, each.cluster.gpus) for each in rows] == [(1, 4), (1, 8), (4, 4), (4, 8)]
+    assert [(row.cluster.gpus_per_server, row.cluster.gpus) for row in rows] == [(1, 4), (1, 8), (4, 4), (4, 8)]
     one = settings(host=["p4d.24xlarge", "g6e.12xlarge"], gpus=8, bandwidth="10GbE", method="full-graph")
-    assert {each.cluster.bandwidth for each in one} == {1.25e9}
+    assert {item.cluster.bandwidth for item in one} == {1.25e9}
 
 
 @pytest.mark.parametrize("epsilon", ["10%", 0.1, "0.1"])
@@ -127,7 +127,9 @@ def test_a_share_is_a_number_or_a_percentage(epsilon: Any) -> None:
 def test_networks_of_different_kinds_are_no_rows_of_one_question() -> None:
     with pytest.raises(ScenarioError, match="15Gbps and infiniband-hdr-200g are networks of different kinds"):
         settings(bandwidth=["15Gbps", "infiniband-hdr-200g"])
-    assert {each.cluster.bandwidth for each in settings(bandwidth=["10GbE", "ethernet-10g", "10Gbps"])} == {1.25e9}
+    assert {setting.cluster.bandwidth for setting in settings(bandwidth=["10GbE", "ethernet-10g", "10Gbps"])} == {
+        1.25e9
+    }
 
 
 @pytest.mark.parametrize("text", ["", "# nothing yet\n", "\n\n"])

@@ -33,8 +33,8 @@ def test_a_file_and_its_mapping_are_one_scenario(tmp_path: Path) -> None:
 
 
 def test_faults_are_those_of_the_scenario_and_those_injected() -> None:
-    told = gcnsim.simulate(SMALL | {"faults": [{"kind": "slow-gpu"}]}, inject=["slow-link:link=nic0"]).payload
-    assert [each["kind"] for each in told["scenario"]["faults"]] == ["slow-gpu", "slow-link"]
+    content = gcnsim.simulate(SMALL | {"faults": [{"kind": "slow-gpu"}]}, inject=["slow-link:link=nic0"]).payload
+    assert [fault["kind"] for fault in content["scenario"]["faults"]] == ["slow-gpu", "slow-link"]
     with pytest.raises(ScenarioError, match=r"--inject pause.worker: 2: no such worker; allowed: 0 to 1"):
         gcnsim.simulate(SMALL, inject=["pause:worker=2"])
 
@@ -43,8 +43,8 @@ def test_the_result_and_its_spans_are_written_into_a_folder(tmp_path: Path) -> N
     simulation = gcnsim.simulate(SMALL)
     write_result(simulation, tmp_path / "new")
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["result.json", "spans.parquet"]
-    told = json.loads((tmp_path / "new" / "result.json").read_text())
-    assert told["result"] == json.loads(json.dumps(simulation.payload["result"]))
+    content = json.loads((tmp_path / "new" / "result.json").read_text())
+    assert content["result"] == json.loads(json.dumps(simulation.payload["result"]))
     stored = pq.read_schema(tmp_path / "new" / "spans.parquet").metadata
-    assert stored[b"scenario_hash"].decode() == told["provenance"]["scenario_hash"]
+    assert stored[b"scenario_hash"].decode() == content["provenance"]["scenario_hash"]
     assert stored[b"seed"] == b"0"

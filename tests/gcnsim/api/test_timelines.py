@@ -13,7 +13,7 @@ from gcnsim.api import run_timeline, setting_run, what_if
 from gcnsim.cli import main
 from gcnsim.errors import ScenarioError
 from gcnsim.report.figures.timeline import timeline_of_result
-from gcnsim.report.page.sections import Drawn, write_timelines_csv
+from gcnsim.report.page.sections import DrawnTimeline, write_timelines_csv
 from tests.gcnsim.comparison.test_compare import recorded
 from tests.gcnsim.validation.conftest import WriteRun, write_run
 
@@ -39,7 +39,11 @@ def test_measured_and_predicted_have_the_same_tracks(
     assert measured == "measured   100 ms an iteration; steady: iteration 9"
     assert predicted.startswith("predicted  ")
     tracks = [
-        {each["args"]["name"] for each in json.loads(path.read_text())["traceEvents"] if each["name"] == "thread_name"}
+        {
+            traceevent["args"]["name"]
+            for traceevent in json.loads(path.read_text())["traceEvents"]
+            if traceevent["name"] == "thread_name"
+        }
         for path in paths[:2]
     ]
     assert tracks[0] == {"iterations", "compute", "send", "receive", "all-reduce"}
@@ -48,13 +52,13 @@ def test_measured_and_predicted_have_the_same_tracks(
 
 
 def test_what_cannot_be_a_timeline_is_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for words, said in (
+    for words, text in (
         ([str(tmp_path)], "run.json: cannot be read"),
         ([str(tmp_path), "--timeline-detail"], "--timeline-detail: is of files"),
     ):
         assert main(["timeline", *words]) == 2
         line = capsys.readouterr().err
-        assert said in line
+        assert text in line
         assert line.count("\n") == 1
 
 
@@ -62,7 +66,9 @@ def test_blocks_are_lines_of_a_table(write_run: WriteRun, tmp_path: Path) -> Non
     found = run_timeline(recorded(write_run, "run"))
     measured, predicted = found.data()
     assert measured.unit == predicted.unit
-    write_timelines_csv(tmp_path / "out.csv", [Drawn("measured", measured), Drawn("predicted", predicted)])
+    write_timelines_csv(
+        tmp_path / "out.csv", [DrawnTimeline("measured", measured), DrawnTimeline("predicted", predicted)]
+    )
     with open(tmp_path / "out.csv", encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == len(measured.blocks) + len(predicted.blocks)

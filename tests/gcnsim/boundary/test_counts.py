@@ -27,23 +27,23 @@ def mask(*nodes: int) -> np.ndarray:
 
 def test_batches_are_counted_by_who_stores_their_input() -> None:
     store = Store(OWNER, (mask(3), mask(0, 1)), ids(6, 5))
-    found = count_batches([[ONE, TWO], [TWO, ONE]], store, per_epoch=3)
-    assert found.levels.tolist() == [[[5, 2, 1], [4, 2, 1]], [[4, 2, 1], [5, 2, 1]]]
-    assert found.entries.tolist() == [[[7, 2], [5, 1]], [[5, 1], [7, 2]]]
-    assert found.looked.tolist() == [[11, 9], [9, 11]]
-    assert found.wanted.tolist() == [[[3, 2], [1, 3]], [[1, 3], [3, 2]]]
-    assert found.hits.tolist() == [[[0, 1], [1, 0]], [[0, 1], [2, 0]]]
-    assert (found.cached.tolist(), found.stored.tolist()) == ([1, 2], [6, 5])
-    assert (found.iterations, found.per_epoch, found.hit_rate) == (2, 3, 5 / 18)
-    assert not found.wanted.flags.writeable
+    batch_counts = count_batches([[ONE, TWO], [TWO, ONE]], store, per_epoch=3)
+    assert batch_counts.levels.tolist() == [[[5, 2, 1], [4, 2, 1]], [[4, 2, 1], [5, 2, 1]]]
+    assert batch_counts.entries.tolist() == [[[7, 2], [5, 1]], [[5, 1], [7, 2]]]
+    assert batch_counts.looked.tolist() == [[11, 9], [9, 11]]
+    assert batch_counts.wanted.tolist() == [[[3, 2], [1, 3]], [[1, 3], [3, 2]]]
+    assert batch_counts.hits.tolist() == [[[0, 1], [1, 0]], [[0, 1], [2, 0]]]
+    assert (batch_counts.cached.tolist(), batch_counts.stored.tolist()) == ([1, 2], [6, 5])
+    assert (batch_counts.iterations, batch_counts.per_epoch, batch_counts.hit_rate) == (2, 3, 5 / 18)
+    assert not batch_counts.wanted.flags.writeable
 
 
 def test_where_each_keeps_all_rows_it_asks_itself() -> None:
-    found = count_batches([[ONE, TWO]], Store(None, (), ids(6, 6)), per_epoch=1)
-    assert found.wanted.tolist() == [[[5, 0], [0, 4]]]
-    assert not found.hits.any()
-    assert found.cached.tolist() == [0, 0]
-    assert found.hit_rate == 0.0
+    batch_counts = count_batches([[ONE, TWO]], Store(None, (), ids(6, 6)), per_epoch=1)
+    assert batch_counts.wanted.tolist() == [[[5, 0], [0, 4]]]
+    assert not batch_counts.hits.any()
+    assert batch_counts.cached.tolist() == [0, 0]
+    assert batch_counts.hit_rate == 0.0
 
 
 def counts() -> AccessCounts:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gcnsim.boundary import MANY_PARTS, AccessCounts, BoundaryProfile, draw_access, draw_counts, published_profile
-from gcnsim.boundary.sizes_only import outlined
+from gcnsim.boundary.sizes_only import size_only_profile
 from gcnsim.caching import CacheSize
 from gcnsim.graph.generate import outline
 from gcnsim.ids import IntArray
@@ -46,33 +46,33 @@ def reference(parts: int, iterations: int) -> tuple[IntArray, IntArray]:
 @pytest.mark.parametrize("policy", ["inclusion", "degree", "random"])
 @pytest.mark.parametrize("epsilon", [0.02, 0.4, 1.0])
 def test_laws(policy: str, epsilon: float) -> None:
-    found, known = drawn(policy=policy, epsilon=epsilon), profile(MANY)
-    assert (found.hits <= found.rows).all()
-    assert (found.rows <= known.pairs).all()
-    assert (found.hits.sum(axis=2) <= found.cached_rows).all() or policy == "random"
-    assert (found.rows.sum(axis=2) <= found.boundary_edges).all()
-    assert (found.boundary_edges <= known.boundary_entries).all()
-    assert (found.inner_edges <= known.inner_entries).all()
-    assert not np.diagonal(found.rows, axis1=1, axis2=2).any()
-    assert np.array_equal(found.cached_rows, (0.3 * known.boundary_nodes + 1e-9).astype(int))
+    counts, known = drawn(policy=policy, epsilon=epsilon), profile(MANY)
+    assert (counts.hits <= counts.rows).all()
+    assert (counts.rows <= known.pairs).all()
+    assert (counts.hits.sum(axis=2) <= counts.cached_rows).all() or policy == "random"
+    assert (counts.rows.sum(axis=2) <= counts.boundary_edges).all()
+    assert (counts.boundary_edges <= known.boundary_entries).all()
+    assert (counts.inner_edges <= known.inner_entries).all()
+    assert not np.diagonal(counts.rows, axis1=1, axis2=2).any()
+    assert np.array_equal(counts.cached_rows, (0.3 * known.boundary_nodes + 1e-9).astype(int))
 
 
 def test_a_full_rate_is_the_whole_partition() -> None:
-    found, known = drawn(sampler="full", iterations=1), profile(MANY)
-    assert np.array_equal(found.rows[0], known.pairs)
-    assert np.array_equal(found.boundary_edges[0], known.boundary_entries)
-    assert np.array_equal(found.hits[0].sum(axis=1), found.cached_rows)
+    counts, known = drawn(sampler="full", iterations=1), profile(MANY)
+    assert np.array_equal(counts.rows[0], known.pairs)
+    assert np.array_equal(counts.boundary_edges[0], known.boundary_entries)
+    assert np.array_equal(counts.hits[0].sum(axis=1), counts.cached_rows)
 
 
 def test_mean_and_spread_are_those_of_drawn_nodes() -> None:
-    found, (rows, hits) = drawn(iterations=40), reference(MANY, 40)
-    for mine, theirs in ((found.rows.sum(axis=2), rows), (found.hits.sum(axis=2), hits)):
+    counts, (rows, hits) = drawn(iterations=40), reference(MANY, 40)
+    for mine, theirs in ((counts.rows.sum(axis=2), rows), (counts.hits.sum(axis=2), hits)):
         error = np.hypot(mine.std(axis=0), theirs.std(axis=0)) / np.sqrt(40)
         off = (mine.mean(axis=0) - theirs.mean(axis=0)) / error
         assert np.abs(off).max() < 5.0
         assert abs(off.mean()) < 0.5
         assert float(mine.std(axis=0).mean() / theirs.std(axis=0).mean()) == pytest.approx(1.0, abs=0.08)
-    kept = found.boundary_edges.mean(axis=0) / profile(MANY).boundary_entries
+    kept = counts.boundary_edges.mean(axis=0) / profile(MANY).boundary_entries
     assert float(kept.mean()) == pytest.approx(0.1, rel=5e-3)
 
 
@@ -80,7 +80,7 @@ def test_few_and_many_parts_are_drawn_alike() -> None:
     # One part more changes the law of drawing, and next to nothing of what is asked.
     few, many = (drawn(parts, iterations=20) for parts in (MANY_PARTS, MANY_PARTS + 1))
     for name in ("rows", "hits"):
-        of_worker = [getattr(each, name).sum(axis=2).mean() for each in (few, many)]
+        of_worker = [getattr(item, name).sum(axis=2).mean() for item in (few, many)]
         assert of_worker[1] == pytest.approx(of_worker[0], rel=3e-3)
     assert many.hit_rate == pytest.approx(few.hit_rate, rel=3e-3)
 
@@ -96,8 +96,8 @@ def test_a_graph_is_the_same_however_many_are_drawn_and_whatever_is_cached() -> 
 
 
 def test_many_parts_of_a_stored_profile_are_drawn_a_graph_at_a_time() -> None:
-    found = outlined(outline("ogbn-papers100M"), MANY)
-    asked = SETTINGS | {"cache": CacheSize(fraction=0.1)}
-    one, two = (draw_access(found, iterations=count, **asked) for count in (1, 2))
+    found = size_only_profile(outline("ogbn-papers100M"), MANY)
+    question = SETTINGS | {"cache": CacheSize(fraction=0.1)}
+    one, two = (draw_access(found, iterations=count, **question) for count in (1, 2))
     assert np.array_equal(one.rows, two.rows[:1])
     assert np.array_equal(one.hits, two.hits[:1])

@@ -11,6 +11,8 @@ import pytest
 
 from gcnsim.boundary import (
     StoredProfile,
+    bundled_parts,
+    bundled_profile,
     expected_access,
     interpolation,
     left_out_error,
@@ -20,8 +22,6 @@ from gcnsim.boundary import (
     profile_without,
     profiled_parts,
     read_profile,
-    shipped_parts,
-    shipped_profile,
     write_profile,
 )
 from gcnsim.boundary.packaged import FOLDER
@@ -38,80 +38,80 @@ SHIPPED = [(name, parts) for name in DATASETS for parts in PARTS]
 
 
 def test_all_are_shipped_and_small() -> None:
-    assert all(shipped_parts(name) == PARTS for name in DATASETS)
-    files = [FOLDER / f"{name}-{parts}.profile" for name in DATASETS for parts in shipped_parts(name)]
+    assert all(bundled_parts(name) == PARTS for name in DATASETS)
+    files = [FOLDER / f"{name}-{parts}.profile" for name in DATASETS for parts in bundled_parts(name)]
     assert all(path.stat().st_size < 700_000 for path in files)
 
 
 @pytest.mark.parametrize("name", surrogates())
 def test_every_profile_of_a_dataset_tells_the_same_residuals(name: str) -> None:
     printed: dict[int, float] = {}
-    for row in dataset(name).boundary if shipped_parts(name) else ():
-        printed |= {row.partitions: row.boundary} if row.partitions in shipped_parts(name) else {}
-    for parts in shipped_parts(name):
-        told = dict(shipped_profile(name, parts).origin.residuals or {})
-        assert told.keys() == {str(count) for count in printed}
+    for row in dataset(name).boundary if bundled_parts(name) else ():
+        printed |= {row.partitions: row.boundary} if row.partitions in bundled_parts(name) else {}
+    for parts in bundled_parts(name):
+        content = dict(bundled_profile(name, parts).origin.residuals or {})
+        assert content.keys() == {str(count) for count in printed}
         for count, boundary in printed.items():
-            missed = float(shipped_profile(name, count).boundary_nodes.mean()) / boundary - 1.0
-            assert told[str(count)] == pytest.approx(missed, abs=1e-5)
+            missed = float(bundled_profile(name, count).boundary_nodes.mean()) / boundary - 1.0
+            assert content[str(count)] == pytest.approx(missed, abs=1e-5)
 
 
 def test_a_profile_under_another_name_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packaged, "FOLDER", tmp_path)
     shutil.copy(FOLDER / "reddit-6.profile", tmp_path / "yelp-4.profile")
     shutil.copy(FOLDER / "reddit-6.profile", tmp_path / "reddit-4.profile")
-    for each in (shipped_parts, shipped_profile):
-        each.cache_clear()
+    for item in (bundled_parts, bundled_profile):
+        item.cache_clear()
     try:
         with pytest.raises(FileError, match=r"yelp-4\.profile: holds reddit at 6 parts; wanted yelp at 4"):
-            shipped_profile("yelp", 4)
+            bundled_profile("yelp", 4)
         with pytest.raises(FileError, match=r"reddit-4\.profile: holds reddit at 6 parts; wanted reddit at 4"):
-            shipped_profile("reddit", 4)
+            bundled_profile("reddit", 4)
     finally:
-        for each in (shipped_parts, shipped_profile):
-            each.cache_clear()
+        for item in (bundled_parts, bundled_profile):
+            item.cache_clear()
 
 
 @pytest.mark.parametrize(("name", "parts"), SHIPPED)
 def test_a_shipped_profile_is_of_the_surrogate_as_it_is_drawn_today(name: str, parts: int) -> None:
-    found, facts, published = shipped_profile(name, parts), surrogate_facts(name), dataset(name)
-    assert found.parts == parts
-    assert found.origin.source == "surrogate"
-    assert found.origin.partition_method == facts.partition
-    assert found.origin.model == asdict(facts.model)
-    assert found.origin.surrogate_seed == facts.seed
-    assert found.inner_nodes.sum() == pytest.approx(published.nodes, rel=1e-3)
-    assert found.entries.sum() == pytest.approx(published.entries, rel=1e-3)
+    profile, facts, published = bundled_profile(name, parts), surrogate_facts(name), dataset(name)
+    assert profile.parts == parts
+    assert profile.origin.source == "surrogate"
+    assert profile.origin.partition_method == facts.partition
+    assert profile.origin.model == asdict(facts.model)
+    assert profile.origin.surrogate_seed == facts.seed
+    assert profile.inner_nodes.sum() == pytest.approx(published.nodes, rel=1e-3)
+    assert profile.entries.sum() == pytest.approx(published.entries, rel=1e-3)
 
 
 @pytest.mark.parametrize(("name", "parts"), SHIPPED)
 def test_the_counts_of_a_shipped_profile_agree_with_one_another(name: str, parts: int) -> None:
-    found = shipped_profile(name, parts)
-    assert not found.pairs.diagonal().any()
-    assert (found.boundary_nodes > 0).all()
-    assert (found.boundary_nodes <= found.inner_nodes.sum() - found.inner_nodes).all()
-    for cells in found.cells.values():
+    profile = bundled_profile(name, parts)
+    assert not profile.pairs.diagonal().any()
+    assert (profile.boundary_nodes > 0).all()
+    assert (profile.boundary_nodes <= profile.inner_nodes.sum() - profile.inner_nodes).all()
+    for cells in profile.cells.values():
         held = cells.nodes.sum(axis=1)
-        assert np.array_equal(held.sum(axis=1), found.boundary_nodes)
+        assert np.array_equal(held.sum(axis=1), profile.boundary_nodes)
         assert (cells.cross_edges[held > 0] >= 1.0).all()
-        assert (held * cells.cross_edges).sum(axis=1) == pytest.approx(found.boundary_entries, rel=1e-3)
+        assert (held * cells.cross_edges).sum(axis=1) == pytest.approx(profile.boundary_entries, rel=1e-3)
         assert (np.diff(cells.inner_kept, axis=1) > 0).all()
-    low, high = found.origin.cross_range
+    low, high = profile.origin.cross_range
     assert 0.0 < low <= 1.0 <= high
 
 
 @pytest.mark.parametrize(("name", "parts"), SHIPPED)
 def test_shipped_profiles_have_the_boundary_and_the_cross_edges_of_their_dataset(name: str, parts: int) -> None:
-    found, share = shipped_profile(name, parts), surrogate_facts(name).cross_edges
+    profile, share = bundled_profile(name, parts), surrogate_facts(name).cross_edges
     _, boundary, _ = boundary_at(dataset(name), parts)
-    assert found.boundary_nodes.mean() == pytest.approx(boundary, rel=2e-3)
-    ratio = float(found.boundary_nodes.sum() / found.inner_nodes.sum())
-    assert found.boundary_entries.sum() / found.entries.sum() == pytest.approx(share.crossing(ratio), rel=0.02)
-    assert found.origin.cross_range == pytest.approx((share.low / share.likely, share.high / share.likely))
+    assert profile.boundary_nodes.mean() == pytest.approx(boundary, rel=2e-3)
+    ratio = float(profile.boundary_nodes.sum() / profile.inner_nodes.sum())
+    assert profile.boundary_entries.sum() / profile.entries.sum() == pytest.approx(share.crossing(ratio), rel=0.02)
+    assert profile.origin.cross_range == pytest.approx((share.low / share.likely, share.high / share.likely))
 
 
 def test_reddits_parts_are_as_counted() -> None:
-    four = shipped_profile("reddit", 4)
+    four = bundled_profile("reddit", 4)
     assert sorted(four.inner_nodes) == [56_546, 57_007, 59_421, 59_991]
     assert sorted(four.boundary_nodes / four.boundary_nodes.mean()) == pytest.approx(
         [0.603, 0.865, 1.071, 1.462], abs=2e-3
@@ -121,7 +121,7 @@ def test_reddits_parts_are_as_counted() -> None:
     assert four.cross_edges_mean == pytest.approx(56.1, rel=0.01)
     counted = {2: (83_956, 1.046), 4: (100_880, 1.052), 8: (98_666, 1.296), 16: (83_826, 1.410), 32: (72_569, 1.448)}
     for parts, (rows, largest) in counted.items():
-        sent = shipped_profile("reddit", parts).pairs.sum(axis=0)
+        sent = bundled_profile("reddit", parts).pairs.sum(axis=0)
         assert sent.mean() == pytest.approx(rows, rel=2e-3)
         assert sent.max() / sent.mean() == pytest.approx(largest, rel=5e-3)
 
@@ -133,13 +133,13 @@ BETWEEN = [
     pytest.param(name, parts, marks=[] if parts in GAPS else [pytest.mark.slow])
     for name in surrogates()
     for parts in profiled_parts(name)
-    if parts not in shipped_parts(name)
+    if parts not in bundled_parts(name)
 ]
 
 
 @pytest.mark.parametrize(("name", "parts"), [(name, parts) for name in DATASETS for parts in (7, 9)])
 def test_between_shipped_numbers_the_error_is_stated(name: str, parts: int) -> None:
-    found, note = profile_at(name, parts)
+    profile, note = profile_at(name, parts)
     between = interpolation(name, parts)
     assert between is not None
     assert between.missed is not None
@@ -152,7 +152,7 @@ def test_between_shipped_numbers_the_error_is_stated(name: str, parts: int) -> N
         f"{100 * between.missed.largest:.0f} %, entries that cross {100 * between.missed.cross_entries:.0f} %, "
         f"rows needed at rate 0.1 {100 * between.missed.rows:.0f} %)"
     )
-    assert found.inner_nodes.sum() == pytest.approx(dataset(name).nodes, rel=1e-3)
+    assert profile.inner_nodes.sum() == pytest.approx(dataset(name).nodes, rel=1e-3)
 
 
 @pytest.mark.parametrize(("name", "parts"), BETWEEN)
@@ -160,7 +160,7 @@ def test_what_is_interpolated_lies_between_its_neighbours(name: str, parts: int)
     between, (found, _) = interpolation(name, parts), profile_at(name, parts)
     assert between is not None
     assert found.parts == parts
-    low, high = (means_of(shipped_profile(name, count)) for count in (between.low, between.high))
+    low, high = (means_of(bundled_profile(name, count)) for count in (between.low, between.high))
     here = means_of(found)
     for mine, one, other in (
         (here.boundary, low.boundary, high.boundary),
@@ -168,30 +168,30 @@ def test_what_is_interpolated_lies_between_its_neighbours(name: str, parts: int)
         *zip(here.largest, low.largest, high.largest, strict=True),
     ):
         assert min(one, other) * 0.999 <= mine <= max(one, other) * 1.001
-    asked = [expected_rows_most(profile_at(name, count)[0]) for count in (between.low, parts, between.high)]
-    assert min(asked[0], asked[2]) * 0.93 <= asked[1] <= max(asked[0], asked[2]) * 1.07
+    requested = [expected_rows_most(profile_at(name, count)[0]) for count in (between.low, parts, between.high)]
+    assert min(requested[0], requested[2]) * 0.93 <= requested[1] <= max(requested[0], requested[2]) * 1.07
 
 
 @pytest.mark.parametrize(("name", "parts"), BETWEEN)
 def test_the_counts_of_an_interpolated_profile_agree_with_one_another(name: str, parts: int) -> None:
-    found, _ = profile_at(name, parts)
-    assert not found.pairs.diagonal().any()
-    assert (found.pairs <= found.inner_nodes[None, :]).all(), "no owner sends more nodes than it has"
-    for cells in found.cells.values():
-        assert np.array_equal(cells.nodes.sum(axis=2), found.pairs)
+    profile, _ = profile_at(name, parts)
+    assert not profile.pairs.diagonal().any()
+    assert (profile.pairs <= profile.inner_nodes[None, :]).all(), "no owner sends more nodes than it has"
+    for cells in profile.cells.values():
+        assert np.array_equal(cells.nodes.sum(axis=2), profile.pairs)
         held = cells.nodes.sum(axis=1)
         assert (cells.cross_edges[held > 0] >= 1.0).all()
-        assert (held * cells.cross_edges).sum(axis=1) == pytest.approx(found.boundary_entries, rel=1e-3)
-    low, high = found.origin.cross_range
+        assert (held * cells.cross_edges).sum(axis=1) == pytest.approx(profile.boundary_entries, rel=1e-3)
+    low, high = profile.origin.cross_range
     assert 0.0 < low <= 1.0 <= high
-    assert (found.origin.source, found.origin.graph_hash) == ("interpolated", "")
+    assert (profile.origin.source, profile.origin.graph_hash) == ("interpolated", "")
 
 
 @pytest.mark.parametrize(
-    ("name", "parts"), [(name, parts) for name in surrogates() for parts in shipped_parts(name)[1:-1]]
+    ("name", "parts"), [(name, parts) for name in surrogates() for parts in bundled_parts(name)[1:-1]]
 )
 def test_the_stated_error_is_that_of_what_is_delivered(name: str, parts: int) -> None:
-    blind, true, error = profile_without(name, parts), shipped_profile(name, parts), left_out_error(name, parts)
+    blind, true, error = profile_without(name, parts), bundled_profile(name, parts), left_out_error(name, parts)
     assert blind is not None
     assert error is not None
     assert error.boundary == pytest.approx(abs(blind.boundary_nodes.mean() / true.boundary_nodes.mean() - 1.0))
@@ -219,21 +219,21 @@ def test_the_ends_reach_as_far_as_the_stated_error(name: str, parts: int) -> Non
 @pytest.mark.parametrize("sampler", SAMPLERS)
 @pytest.mark.parametrize(("name", "parts"), SHIPPED)
 def test_rates_towards_one_lead_to_every_row_and_entry(name: str, parts: int, sampler: str) -> None:
-    profile = shipped_profile(name, parts)
+    profile = bundled_profile(name, parts)
     rates = (0.9, 0.95, 0.99, 0.999, 1.0 - 1e-6, 1.0)
-    found = [
+    expected_accesses = [
         expected_access(
             profile, sampler=sampler, epsilon=rate, cache=CacheSize(fraction=0.3), policy="inclusion", feature_width=1
         )
         for rate in rates
     ]
     for field in ("rows", "boundary_edges", "inner_edges"):
-        whole = np.array([getattr(each, field).sum() for each in found])
+        whole = np.array([getattr(item, field).sum() for item in expected_accesses])
         assert (np.diff(whole) >= -1e-9 * whole[-1]).all(), f"{field} never fall"
         assert whole[-2] == pytest.approx(whole[-1], rel=3e-4)
-    assert found[-2].hits.sum() == pytest.approx(found[-1].hits.sum(), rel=3e-4)
-    for rate, each in zip(rates, found, strict=True):
-        kept = each.boundary_edges.sum() + each.inner_edges.sum()
+    assert expected_accesses[-2].hits.sum() == pytest.approx(expected_accesses[-1].hits.sum(), rel=3e-4)
+    for rate, item in zip(rates, expected_accesses, strict=True):
+        kept = item.boundary_edges.sum() + item.inner_edges.sum()
         assert kept == pytest.approx(rate * profile.entries.sum(), rel=2e-3)
 
 
@@ -244,12 +244,14 @@ def test_the_heaviest_worker_stays() -> None:
 
 
 def expected_rows_most(profile: StoredProfile) -> float:
-    asked = expected_access(profile, sampler="vr", epsilon=0.1, cache=CacheSize(), policy="inclusion", feature_width=1)
-    return float(asked.rows.sum(axis=1).max())
+    requested = expected_access(
+        profile, sampler="vr", epsilon=0.1, cache=CacheSize(), policy="inclusion", feature_width=1
+    )
+    return float(requested.rows.sum(axis=1).max())
 
 
 def test_beyond_them_nothing_answers() -> None:
-    known = shipped_parts("yelp")
+    known = bundled_parts("yelp")
     assert profiled_parts("yelp") == range(2, known[-1] + 1)
     assert not profiled_parts("nothing")
     with pytest.raises(ScenarioError, match=f"gpus: yelp has no profile at 1000 parts; there are 2 to {known[-1]}"):
@@ -257,12 +259,12 @@ def test_beyond_them_nothing_answers() -> None:
     with pytest.raises(ScenarioError, match="nothing has no profile at 4 parts; it has none at any number of parts"):
         profile_at("nothing", 4)
     with pytest.raises(ScenarioError, match=f"yelp has no profile at 7 parts; there are {', '.join(map(str, known))}"):
-        shipped_profile("yelp", 7)
+        bundled_profile("yelp", 7)
 
 
 def test_an_interpolated_profile_can_be_kept(tmp_path: Path) -> None:
-    found, _ = profile_at("reddit", 7)
-    write_profile(tmp_path / "p", found)
+    profile, _ = profile_at("reddit", 7)
+    write_profile(tmp_path / "p", profile)
     kept = read_profile(tmp_path / "p")
-    assert kept.origin == found.origin
-    assert np.array_equal(kept.pairs, found.pairs)
+    assert kept.origin == profile.origin
+    assert np.array_equal(kept.pairs, profile.pairs)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from gcnsim.boundary import BoundaryProfile, expected_rows, likely_cross_fraction, profile_of, published_profile
-from gcnsim.boundary.sizes_only import dealt
+from gcnsim.boundary.sizes_only import distribute
 from gcnsim.errors import ScenarioError
 
 
@@ -37,8 +37,8 @@ def test_owners_share_the_boundary_equally_and_none_owns_its_own() -> None:
 
 @pytest.mark.parametrize("weights", [[1.0, 1.0, 1.0, 1.0], [1.0, 2.5, 1.0, 7.0], [0.3, 0.3, 0.9, 0.31]])
 def test_nodes_are_dealt_in_turns_of_which_an_owner_has_as_many_as_it_weighs(weights: list[float]) -> None:
-    found = dealt(np.array([0.2, 0.27, 0.9, 1.0]), 1003, np.array(weights))
-    slots = [max(1, round(each / min(weights) * (1 if len(set(weights)) == 1 else 16))) for each in weights]
+    found = distribute(np.array([0.2, 0.27, 0.9, 1.0]), 1003, np.array(weights))
+    slots = [max(1, round(weight / min(weights) * (1 if len(set(weights)) == 1 else 16))) for weight in weights]
     turns = sorted(((i + 0.5) / count, owner, i) for owner, count in enumerate(slots) for i in range(count))
     owners = [turns[node % len(turns)][1] for node in range(1003)]
     ends = [round(0.2 * 1003), round(0.27 * 1003), round(0.9 * 1003), 1003]

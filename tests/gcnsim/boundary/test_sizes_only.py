@@ -17,7 +17,7 @@ from gcnsim.boundary import (
     profiled_parts,
     with_cross_edges,
 )
-from gcnsim.boundary.sizes_only import outlined
+from gcnsim.boundary.sizes_only import size_only_profile
 from gcnsim.caching import CacheSize
 from gcnsim.errors import ScenarioError
 from gcnsim.graph.generate import outline
@@ -48,14 +48,14 @@ def test_the_boundary_has_a_range_that_a_published_time_allows() -> None:
 
 @pytest.mark.parametrize("name", [PAPERS, "orkut", "igb-medium"])
 def test_entries_cross_by_the_law_and_the_ends_are_its_range(name: str) -> None:
-    facts, found = outline_named(name), profile_at(name, 32)[0]
+    facts, profile = outline_named(name), profile_at(name, 32)[0]
     assert facts is not None
     share = crossing_fraction(mean_ratio(facts, 32))
-    assert found.boundary_entries.sum() / found.entries.sum() == pytest.approx(share.likely, rel=0.05)
-    low, high = found.origin.cross_range
+    assert profile.boundary_entries.sum() / profile.entries.sum() == pytest.approx(share.likely, rel=0.05)
+    low, high = profile.origin.cross_range
     assert low * share.likely == pytest.approx(share.low)
     assert high * share.likely == pytest.approx(share.high, rel=0.05)
-    ends = [with_cross_edges(found, factor).cross_edges_mean for factor in (low, 1.0, high)]
+    ends = [with_cross_edges(profile, factor).cross_edges_mean for factor in (low, 1.0, high)]
     assert ends == sorted(ends)
 
 
@@ -71,9 +71,9 @@ def test_by_sizes_the_boundary_grows_as_that_of_other_graphs(name: str) -> None:
 
 
 def test_a_boundary_node_has_a_cross_edge_however_sparse_the_graph_is() -> None:
-    found = profile_at("pubmed", 32)[0]
-    assert (found.boundary_nodes <= found.boundary_entries).all()
-    assert found.cross_edges_mean < 1.5
+    profile = profile_at("pubmed", 32)[0]
+    assert (profile.boundary_nodes <= profile.boundary_entries).all()
+    assert profile.cross_edges_mean < 1.5
 
 
 def test_boundary_nodes_are_owned_alike_by_all_others() -> None:
@@ -84,20 +84,20 @@ def test_boundary_nodes_are_owned_alike_by_all_others() -> None:
 
 
 def test_rows_are_those_of_the_uniform_rule() -> None:
-    found = profile_at(PAPERS, 32)[0]
-    cells = found.cells["uniform"]
-    asked = expected_access(
-        found, sampler="uniform", epsilon=0.25, cache=CacheSize(), policy="inclusion", feature_width=128
+    profile = profile_at(PAPERS, 32)[0]
+    cells = profile.cells["uniform"]
+    requested = expected_access(
+        profile, sampler="uniform", epsilon=0.25, cache=CacheSize(), policy="inclusion", feature_width=128
     )
     chance = 1.0 - 0.75**cells.cross_edges
-    assert asked.rows == pytest.approx((cells.nodes * chance[:, None, :]).sum(axis=2), rel=1e-9)
-    assert asked.inner_edges == pytest.approx(0.25 * found.inner_entries)
+    assert requested.rows == pytest.approx((cells.nodes * chance[:, None, :]).sum(axis=2), rel=1e-9)
+    assert requested.inner_edges == pytest.approx(0.25 * profile.inner_entries)
 
 
 def test_counts_are_drawn_even_of_192_parts() -> None:
-    found = profile_at(PAPERS, 192)[0]
-    drawn = draw_access(
-        found,
+    profile = profile_at(PAPERS, 192)[0]
+    counts = draw_access(
+        profile,
         sampler="vr",
         epsilon=0.1,
         iterations=2,
@@ -106,8 +106,8 @@ def test_counts_are_drawn_even_of_192_parts() -> None:
         policy="inclusion",
         feature_width=128,
     )
-    assert drawn.rows.shape == (2, 192, 192)
-    assert 0.1 < drawn.hit_rate < 1.0
+    assert counts.rows.shape == (2, 192, 192)
+    assert 0.1 < counts.hit_rate < 1.0
 
 
 @pytest.mark.parametrize("end", range(3))
@@ -115,9 +115,9 @@ def test_counts_are_drawn_even_of_192_parts() -> None:
 def test_a_boundary_is_no_more_than_all_other_nodes(name: str, end: int) -> None:
     facts = outline_named(name)
     assert facts is not None
-    found = outlined(facts, 2, end)
-    assert (found.boundary_nodes <= found.inner_nodes[::-1]).all()
-    assert (found.inner_entries > 0).all()
+    profile = size_only_profile(facts, 2, end)
+    assert (profile.boundary_nodes <= profile.inner_nodes[::-1]).all()
+    assert (profile.inner_entries > 0).all()
 
 
 def test_beyond_any_published_run_the_growth_of_the_boundary_is_open() -> None:
@@ -135,31 +135,31 @@ def test_beyond_any_published_run_the_growth_of_the_boundary_is_open() -> None:
 @pytest.mark.parametrize(("parts", "end"), [(400, 1), (1024, 1), (1024, 2)])
 def test_many_parts_ask_for_no_more_edges_than_there_are(parts: int, end: int) -> None:
     facts = outline(PAPERS)
-    found = outlined(facts, parts, end)
-    cells = found.cells["vr"]
+    profile = size_only_profile(facts, parts, end)
+    cells = profile.cells["vr"]
     assert cells.nodes.nbytes <= 4 * 16 * parts**2
-    assert found.inner_nodes.sum() == facts.nodes
-    assert found.entries.sum() == facts.entries
+    assert profile.inner_nodes.sum() == facts.nodes
+    assert profile.entries.sum() == facts.entries
     edges = (cells.nodes.sum(axis=1) * cells.cross_edges).sum(axis=1)
-    assert (edges <= 0.96 * found.entries).all()
-    assert edges == pytest.approx(found.boundary_entries, rel=0.01)
-    low, high = found.origin.cross_range
+    assert (edges <= 0.96 * profile.entries).all()
+    assert edges == pytest.approx(profile.boundary_entries, rel=0.01)
+    low, high = profile.origin.cross_range
     assert low < 1.0 <= high
-    assert high * found.boundary_entries.sum() <= max(1.0, 0.951 / 0.95) * 0.951 * found.entries.sum()
+    assert high * profile.boundary_entries.sum() <= max(1.0, 0.951 / 0.95) * 0.951 * profile.entries.sum()
 
 
 def test_fewer_classes_of_cross_edges_ask_for_as_many_rows() -> None:
     facts = outline(PAPERS)
-    asked: dict[str, Any] = {
+    question: dict[str, Any] = {
         "sampler": "vr",
         "cache": CacheSize(fraction=0.2),
         "policy": "inclusion",
         "feature_width": 128,
     }
-    coarse, fine = (outlined(facts, parts) for parts in (FAR + 1, FAR))
+    coarse, fine = (size_only_profile(facts, parts) for parts in (FAR + 1, FAR))
     assert coarse.cells["vr"].nodes.shape[2] < 20 < fine.cells["vr"].nodes.shape[2]
     for epsilon in (0.01, 0.1, 0.3):
-        found, wanted = (expected_access(each, epsilon=epsilon, **asked) for each in (coarse, fine))
+        found, wanted = (expected_access(item, epsilon=epsilon, **question) for item in (coarse, fine))
         # A part more has a little more boundary in all.
         more = coarse.boundary_nodes.sum() / fine.boundary_nodes.sum()
         assert found.rows.sum() / wanted.rows.sum() == pytest.approx(more, rel=0.006)

@@ -22,7 +22,7 @@ from gcnsim.boundary import (
     write_profile,
 )
 from gcnsim.boundary.bins import RATES, Bins, cells_per_worker
-from gcnsim.boundary.rescale import between, means_of, resized, with_counts, with_senders
+from gcnsim.boundary.rescale import between, means_of, rescaled_profile, with_counts, with_senders
 from gcnsim.boundary.stored import is_profile
 from gcnsim.caching import CacheSize
 from gcnsim.errors import FileError, ScenarioError
@@ -36,8 +36,8 @@ def stored(small: Any) -> StoredProfile:
 
 
 def drawn(profile: StoredProfile, fraction: float = 0.3, **other: Any) -> AccessCounts:
-    asked: dict[str, Any] = {"sampler": "vr", "epsilon": 0.2, "iterations": 400, "seed": 3, "policy": "inclusion"}
-    return draw_access(profile, cache=CacheSize(fraction=fraction), feature_width=8, **{**asked, **other})
+    question: dict[str, Any] = {"sampler": "vr", "epsilon": 0.2, "iterations": 400, "seed": 3, "policy": "inclusion"}
+    return draw_access(profile, cache=CacheSize(fraction=fraction), feature_width=8, **{**question, **other})
 
 
 def test_sizes_are_those_of_the_partition(small: Any, stored: StoredProfile) -> None:
@@ -91,21 +91,21 @@ def test_beyond_the_largest_stored_rate_kept_entries_go_to_all(
 
 @pytest.mark.parametrize("policy", ["inclusion", "degree", "random"])
 def test_draws_have_the_expected_mean_and_never_more_than_there_is(stored: StoredProfile, policy: str) -> None:
-    found = drawn(stored, policy=policy)
+    counts = drawn(stored, policy=policy)
     mean = expected_access(
         stored, sampler="vr", epsilon=0.2, cache=CacheSize(fraction=0.3), policy=policy, feature_width=8
     )
-    assert (found.rows <= stored.pairs).all()
-    assert (found.hits <= found.rows).all()
-    assert (found.boundary_edges >= found.rows.sum(axis=2)).all()
-    assert (found.inner_edges <= stored.inner_entries).all()
-    error = np.sqrt(np.maximum(mean.rows, 1.0) / found.iterations)
-    assert (np.abs(found.rows.mean(axis=0) - mean.rows) <= 5.0 * error).all()
-    assert (np.abs(found.hits.mean(axis=0) - mean.hits) <= 5.0 * error + 0.25).all()
-    assert found.boundary_edges.mean(axis=0) == pytest.approx(mean.boundary_edges, rel=0.02)
+    assert (counts.rows <= stored.pairs).all()
+    assert (counts.hits <= counts.rows).all()
+    assert (counts.boundary_edges >= counts.rows.sum(axis=2)).all()
+    assert (counts.inner_edges <= stored.inner_entries).all()
+    error = np.sqrt(np.maximum(mean.rows, 1.0) / counts.iterations)
+    assert (np.abs(counts.rows.mean(axis=0) - mean.rows) <= 5.0 * error).all()
+    assert (np.abs(counts.hits.mean(axis=0) - mean.hits) <= 5.0 * error + 0.25).all()
+    assert counts.boundary_edges.mean(axis=0) == pytest.approx(mean.boundary_edges, rel=0.02)
     spread = np.maximum(mean.rows - mean.rows_squares, 0.2)
-    assert found.rows.var(axis=0) == pytest.approx(spread, rel=0.5, abs=1.0)
-    assert found.cached_rows.tolist() == [int(0.3 * nodes + 1e-9) for nodes in stored.boundary_nodes]
+    assert counts.rows.var(axis=0) == pytest.approx(spread, rel=0.5, abs=1.0)
+    assert counts.cached_rows.tolist() == [int(0.3 * nodes + 1e-9) for nodes in stored.boundary_nodes]
 
 
 def test_rows_and_edges_do_not_depend_on_the_cache_but_on_the_seed(stored: StoredProfile) -> None:
@@ -118,16 +118,16 @@ def test_rows_and_edges_do_not_depend_on_the_cache_but_on_the_seed(stored: Store
 
 
 def test_every_edge_needs_the_whole_boundary(stored: StoredProfile) -> None:
-    found = drawn(stored, 1.0, sampler="full", epsilon=0.1, iterations=1)
-    assert np.array_equal(found.rows[0], stored.pairs)
-    assert np.array_equal(found.hits, found.rows)
-    assert np.array_equal(found.boundary_edges[0], stored.boundary_entries)
+    counts = drawn(stored, 1.0, sampler="full", epsilon=0.1, iterations=1)
+    assert np.array_equal(counts.rows[0], stored.pairs)
+    assert np.array_equal(counts.hits, counts.rows)
+    assert np.array_equal(counts.boundary_edges[0], stored.boundary_entries)
 
 
 def test_drawn_nodes_are_a_share_of_every_pair(stored: StoredProfile) -> None:
-    found = node_counts(stored, 0.5)
-    assert np.array_equal(found.rows[0], np.rint(0.5 * stored.pairs))
-    assert np.array_equal(found.inner_edges[0], stored.inner_entries)
+    counts = node_counts(stored, 0.5)
+    assert np.array_equal(counts.rows[0], np.rint(0.5 * stored.pairs))
+    assert np.array_equal(counts.inner_edges[0], stored.inner_entries)
 
 
 def test_an_unknown_sampler_is_refused(stored: StoredProfile) -> None:
@@ -137,9 +137,9 @@ def test_an_unknown_sampler_is_refused(stored: StoredProfile) -> None:
 
 def test_a_part_without_boundary_towards_some_owners_is_kept(line: Any, tmp_path: Path) -> None:
     write_profile(tmp_path / "p", stored_profile(line.parts, line.owners))
-    found = drawn(read_profile(tmp_path / "p"), epsilon=0.5, iterations=50)
-    assert found.rows[:, 0, 2:].sum() == 0
-    assert 0 < found.rows[:, 0, 1].sum() < 50
+    counts = drawn(read_profile(tmp_path / "p"), epsilon=0.5, iterations=50)
+    assert counts.rows[:, 0, 2:].sum() == 0
+    assert 0 < counts.rows[:, 0, 1].sum() < 50
 
 
 def test_a_profile_comes_back_as_it_was(stored: StoredProfile, tmp_path: Path) -> None:
@@ -214,10 +214,10 @@ def test_an_origin_that_cannot_be_is_refused(
 
 
 def test_scaled_back_counts_are_multiples(stored: StoredProfile) -> None:
-    found = enlarged(stored, 0.25)
-    assert np.array_equal(found.pairs, 4 * stored.pairs)
-    assert np.array_equal(found.entries, 4 * stored.entries)
-    assert found.cross_edges_mean == pytest.approx(stored.cross_edges_mean)
+    profile = enlarged(stored, 0.25)
+    assert np.array_equal(profile.pairs, 4 * stored.pairs)
+    assert np.array_equal(profile.entries, 4 * stored.entries)
+    assert profile.cross_edges_mean == pytest.approx(stored.cross_edges_mean)
 
 
 @pytest.mark.parametrize("scale", [0.4, 0.07, 0.9, 1 / 3])
@@ -225,63 +225,65 @@ def test_counts_scaled_back_by_no_whole_number_are_read_again(
     stored: StoredProfile, tmp_path: Path, scale: float
 ) -> None:
     # Cells rounded one by one gave a pair other boundary nodes under each sampler, and the file was refused.
-    found = enlarged(stored, scale)
-    write_profile(tmp_path / "p", found)
+    profile = enlarged(stored, scale)
+    write_profile(tmp_path / "p", profile)
     again = read_profile(tmp_path / "p")
     assert np.array_equal(again.pairs, np.rint(stored.pairs / scale))
-    assert np.abs(found.cells["vr"].nodes - stored.cells["vr"].nodes / scale).max() <= 1.0
+    assert np.abs(profile.cells["vr"].nodes - stored.cells["vr"].nodes / scale).max() <= 1.0
 
 
 def test_a_boundary_node_scaled_back_keeps_a_cross_edge(stored: StoredProfile, tmp_path: Path) -> None:
     # Every boundary node with one cross edge: rounded pairs may together have more nodes than rounded entries.
     bare = replace(stored, boundary_entries=stored.boundary_nodes)
     for scale in (0.4, 0.55, 0.7, 0.9):
-        found = enlarged(bare, scale)
-        assert (found.boundary_nodes <= found.boundary_entries).all()
-        write_profile(tmp_path / "p", found)
+        profile = enlarged(bare, scale)
+        assert (profile.boundary_nodes <= profile.boundary_entries).all()
+        write_profile(tmp_path / "p", profile)
         read_profile(tmp_path / "p")
 
 
 def test_more_cross_edges_need_more_rows_and_keep_all_entries(stored: StoredProfile) -> None:
     rows = []
     for factor in (0.5, 1.0, 2.0):
-        found = with_cross_edges(stored, factor)
-        assert np.array_equal(found.entries, stored.entries)
-        assert np.array_equal(found.pairs, stored.pairs)
-        assert (found.boundary_entries >= found.boundary_nodes).all()
-        rows.append(drawn(found, 0.0).rows.sum())
+        profile = with_cross_edges(stored, factor)
+        assert np.array_equal(profile.entries, stored.entries)
+        assert np.array_equal(profile.pairs, stored.pairs)
+        assert (profile.boundary_entries >= profile.boundary_nodes).all()
+        rows.append(drawn(profile, 0.0).rows.sum())
     assert rows == sorted(rows)
     assert len(set(rows)) == 3
 
 
 @pytest.mark.parametrize("largest", [1.05, 1.2])
 def test_the_busiest_sender_has_what_is_asked_and_boundaries_stay(stored: StoredProfile, largest: float) -> None:
-    wide = resized(stored, 6, means_of(stored))
-    found = with_senders(wide, largest)
-    sent = found.pairs.sum(axis=0)
+    wide = rescaled_profile(stored, 6, means_of(stored))
+    profile = with_senders(wide, largest)
+    sent = profile.pairs.sum(axis=0)
     assert sent.max() / sent.mean() == pytest.approx(largest, rel=0.02)
-    assert found.boundary_nodes == pytest.approx(wide.boundary_nodes, rel=0.01)
-    assert np.array_equal(found.entries, wide.entries)
-    assert (found.pairs <= found.inner_nodes[None, :]).all()
-    assert np.array_equal(found.pairs, found.cells["vr"].nodes.sum(axis=2))
+    assert profile.boundary_nodes == pytest.approx(wide.boundary_nodes, rel=0.01)
+    assert np.array_equal(profile.entries, wide.entries)
+    assert (profile.pairs <= profile.inner_nodes[None, :]).all()
+    assert np.array_equal(profile.pairs, profile.cells["vr"].nodes.sum(axis=2))
 
 
 def test_a_profile_with_other_counts_has_them_and_keeps_as_large_a_share_of_entries(stored: StoredProfile) -> None:
     inner = stored.inner_nodes[::-1].copy()
-    asked = {
+    requested = {
         "inner_nodes": inner,
         "entries": stored.entries[::-1].copy(),
         "boundary_nodes": np.rint(0.9 * stored.boundary_nodes).astype(np.int64),
         "boundary_entries": np.rint(0.6 * stored.boundary_entries).astype(np.int64),
     }
-    found = with_counts(stored, asked)
-    for name, counts in asked.items():
-        assert getattr(found, name) == pytest.approx(counts, rel=0.02), name
-    for sampler, cells in found.cells.items():
+    profile = with_counts(stored, requested)
+    for name, counts in requested.items():
+        assert getattr(profile, name) == pytest.approx(counts, rel=0.02), name
+    for sampler, cells in profile.cells.items():
         own = stored.cells[sampler]
-        kept = cells.inner_kept * found.inner_entries[:, None] + cells.boundary_kept * found.boundary_entries[:, None]
+        kept = (
+            cells.inner_kept * profile.inner_entries[:, None] + cells.boundary_kept * profile.boundary_entries[:, None]
+        )
         was = own.inner_kept * stored.inner_entries[:, None] + own.boundary_kept * stored.boundary_entries[:, None]
-        share = kept / found.entries[:, None]
+        share = kept / profile.entries[:, None]
         assert share == pytest.approx(was / stored.entries[:, None], rel=1e-6)
 
 
@@ -291,22 +293,22 @@ def test_a_resized_profile_has_the_asked_means(stored: StoredProfile, parts: int
     inner, entries, nodes, crossing = own.largest
     largest = (inner, entries, 1.0 + 1.2 * (nodes - 1.0), 1.0 + 1.2 * (crossing - 1.0))
     wanted = replace(own, boundary=1.1 * own.boundary, cross=1.05 * own.cross, largest=largest)
-    found = resized(stored, parts, wanted)
-    assert found.parts == parts
-    assert found.inner_nodes.sum() == stored.inner_nodes.sum()
-    assert found.entries.sum() == stored.entries.sum()
-    assert not found.pairs.diagonal().any()
-    assert np.array_equal(found.pairs, found.cells["vr"].nodes.sum(axis=2))
-    got = means_of(found)
+    profile = rescaled_profile(stored, parts, wanted)
+    assert profile.parts == parts
+    assert profile.inner_nodes.sum() == stored.inner_nodes.sum()
+    assert profile.entries.sum() == stored.entries.sum()
+    assert not profile.pairs.diagonal().any()
+    assert np.array_equal(profile.pairs, profile.cells["vr"].nodes.sum(axis=2))
+    got = means_of(profile)
     assert got.boundary == pytest.approx(min(wanted.boundary, parts - 1.0), rel=0.01), "all other nodes at most"
     assert got.cross == pytest.approx(wanted.cross, rel=0.01)
     if wanted.boundary * largest[2] < parts - 1.0:
         assert got.largest == pytest.approx(wanted.largest, rel=0.02)
-    assert (found.pairs <= found.inner_nodes[None, :]).all()
-    for cells in found.cells.values():
+    assert (profile.pairs <= profile.inner_nodes[None, :]).all()
+    for cells in profile.cells.values():
         held = (cells.nodes.sum(axis=1) * cells.cross_edges).sum(axis=1)
-        assert held == pytest.approx(found.boundary_entries, abs=1.0)
-    assert (drawn(found).rows <= found.pairs).all()
+        assert held == pytest.approx(profile.boundary_entries, abs=1.0)
+    assert (drawn(profile).rows <= profile.pairs).all()
 
 
 def test_means_between_two_profiles_follow_a_power_law(stored: StoredProfile) -> None:

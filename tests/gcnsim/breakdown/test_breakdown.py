@@ -20,8 +20,8 @@ from gcnsim.breakdown import (
     SIMULATED,
     TRANSFERS,
     Breakdown,
-    Reading,
     Spans,
+    SpanSemantics,
     breakdown,
     exposed_s,
     iteration_s,
@@ -84,7 +84,7 @@ def lengths(found: Breakdown) -> dict[str, int]:
     return {name: length for name in (*WHOLE, HIDDEN) if (length := getattr(found, name).length)}
 
 
-def read(reading: Reading, main: str | None = "compute", excused: Intervals = NEVER) -> dict[str, int]:
+def read(reading: SpanSemantics, main: str | None = "compute", excused: Intervals = NEVER) -> dict[str, int]:
     return lengths(breakdown(spans_of(ITERATION, main), 0, between(0, 50), reading, excused))
 
 
@@ -145,8 +145,8 @@ def test_a_trace_knows_no_main_stream_and_takes_every_transfer_for_a_wait() -> N
 
 
 def test_nothing_else_differs_between_sources() -> None:
-    told = replace(RECORDED_SAMPLING_ITSELF, handling=TRANSFERS, sent_only=False, peers_copies=True)
-    assert replace(told, reduce_together=False) == SIMULATED
+    content = replace(RECORDED_SAMPLING_ITSELF, handling=TRANSFERS, sent_only=False, peers_copies=True)
+    assert replace(content, reduce_together=False) == SIMULATED
 
 
 def test_parts_are_seconds_by_the_rule_of_the_source() -> None:

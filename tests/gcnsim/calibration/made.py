@@ -111,7 +111,7 @@ def write_measurements(path: Path, document: Mapping[str, Any] | None = None) ->
 
 def point(kernel: str, seconds: Any, processes: int = 1, **params: float) -> dict[str, Any]:
     value = float(seconds)
-    numbers = {name: float(each) for name, each in params.items()}
+    numbers = {name: float(param) for name, param in params.items()}
     return {
         "kernel": kernel,
         "params": numbers,

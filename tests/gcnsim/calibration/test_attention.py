@@ -24,12 +24,12 @@ BACKWARD = dict(zip(ATTENTION_TERMS, (4e-5, 5e-9, 4e-8, 2e-9, 8e-10), strict=Tru
 def made() -> tuple[Measurement, ...]:
     """Attention over the matrices of the law of sums."""
     found = []
-    matrices = {tuple(sorted(each.params.items())): each for each in points(KNOWN) if each.params["width"] == 16}
-    for each, (heads, width), kernel in combined(matrices.values(), ((1, 16), (2, 128), (4, 64)), PASSES):
-        params = {name: value for name, value in each.params.items() if name not in ("apart", "hot")}
+    matrices = {tuple(sorted(point.params.items())): point for point in points(KNOWN) if point.params["width"] == 16}
+    for item, (heads, width), kernel in combined(matrices.values(), ((1, 16), (2, 128), (4, 64)), PASSES):
+        params = {name: value for name, value in item.params.items() if name not in ("apart", "hot")}
         params |= {"heads": float(heads), "width": float(width)}
         within = {"width": width / heads, "apart": 4 * width * (params["rows"] + params["columns"])}
-        product = product_of(replace(each, kernel=PASSES[kernel], params=params | within))
+        product = product_of(replace(item, kernel=PASSES[kernel], params=params | within))
         terms = attention_terms(params["entries"], params["columns"], heads, width)
         figures = FORWARD if kernel == "attention" else BACKWARD
         seconds = heads * float(product_seconds(KNOWN, product))
@@ -46,25 +46,25 @@ def test_seconds_come_back() -> None:
     laws = Laws(sums=KNOWN)
     fit_attention(laws, measured(made()))
     assert isinstance(laws.attention, AttentionFigures)
-    assert [each.term for each in laws.residuals] == ["attention", "attention backward"]
-    assert all(each.mape < 0.05 for each in laws.residuals)
+    assert [residual.term for residual in laws.residuals] == ["attention", "attention backward"]
+    assert all(residual.mape < 0.05 for residual in laws.residuals)
     assert laws.attention.forward["entry_head"] == pytest.approx(FORWARD["entry_head"], rel=0.2)
     assert laws.attention.backward["entry_value"] == pytest.approx(BACKWARD["entry_value"], rel=0.2)
 
 
 def test_a_kernel_that_sums_itself_leaves_nothing_to_products() -> None:
     """All of its time is in the terms, where products by another kernel's law would have taken up to nine tenths."""
-    found = [each for each in made() if each.kernel == "attention"]
+    measurements = [measurement for measurement in made() if measurement.kernel == "attention"]
     own = []
-    for each in found:
-        terms = attention_terms(each.params["entries"], each.params["columns"], int(each.params["heads"]),
-                                int(each.params["width"]))  # fmt: skip
+    for point in measurements:
+        terms = attention_terms(point.params["entries"], point.params["columns"], int(point.params["heads"]),
+                                int(point.params["width"]))  # fmt: skip
         seconds = sum(FORWARD[name] * float(term) for name, term in zip(ATTENTION_TERMS, terms, strict=True))
-        own += [replace(each, kernel=kernel, seconds=seconds) for kernel in PASSES]
+        own += [replace(point, kernel=kernel, seconds=seconds) for kernel in PASSES]
     laws = Laws(sums=KNOWN)
     fit_attention(laws, replace(measured(tuple(own)), kernels=CoreKernels("numba")))
     assert laws.attention is not None
-    assert all(each.mape < 1e-3 for each in laws.residuals)
+    assert all(residual.mape < 1e-3 for residual in laws.residuals)
     assert laws.attention.forward["entry_value"] == pytest.approx(FORWARD["entry_value"], rel=0.05)
 
 

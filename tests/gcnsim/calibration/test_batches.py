@@ -37,7 +37,7 @@ TERMS = (
 )
 
 
-def told_of(figures: dict[str, float], apart: float) -> Iterator[dict[str, Any]]:
+def measured_of(figures: dict[str, float], apart: float) -> Iterator[dict[str, Any]]:
     """What a profile says of a machine with these figures, `apart` bytes between two calls."""
     more: dict[str, Any] = {"apart": apart}
     each = {name: 1 / value if name.endswith("_per_s") else value for name, value in figures.items()}
@@ -59,28 +59,28 @@ def told_of(figures: dict[str, float], apart: float) -> Iterator[dict[str, Any]]
 
 
 def test_figures_come_back(tmp_path: Path) -> None:
-    told = measurements()
-    told["measurements"] += told_of(FIGURES, 8e6)
-    found = calibrate(write_measurements(tmp_path / "p.json", told)).figures["host"]
+    document = measurements()
+    document["measurements"] += measured_of(FIGURES, 8e6)
+    found = calibrate(write_measurements(tmp_path / "p.json", document)).figures["host"]
     assert {name: found[name].value for name in FIGURES} == pytest.approx(FIGURES, rel=1e-6)
 
 
 def test_profiles_that_do_not_count_rows_tell_nothing_of_them(tmp_path: Path) -> None:
-    told = measurements()
-    told["measurements"] += told_of({**FIGURES, "batch_row_s": 0.0}, 8e6)
-    found = calibrate(write_measurements(tmp_path / "p.json", told)).figures["host"]
+    document = measurements()
+    document["measurements"] += measured_of({**FIGURES, "batch_row_s": 0.0}, 8e6)
+    found = calibrate(write_measurements(tmp_path / "p.json", document)).figures["host"]
     assert "batch_row_s" not in found
     assert found["batch_s"].value == pytest.approx(FIGURES["batch_s"], rel=1e-6)
 
 
 def test_loads_of_profiles_that_know_no_distance_are_told_by_their_bytes(tmp_path: Path) -> None:
-    told = measurements()
-    for each in told_of(FIGURES, 8e6):
-        del each["params"]["apart"]
-        told["measurements"].append(each)
-    loads = [each for each in told["measurements"] if each["kernel"] == "load_rows"]
-    rates = [4 * each["params"]["rows"] * each["params"]["width"] / each["seconds"] for each in loads]
-    found = calibrate(write_measurements(tmp_path / "p.json", told)).figures["host"]
+    document = measurements()
+    for entry in measured_of(FIGURES, 8e6):
+        del entry["params"]["apart"]
+        document["measurements"].append(entry)
+    loads = [measurement for measurement in document["measurements"] if measurement["kernel"] == "load_rows"]
+    rates = [4 * load["params"]["rows"] * load["params"]["width"] / load["seconds"] for load in loads]
+    found = calibrate(write_measurements(tmp_path / "p.json", document)).figures["host"]
     assert found["gather_bandwidth"].value == pytest.approx(float(np.exp(np.mean(np.log(rates)))))
     assert not {"load_s", "load_row_s"} & found.keys()
 
@@ -89,15 +89,15 @@ def test_figures_of_what_comes_from_memory_come_back_beside_them(tmp_path: Path)
     distant = {
         name: value / 2 if name.endswith(("_per_s", "bandwidth")) else 3 * value for name, value in FIGURES.items()
     }
-    told = measurements()
-    told["measurements"] += [*told_of(FIGURES, 8e6), *told_of(distant, 128e6)]
-    read = read_measurements(write_measurements(tmp_path / "p.json", told))
+    document = measurements()
+    document["measurements"] += [*measured_of(FIGURES, 8e6), *measured_of(distant, 128e6)]
+    read = read_measurements(write_measurements(tmp_path / "p.json", document))
     laws = Laws(far=FarFigures(3e7, 0.0, 1.5, 2.0, 2.5, {"draw_s": 1e-3}))
     fit_batches(laws, read)
     assert {name: laws.host[name].value for name in FIGURES} == pytest.approx(FIGURES, rel=1e-6)
     assert laws.far is not None
     assert laws.far.host == pytest.approx({**distant, "draw_s": 1e-3}, rel=1e-6)
-    assert [each.term for each in laws.residuals][:5] == [*TERMS, f"{TERMS[0]}, from memory"]
+    assert [residual.term for residual in laws.residuals][:5] == [*TERMS, f"{TERMS[0]}, from memory"]
     unknown = Laws()
     fit_batches(unknown, read)
     assert {name: unknown.host[name].value for name in FIGURES} == pytest.approx(FIGURES, rel=1e-6)

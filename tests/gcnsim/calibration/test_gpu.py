@@ -39,7 +39,9 @@ def fit(tmp_path: Path, document: dict[str, Any] | None = None) -> Laws:
 
 def without(*kernels: str) -> dict[str, Any]:
     document = measurements()
-    document["measurements"] = [each for each in document["measurements"] if each["kernel"] not in kernels]
+    document["measurements"] = [
+        measurement for measurement in document["measurements"] if measurement["kernel"] not in kernels
+    ]
     return document
 
 
@@ -60,8 +62,8 @@ def test_known_figures_come_back(tmp_path: Path) -> None:
 
 def test_measurements_that_vary_give_nearly_the_same_figures(tmp_path: Path) -> None:
     document, generator = measurements(), np.random.default_rng(3)
-    for each in document["measurements"]:
-        each["seconds"] *= float(generator.lognormal(0.0, 0.03))
+    for measurement in document["measurements"]:
+        measurement["seconds"] *= float(generator.lognormal(0.0, 0.03))
     laws = fit(tmp_path, document)
     for ours, known in ((found(laws.device), DEVICE), (found(laws.copies), COPIES)):
         products = [("memory_bandwidth", "elementwise_efficiency"), ("flops_fp32", "gemm_efficiency")]
@@ -75,23 +77,23 @@ def test_measurements_that_vary_give_nearly_the_same_figures(tmp_path: Path) -> 
 
 
 def test_residuals_of_exact_laws_are_nothing(tmp_path: Path) -> None:
-    told = {each.term: each for each in fit(tmp_path).residuals}
+    content = {residual.term: residual for residual in fit(tmp_path).residuals}
     exact = {"elementwise", "gemm", "spmm", "rows", "sampling", "probabilities", "sockets", "copies"}
     unmodelled = {"copies not pinned (no law)", "spmm beside copies (no law)", "gemm beside copies (no law)"}
-    assert set(told) == exact | unmodelled
-    assert max(told[term].mape for term in exact) < 0.02
+    assert set(content) == exact | unmodelled
+    assert max(content[term].mape for term in exact) < 0.02
     # A launch alone is told from nothing else: kernels near it are not fitted to.
-    assert told["elementwise"].points == 4
-    assert told["gemm"].points == 9
-    assert told["copies"].points == 6
+    assert content["elementwise"].points == 4
+    assert content["gemm"].points == 9
+    assert content["copies"].points == 6
 
 
 def test_what_has_no_law_is_told_as_the_error_of_leaving_it_out(tmp_path: Path) -> None:
-    told = {each.term: each for each in fit(tmp_path).residuals}
-    assert told["copies not pinned (no law)"].bias == pytest.approx(1 / UNPINNED - 1, rel=0.02)
-    assert told["spmm beside copies (no law)"].bias == pytest.approx(1 / SUM_BESIDE - 1, rel=1e-6)
-    assert told["gemm beside copies (no law)"].bias == pytest.approx(1 / MAP_BESIDE - 1, rel=0.02)
-    fewer = {each.term for each in fit(tmp_path, without("spmm_copying", "gemm_copying")).residuals}
+    content = {residual.term: residual for residual in fit(tmp_path).residuals}
+    assert content["copies not pinned (no law)"].bias == pytest.approx(1 / UNPINNED - 1, rel=0.02)
+    assert content["spmm beside copies (no law)"].bias == pytest.approx(1 / SUM_BESIDE - 1, rel=1e-6)
+    assert content["gemm beside copies (no law)"].bias == pytest.approx(1 / MAP_BESIDE - 1, rel=0.02)
+    fewer = {residual.term for residual in fit(tmp_path, without("spmm_copying", "gemm_copying")).residuals}
     assert not any("beside" in term for term in fewer)
 
 
@@ -100,10 +102,10 @@ def test_a_curve_by_gathered_bytes_comes_back_at_its_ends(tmp_path: Path) -> Non
     known = Curve((6e6, 9e6), (1.4, 0.4), "fitted", "", "")
     document = measurements(known_gpu(known))
     document["measurements"] = [
-        each
-        for each in document["measurements"]
-        if each["kernel"] not in ("spmm", "spmm_t")
-        or not 3e6 < 4 * each["params"]["width"] * each["params"]["columns"] < 1.2e7
+        measurement
+        for measurement in document["measurements"]
+        if measurement["kernel"] not in ("spmm", "spmm_t")
+        or not 3e6 < 4 * measurement["params"]["width"] * measurement["params"]["columns"] < 1.2e7
     ]
     sizes, shares = zip(*fit(tmp_path, document).curve, strict=True)
     assert np.interp(np.log([1e5, 3e8]), np.log(sizes), shares) == pytest.approx([1.4, 0.4], rel=0.02)
@@ -111,17 +113,21 @@ def test_a_curve_by_gathered_bytes_comes_back_at_its_ends(tmp_path: Path) -> Non
 
 def test_products_bound_by_memory_say_nothing_of_arithmetic(tmp_path: Path) -> None:
     document = measurements()
-    document["measurements"] = [each for each in document["measurements"] if each["params"].get("d_in", 0) <= 128]
+    document["measurements"] = [
+        measurement for measurement in document["measurements"] if measurement["params"].get("d_in", 0) <= 128
+    ]
     laws = fit(tmp_path, document)
     assert {"flops_fp32", "gemm_efficiency"}.isdisjoint(laws.device)
-    assert {each.term: each.mape for each in laws.residuals}["gemm"] < 0.02, "memory decides, not the catalogue's rate"
+    assert {residual.term: residual.mape for residual in laws.residuals}["gemm"] < 0.02, (
+        "memory decides, not the catalogue's rate"
+    )
 
 
 def test_where_every_kernel_is_short_the_longest_counts(tmp_path: Path) -> None:
     slow = known_gpu(launch_s=1e-3)
     laws = fit(tmp_path, measurements(slow))
     assert laws.device["memory_bandwidth"].value == pytest.approx(DEVICE["memory_bandwidth"], rel=0.02)
-    assert {each.term: each.points for each in laws.residuals}["elementwise"] == 1
+    assert {residual.term: residual.points for residual in laws.residuals}["elementwise"] == 1
 
 
 @pytest.mark.parametrize("kernel", REQUIRED)
@@ -146,18 +152,18 @@ def test_the_record_is_of_the_catalogues_device(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("gpus", "said"),
+    ("gpus", "message"),
     [
         ([], "names no GPU; allowed: GPUs of one kind"),
         (["Tesla T4", "Tesla P4"], "has GPUs of several kinds (Tesla P4, Tesla T4); allowed: GPUs of one kind"),
         (["Tesla P4"], "the catalogue has no GPU 'Tesla P4'; known: a100-40, a100-80, a100-pcie-40,"),
     ],
 )
-def test_unknown_and_mixed_gpus_are_refused(tmp_path: Path, gpus: list[str], said: str) -> None:
+def test_unknown_and_mixed_gpus_are_refused(tmp_path: Path, gpus: list[str], message: str) -> None:
     document = measurements()
     document["machine"]["gpus"] = gpus
     path = write_measurements(tmp_path / "profile.json", document)
     with pytest.raises(ScenarioError) as caught:
         calibrate(path)
-    assert str(caught.value).startswith(f"{path}: {said}")
+    assert str(caught.value).startswith(f"{path}: {message}")
     assert "\n" not in str(caught.value)

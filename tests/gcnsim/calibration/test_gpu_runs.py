@@ -65,9 +65,9 @@ def _altered(record: Calibration) -> Calibration:
 def test_runs_on_gpus_are_reproduced_and_so_are_others(world: World, tmp_path: Path) -> None:
     write_calibration(tmp_path / "before.json", calibrate(world.measurements))
     raw, _ = judge(world.unseen, tmp_path / "before.json")
-    assert max(abs(each.error) for each in raw) > 0.1, "the benchmarks alone do not know these runs"
+    assert max(abs(run_check.error) for run_check in raw) > 0.1, "the benchmarks alone do not know these runs"
     held_out, warnings = judge(world.unseen, world.file)
-    assert max(abs(each.error) for each in held_out) < 0.03
+    assert max(abs(run_check.error) for run_check in held_out) < 0.03
     assert warnings == []
     figures = world.found.figures
     assert figures["copies"]["efficiency"].value == pytest.approx(FACTORS["copies", "efficiency"], rel=0.1)
@@ -105,14 +105,14 @@ def test_runs_of_another_device_are_refused(tmp_path: Path, write_run: WriteRun)
     )
     on_gpus(t4)
     on_gpus(other, gpus=("NVIDIA L4",))
-    for profile, run, said in (
+    for profile, run, text in (
         (measured, other, "ran on l4, measured was t4"),
         (measured, core, "ran on cpu-core, measured was t4"),
         (cores, t4, "ran on t4, measured was cpu-core"),
     ):
         with pytest.raises(ScenarioError) as caught:
             calibrate(profile, [run])
-        assert str(caught.value) == f"{run}: {said}"
+        assert str(caught.value) == f"{run}: {text}"
 
 
 def test_a_run_on_gpus_is_judged_by_a_record_of_them_alone(tmp_path: Path, write_run: WriteRun) -> None:

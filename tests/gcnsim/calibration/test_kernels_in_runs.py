@@ -16,7 +16,7 @@ from gcnsim.evidence import scenario_of
 from gcnsim.hardware.profiles import TERMS, SumFigures
 from gcnsim.runs.recorded_run import COMPUTE, RecordedRun, read_recorded_run
 from gcnsim.schedule import Schedule
-from gcnsim.simulation import study
+from gcnsim.simulation import simulate_scenario
 from gcnsim.sources import open_source
 from gcnsim.timeline import KIND_CODE, PS_PER_S, OpKind, Timeline
 from gcnsim.timeline.parquet import write_spans
@@ -55,16 +55,16 @@ def test_the_ratio_is_that_of_spans_over_laws(tmp_path: Path, measured: Calibrat
     run = with_kernels(write_run("a", method="full-graph", overlap="none", workers=WORKERS), 0.3, 0.2)
     write_calibration(tmp_path / "record.json", measured)
     scenario = scenario_of(run, str(tmp_path / "record.json"))
-    schedule = study(scenario, open_source(scenario)).run.schedule
+    schedule = simulate_scenario(scenario, open_source(scenario)).run.schedule
     sums, maps = (_demand(schedule, kind) / WORKERS for kind in (OpKind.AGGREGATE, OpKind.UPDATE))
-    found = busy_sums_ratio(measured, [run])
-    assert found is not None
-    assert found.value == pytest.approx(0.3 / sums / (0.2 / maps), rel=1e-9)
+    fitted = busy_sums_ratio(measured, [run])
+    assert fitted is not None
+    assert fitted.value == pytest.approx(0.3 / sums / (0.2 / maps), rel=1e-9)
     longer = with_kernels(write_run("b", method="full-graph", overlap="none", workers=WORKERS), 1.2, 0.2)
     both = busy_sums_ratio(measured, [run, longer])
     assert both is not None
-    assert both.value == pytest.approx(2.0 * found.value)
-    assert outside_kernels(measured, [run]).figures["host"]["busy_sums_ratio"] == found
+    assert both.value == pytest.approx(2.0 * fitted.value)
+    assert outside_kernels(measured, [run]).figures["host"]["busy_sums_ratio"] == fitted
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_sums_take_longer_and_products_less_where_workers_share_cores(
         write_calibration(tmp_path / "record.json", replace(measured, figures=figures))
         scenario = scenario_of(run, str(tmp_path / "record.json"))
         scenario = replace(scenario, cluster=replace(scenario.cluster, shared_cores=shared))
-        schedule = study(scenario, open_source(scenario)).run.schedule
+        schedule = simulate_scenario(scenario, open_source(scenario)).run.schedule
         demands.append([_demand(schedule, kind) for kind in (OpKind.AGGREGATE, OpKind.UPDATE)])
     (sums, maps), (more, less) = demands
     assert (more > sums, less < maps) == (shared, shared)

@@ -29,7 +29,9 @@ def fit(tmp_path: Path, document: dict[str, Any]) -> Any:
 
 def without(*kernels: str) -> dict[str, Any]:
     document = measurements()
-    document["measurements"] = [each for each in document["measurements"] if each["kernel"] not in kernels]
+    document["measurements"] = [
+        measurement for measurement in document["measurements"] if measurement["kernel"] not in kernels
+    ]
     return document
 
 
@@ -44,11 +46,11 @@ def test_known_figures_come_back(tmp_path: Path) -> None:
 
 
 def test_residuals_of_exact_laws_are_nothing(tmp_path: Path) -> None:
-    found = {each.term: each for each in fit(tmp_path, measurements()).residuals}
+    found = {residual.term: residual for residual in fit(tmp_path, measurements()).residuals}
     assert set(found) == {"elementwise", "gemm", "spmm", "rows", "sampling", "probabilities", "sockets", "dropout"}
     # The curve's points average over a factor of size, and a launch is no part of the products' rates.
-    assert max(each.mape for each in found.values()) < 0.02
-    assert max(each.p90 for each in found.values()) < 0.05
+    assert max(residual.mape for residual in found.values()) < 0.02
+    assert max(residual.p90 for residual in found.values()) < 0.05
     assert found["gemm"].points == 6
 
 
@@ -61,11 +63,13 @@ SLOWER = {
 def at_distances() -> dict[str, Any]:
     """What the machine would say whose kernels of SLOWER take so many times as long from memory."""
     document = measurements()
-    for each in list(document["measurements"]):
-        if each["kernel"] in SLOWER and each["processes"] == 1:
-            each["params"]["apart"] = 8e6
-            distant = {name: SLOWER[each["kernel"]] * each[name] for name in ("seconds", "low", "high")}
-            document["measurements"].append({**each, **distant, "params": {**each["params"], "apart": 2e8}})
+    for measurement in list(document["measurements"]):
+        if measurement["kernel"] in SLOWER and measurement["processes"] == 1:
+            measurement["params"]["apart"] = 8e6
+            distant = {name: SLOWER[measurement["kernel"]] * measurement[name] for name in ("seconds", "low", "high")}
+            document["measurements"].append(
+                {**measurement, **distant, "params": {**measurement["params"], "apart": 2e8}}
+            )
     return document
 
 
@@ -74,8 +78,8 @@ def test_what_is_slower_from_memory_comes_back(tmp_path: Path) -> None:
     assert laws.far_passes == pytest.approx(1.5)
     assert laws.far_launch == pytest.approx(2.5)
     for part in ("device", "host"):
-        told, expected = ({name: each.value for name, each in getattr(one, part).items()} for one in (laws, near))
-        assert told == pytest.approx(expected), "what is near is told by what was measured near"
+        content, expected = ({name: value.value for name, value in getattr(one, part).items()} for one in (laws, near))
+        assert content == pytest.approx(expected), "what is near is told by what was measured near"
     assert laws.far is None, "maps tell at which distance, and there are too few"
 
 
@@ -90,10 +94,10 @@ def test_where_distances_are_known_sampling_and_rows_are_told_of_both(tmp_path: 
     )
     slower = {"sample_edges_per_s": 0.5, "build_entries_per_s": 0.5, "draw_s": 2.0, "sort_edges_per_s": 0.25}
     assert laws.far.host == pytest.approx({name: slower[name] * laws.host[name].value for name in known})
-    assert [each.term for each in laws.residuals][2:] == ["sampling, from memory", "probabilities, from memory"]
-    moves = [each for name in ("pack", "scatter") for each in read.of(name)]
+    assert [residual.term for residual in laws.residuals][2:] == ["sampling, from memory", "probabilities, from memory"]
+    moves = [item for name in ("pack", "scatter") for item in read.of(name)]
     assert slower_far(moves) == pytest.approx(3.0)
-    assert slower_far([each for each in moves if each.params["apart"] < 1e8]) is None
+    assert slower_far([move for move in moves if move.params["apart"] < 1e8]) is None
 
 
 def test_every_figure_says_what_it_was_fitted_to(tmp_path: Path) -> None:
@@ -108,9 +112,10 @@ def test_a_curve_by_gathered_bytes_comes_back_at_its_ends(tmp_path: Path) -> Non
     document = measurements(known)
     between = ("spmm", "spmm_t")
     document["measurements"] = [
-        each
-        for each in document["measurements"]
-        if each["kernel"] not in between or not 1e6 < 4 * each["params"]["rows"] * each["params"]["width"] < 1e7
+        measurement
+        for measurement in document["measurements"]
+        if measurement["kernel"] not in between
+        or not 1e6 < 4 * measurement["params"]["rows"] * measurement["params"]["width"] < 1e7
     ]
     sizes, shares = zip(*fit(tmp_path, document).curve, strict=True)
     assert list(sizes) == sorted(sizes)
@@ -121,8 +126,8 @@ def test_a_curve_by_gathered_bytes_comes_back_at_its_ends(tmp_path: Path) -> Non
 def test_a_missing_kernel_is_named(tmp_path: Path, kernel: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         fit(tmp_path, without(kernel))
-    said = str(caught.value)
-    assert said == f"{tmp_path / 'profile.json'}: has no kernel {kernel!r}; python -m runtime.profile measures it"
+    text = str(caught.value)
+    assert text == f"{tmp_path / 'profile.json'}: has no kernel {kernel!r}; python -m runtime.profile measures it"
 
 
 def test_sharing_needs_a_kernel_in_as_many_processes_as_cores(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ LOSS = ((2.0, 5e-8), (10.0, 2e-7), (16.0, 8e-8))
 KNOWN = MapFigures(dict(zip(MAP_TERMS, (1e-5, 1e-11, 1e-10, 2e-11, 3e-5, 1.1e-11, 9e-11, 1e-10), strict=True)), LOSS)
 
 
-TOLD = KNOWN.seconds
+KNOWN_SECONDS = KNOWN.seconds
 
 
 def maps(core: DeviceProfile) -> Iterator[Measurement]:
@@ -36,8 +36,8 @@ def maps(core: DeviceProfile) -> Iterator[Measurement]:
 
 
 def losses() -> Iterator[Measurement]:
-    for (classes, each), (name, share) in product(LOSS, (("loss", 0.5), ("loss_backward", 0.3), ("correct", 0.2))):
-        yield measured(name, 16_384 * each * share, {"rows": 16_384, "classes": classes})
+    for (classes, item), (name, share) in product(LOSS, (("loss", 0.5), ("loss_backward", 0.3), ("correct", 0.2))):
+        yield measured(name, 16_384 * item * share, {"rows": 16_384, "classes": classes})
     # Of few rows, most of it calls.
     yield measured("loss", 1e-3, {"rows": 64, "classes": 8})
 
@@ -57,7 +57,7 @@ def test_known_terms_come_back(gpu: DeviceProfile) -> None:
     assert laws.maps is not None
     assert dict(laws.maps.seconds) == pytest.approx(dict(KNOWN.seconds), rel=1e-6)
     assert np.array(laws.maps.loss) == pytest.approx(np.array(LOSS))
-    assert [(each.term, each.points) for each in laws.residuals] == [("learnt maps", 36)]
+    assert [(residual.term, residual.points) for residual in laws.residuals] == [("learnt maps", 36)]
     assert laws.residuals[0].mape < 1e-6
 
 
@@ -68,12 +68,17 @@ def test_what_bytes_cost_from_memory_comes_back_with_the_cache(gpu: DeviceProfil
     every = []
     for apart in (8e6, 32e6, 128e6):
         byte = far_share(cache, apart) * known.byte
-        seconds = {name: each + (byte if name in ("read_byte", "written_byte") else 0) for name, each in TOLD.items()}
+        seconds = {
+            name: value + (byte if name in ("read_byte", "written_byte") else 0)
+            for name, value in KNOWN_SECONDS.items()
+        }
         slower = replace(core, maps=replace(KNOWN, seconds=seconds))
-        ahead = [each for each in maps(slower) if each.kernel == "gemm"]
-        every += [replace(each, params={**each.params, "apart": apart}) for each in ahead]
+        ahead = [measurement for measurement in maps(slower) if measurement.kernel == "gemm"]
+        every += [replace(measurement, params={**measurement.params, "apart": apart}) for measurement in ahead]
     every += [
-        replace(each, params={**each.params, "apart": 128e6}) for each in maps(core) if each.kernel == "gemm_backward"
+        replace(measurement, params={**measurement.params, "apart": 128e6})
+        for measurement in maps(core)
+        if measurement.kernel == "gemm_backward"
     ]
     laws = Laws(attention=ATTENTION, far_passes=1.4, far_launch=2.5)
     fit_maps(laws, profile((*every, *losses())))
@@ -82,11 +87,14 @@ def test_what_bytes_cost_from_memory_comes_back_with_the_cache(gpu: DeviceProfil
     assert laws.far is not None
     assert laws.far.byte == pytest.approx(known.byte, rel=1e-6)
     assert replace(laws.far, byte=known.byte) == known
-    assert [(each.term, each.points) for each in laws.residuals] == [("learnt maps", 3 * 12 + 24)]
+    assert [(residual.term, residual.points) for residual in laws.residuals] == [("learnt maps", 3 * 12 + 24)]
 
 
 def test_without_passes_from_memory_a_byte_is_a_byte(gpu: DeviceProfile) -> None:
-    every = [replace(each, params={**each.params, "apart": 8e6}) for each in maps(replace(gpu, maps=KNOWN))]
+    every = [
+        replace(measurement, params={**measurement.params, "apart": 8e6})
+        for measurement in maps(replace(gpu, maps=KNOWN))
+    ]
     laws = Laws(attention=ATTENTION)
     fit_maps(laws, profile((*every, *losses())))
     assert laws.maps is not None
@@ -97,7 +105,7 @@ def test_too_few_shapes_too_few_classes_or_no_attention_tell_nothing(gpu: Device
     shapes, classes = list(maps(replace(gpu, maps=KNOWN))), list(losses())
     for every, attention in (
         ([*shapes[: FEWEST - 1], *classes], ATTENTION),
-        ([*shapes, *(each for each in classes if each.params["classes"] != 2.0)], ATTENTION),
+        ([*shapes, *(measurement for measurement in classes if measurement.params["classes"] != 2.0)], ATTENTION),
         ([*shapes, *classes], None),
     ):
         laws = Laws(attention=attention)

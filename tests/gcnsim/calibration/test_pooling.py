@@ -34,8 +34,8 @@ def test_seconds_come_back() -> None:
     laws = Laws(maps=MAPS)
     fit_pooling(laws, measured(made()))
     assert isinstance(laws.pooling, PoolingFigures)
-    assert [each.term for each in laws.residuals] == ["pool", "pool backward"]
-    assert all(each.mape < 1e-3 for each in laws.residuals)
+    assert [residual.term for residual in laws.residuals] == ["pool", "pool backward"]
+    assert all(residual.mape < 1e-3 for residual in laws.residuals)
     assert laws.pooling.forward["entry_value"] == pytest.approx(FORWARD["entry_value"], rel=0.05)
     assert laws.pooling.backward["made_value"] == pytest.approx(BACKWARD["made_value"], rel=0.05)
 

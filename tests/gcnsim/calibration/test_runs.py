@@ -77,14 +77,14 @@ def test_the_runs_are_reproduced_and_so_are_others(world: World, tmp_path: Path)
     before = calibrate(world.measurements)
     write_calibration(tmp_path / "before.json", before)
     raw, _ = judge(world.unseen, tmp_path / "before.json")
-    assert max(abs(each.error) for each in raw) > 0.05, "the benchmarks alone do not know these runs"
+    assert max(abs(run_check.error) for run_check in raw) > 0.05, "the benchmarks alone do not know these runs"
     left, unseen = world.found.residuals[-2:]
     assert (unseen.term, unseen.points) == ("the same of a run not fitted to", 4)
     assert (left.term, left.points) == ("iterations of the runs", 4)
     assert left.mape < 0.02
     assert left.p90 < 0.03
     held_out, warnings = judge(world.unseen, world.file)
-    assert max(abs(each.error) for each in held_out) < 0.03
+    assert max(abs(run_check.error) for run_check in held_out) < 0.03
     assert warnings == []
 
 
@@ -130,14 +130,14 @@ def test_shares_stay_shares() -> None:
 
 
 def test_without_runs_the_figures_are_those_of_the_benchmarks(tmp_path: Path) -> None:
-    said: list[str] = []
+    lines: list[str] = []
     path = write_measurements(tmp_path / "profile.json")
-    record = calibrate(path, progress=said.append)
+    record = calibrate(path, progress=lines.append)
     assert (record.device, record.error, dict(record.graphs), dict(record.ranges)) == ("cpu-core", None, {}, {})
     assert [source.kind for source in record.inputs] == ["measurements"]
     assert record.seconds >= 60.0
     assert record.machine["cpu"] == "Xeon"
-    assert said == [f"reading {path}"]
+    assert lines == [f"reading {path}"]
 
 
 def test_measurements_of_another_kind_and_runs_of_another_machine_are_refused(
@@ -177,8 +177,8 @@ def test_a_record_says_of_which_kernels_it_is(tmp_path: Path) -> None:
     document["options"] |= {"aggregator": "numba", "threads": 2}
     known = [*points(KNOWN), *attention(), *maps(replace(device("cpu-core"), maps=MAPS)), *pooling()]
     # One that says more of its calls is of `loss` alone.
-    known += [each for each in losses() if each.params["rows"] > 64]
-    document["measurements"] += [{**asdict(each), "repeats": 5} for each in known]
+    known += [loss for loss in losses() if loss.params["rows"] > 64]
+    document["measurements"] += [{**asdict(item), "repeats": 5} for item in known]
     record = calibrate(write_measurements(tmp_path / "numba.json", document))
     assert record.pooling is not None
     assert record.kernels == CoreKernels("numba", 2)
@@ -226,26 +226,28 @@ def test_runs_that_differ_among_themselves_are_noted(
     tmp_path: Path, write_run: WriteRun, apart: float, noted: bool
 ) -> None:
     folders = [
-        write_run(name, seconds=(each,) * 10) for name, each in (("a", 0.2 - apart / 10), ("b", 0.2 + apart / 10))
+        write_run(name, seconds=(item,) * 10) for name, item in (("a", 0.2 - apart / 10), ("b", 0.2 + apart / 10))
     ]
     heard: list[str] = []
     record = calibrate(write_measurements(tmp_path / "profile.json"), folders, warn=heard.append)
     assert record.spread == pytest.approx(apart / 2 * np.sqrt(2.0))
-    said = "--runs: runs of one configuration differ by 7 % (standard deviation), more than 5 %: something else slowed"
-    assert [each.startswith(said) for each in heard] == [True] * noted
+    message = (
+        "--runs: runs of one configuration differ by 7 % (standard deviation), more than 5 %: something else slowed"
+    )
+    assert [text.startswith(message) for text in heard] == [True] * noted
 
 
 def test_runs_in_sessions_of_their_own_are_noted_where_workers_share_cores(tmp_path: Path, write_run: WriteRun) -> None:
     before = {name: value for name, value in EMULATED.items() if name != "one_session"}
-    measured, said = write_measurements(tmp_path / "profile.json"), []
+    measured, text = write_measurements(tmp_path / "profile.json"), []
     for name, workers, emulation in (("a", 4, before), ("b", 2, before), ("c", 4, EMULATED)):
         folder = write_run(name, workers=workers, emulation=emulation | {"workers_per_host": workers // 2})
         heard: list[str] = []
         calibrate(measured, [folder], warn=heard.append)
-        said.append(heard)
+        text.append(heard)
         assert judge([folder], None)[1] == heard
-    assert said[1:] == [[], []]
-    assert said[0] == [
+    assert text[1:] == [[], []]
+    assert text[0] == [
         f"{tmp_path / 'a'}: each of its 4 workers on 2 cores was in a session of its own, among which Linux shares "
         "cores first: it waited longer at a time than the simulator has it"
     ]

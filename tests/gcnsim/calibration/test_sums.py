@@ -45,22 +45,24 @@ def measured(found: list[Measurement]) -> Measurements:
 
 def test_sizes_and_seconds_come_back() -> None:
     laws = Laws()
-    given = points(KNOWN)
-    fit_sums(laws, measured(given))
+    measurements = points(KNOWN)
+    fit_sums(laws, measured(measurements))
     assert laws.sums is not None
     assert laws.sums.caches == KNOWN.caches
     assert laws.residuals[0].mape < 1e-6
-    for each in given[::7]:
-        assert float(product_seconds(laws.sums, product_of(each))) == pytest.approx(each.seconds, rel=1e-6)
+    for measurement in measurements[::7]:
+        assert float(product_seconds(laws.sums, product_of(measurement))) == pytest.approx(
+            measurement.seconds, rel=1e-6
+        )
     assert laws.sums.seconds == pytest.approx(dict(KNOWN.seconds), rel=1e-3)
 
 
 def test_a_profile_of_before_has_no_such_law() -> None:
     laws = Laws()
     older = [
-        Measurement(each.kernel, {name: each.params[name] for name in ("entries", "rows", "columns", "width")}, *rest)
-        for each in points(KNOWN)
-        for rest in [(each.threads, each.processes, each.seconds, each.low, each.high)]
+        Measurement(point.kernel, {name: point.params[name] for name in ("entries", "rows", "columns", "width")}, *rest)
+        for point in points(KNOWN)
+        for rest in [(point.threads, point.processes, point.seconds, point.low, point.high)]
     ]
     fit_sums(laws, measured(older))
     assert laws.sums is None

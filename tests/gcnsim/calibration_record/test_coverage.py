@@ -42,20 +42,20 @@ def test_a_cache_in_bytes_is_no_share() -> None:
 
 
 def test_what_is_beyond_is_told_in_words() -> None:
-    asked = {"method.psc-gcn": 1.0, "graph.feed": 1.0, "tau": 3.0, "rate": 0.1, "epsilon": 0.5}
+    requested = {"method.psc-gcn": 1.0, "graph.feed": 1.0, "tau": 3.0, "rate": 0.1, "epsilon": 0.5}
     seen = {"method.psc-gcn": (1.0, 1.0), "tau": (1.0, 2.0), "epsilon": (0.1, 0.1)}
-    assert list(beyond(asked, seen, "papers")) == [
+    assert list(beyond(requested, seen, "papers")) == [
         "graph papers (never calibrated)",
         "tau 3 (calibrated: 1 to 2)",
         "rate 0.1 (never calibrated)",
         "epsilon 0.5 (calibrated: 0.1)",
     ]
-    assert list(beyond(asked, {}, "papers")) == ["every setting (calibrated without runs)"]
+    assert list(beyond(requested, {}, "papers")) == ["every setting (calibrated without runs)"]
 
 
 def test_an_older_record_does_not_make_names_unseen() -> None:
-    asked = {"method.psc-gcn": 1.0, "hosts": 2.0, "tau": 3.0, "rate": 0.1}
-    assert list(beyond(asked, {"tau": (1.0, 2.0)}, "papers")) == [
+    requested = {"method.psc-gcn": 1.0, "hosts": 2.0, "tau": 3.0, "rate": 0.1}
+    assert list(beyond(requested, {"tau": (1.0, 2.0)}, "papers")) == [
         "method, model, graph, hosts, latency and cache (an older record, which has them not; calibrate again)",
         "tau 3 (calibrated: 1 to 2)",
         "rate 0.1 (never calibrated)",

@@ -14,7 +14,7 @@ from gcnsim.io.json_files import mistake, shipped_schema
 from tests.gcnsim.calibration.made import MACHINE, measurements, write_measurements
 
 
-def said(path: Path) -> str:
+def refusal(path: Path) -> str:
     with pytest.raises(FileError) as caught:
         read_measurements(path)
     assert "\n" not in str(caught.value)
@@ -28,15 +28,16 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
     found = read_measurements(path)
     assert (found.machine, found.device, found.seconds) == (MACHINE, "cpu", 60.0)
     assert found.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
-    assert [(each.kernel, each.params, each.seconds) for each in found.found] == [
-        (each["kernel"], each["params"], each["seconds"]) for each in document["measurements"]
+    assert [(measurement.kernel, measurement.params, measurement.seconds) for measurement in found.found] == [
+        (measurement["kernel"], measurement["params"], measurement["seconds"])
+        for measurement in document["measurements"]
     ]
 
 
 def test_kernels_are_found_by_name_and_size(tmp_path: Path) -> None:
     found = read_measurements(write_measurements(tmp_path / "profile.json"))
-    assert {each.kernel for each in found.of("spmm")} == {"spmm"}
-    assert [each.params["width"] for each in found.of("spmm", entries=10_000)] == [16, 64, 256]
+    assert {item.kernel for item in found.of("spmm")} == {"spmm"}
+    assert [item.params["width"] for item in found.of("spmm", entries=10_000)] == [16, 64, 256]
     assert found.of("spmm", entries=1) == found.of("nothing") == []
 
 
@@ -59,7 +60,7 @@ def test_the_schema_is_one_and_the_document_keeps_it() -> None:
 )
 def test_what_breaks_the_schema_is_named(tmp_path: Path, change: dict[str, Any], message: str) -> None:
     path = write_measurements(tmp_path / "profile.json", measurements() | change)
-    text = said(path)
+    text = refusal(path)
     assert message in text
     assert text.endswith("python -m runtime.profile writes such a file")
 
@@ -67,10 +68,10 @@ def test_what_breaks_the_schema_is_named(tmp_path: Path, change: dict[str, Any],
 def test_a_missing_key_a_missing_file_and_what_is_no_json(tmp_path: Path) -> None:
     document = measurements()
     del document["options"]
-    assert "has no options" in said(write_measurements(tmp_path / "a.json", document))
-    assert "cannot be read" in said(tmp_path / "none.json")
+    assert "has no options" in refusal(write_measurements(tmp_path / "a.json", document))
+    assert "cannot be read" in refusal(tmp_path / "none.json")
     (tmp_path / "b.json").write_text(json.dumps(measurements())[:-10])
-    assert "not a JSON document" in said(tmp_path / "b.json")
+    assert "not a JSON document" in refusal(tmp_path / "b.json")
 
 
 @pytest.mark.parametrize(
@@ -84,4 +85,4 @@ def test_a_missing_key_a_missing_file_and_what_is_no_json(tmp_path: Path) -> Non
 def test_times_that_no_kernel_takes(tmp_path: Path, seconds: float, message: str) -> None:
     document = measurements()
     document["measurements"][0]["seconds"] = seconds
-    assert message in said(write_measurements(tmp_path / "profile.json", document))
+    assert message in refusal(write_measurements(tmp_path / "profile.json", document))

@@ -32,7 +32,7 @@ def document(path: Path) -> dict[str, Any]:
     return raw
 
 
-def said(path: Path) -> str:
+def refusal(path: Path) -> str:
     with pytest.raises(FileError) as caught:
         read_calibration(path)
     assert "\n" not in str(caught.value)
@@ -42,7 +42,7 @@ def said(path: Path) -> str:
 
 def changed(path: Path, raw: dict[str, Any]) -> str:
     path.write_text(json.dumps(raw))
-    return said(path)
+    return refusal(path)
 
 
 @pytest.mark.parametrize(
@@ -81,18 +81,20 @@ def test_an_older_records_half_size_is_read_as_seconds(tmp_path: Path) -> None:
     assert set(copies) == {"bandwidth", "efficiency", "latency_s"}
     assert copies["latency_s"].value == pytest.approx(1e-5 + 1e5 / 5e9)
     path.write_text(json.dumps(older(path, "network", 0.0, latency_s=2e-4)))
-    assert {name: each.value for name, each in read_calibration(path).figures["network"].items()} == {"latency_s": 2e-4}
+    assert {name: value.value for name, value in read_calibration(path).figures["network"].items()} == {
+        "latency_s": 2e-4
+    }
 
 
 def test_an_older_records_half_size_that_is_no_seconds_is_refused(tmp_path: Path) -> None:
-    told = (
+    text = (
         "figures.network.half_size: no longer a figure, and without bandwidth, efficiency and latency_s it cannot be "
         "read as seconds; write the record again with gcnsim calibrate"
     )
     path = tmp_path / "c.json"
-    assert changed(path, older(path, "network", 4096.0, latency_s=2e-4)) == told
-    told = f"figures.network.half_size.value is -1.0, wanted 0 or more{HINT}"
-    assert changed(path, older(path, "network", -1.0, latency_s=2e-4)) == told
+    assert changed(path, older(path, "network", 4096.0, latency_s=2e-4)) == text
+    text = f"figures.network.half_size.value is -1.0, wanted 0 or more{HINT}"
+    assert changed(path, older(path, "network", -1.0, latency_s=2e-4)) == text
     raw = document(path)
     raw["figures"]["host"]["half_size"] = {"value": 0.0, "reference": "made up", "error": None}
     assert changed(path, raw) == f"figures.host.half_size is unknown{HINT}"
@@ -108,12 +110,12 @@ def test_another_schema_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "c.json"
     raw = document(path)
     wanted = " or ".join(f'"gcnsim.calibration/{version}"' for version in (1, 2, 3, 4, 5, 6))
-    told = f'schema is "gcnsim.calibration/7", wanted {wanted}{HINT}'
-    assert changed(path, raw | {"schema": "gcnsim.calibration/7"}) == told
+    text = f'schema is "gcnsim.calibration/7", wanted {wanted}{HINT}'
+    assert changed(path, raw | {"schema": "gcnsim.calibration/7"}) == text
     del raw["schema"]
     assert changed(path, raw) == f"has no schema{HINT}"
     path.write_text("[]")
-    assert said(path) == f"the document is [], wanted object{HINT}"
+    assert refusal(path) == f"the document is [], wanted object{HINT}"
 
 
 @pytest.mark.parametrize("key", ["figures", "curve", "inputs", "machine", "seconds", "ranges", "graphs"])
@@ -147,7 +149,7 @@ def test_numbers_that_no_machine_has_are_refused_by_place(tmp_path: Path, value:
 
 
 @pytest.mark.parametrize(
-    ("part", "name", "value", "told"),
+    ("part", "name", "value", "text"),
     [
         ("network", "efficiency", 1.5, ".value is 1.5, wanted 1 or less"),
         ("host", "busy_core_rate", 1.01, ".value is 1.01, wanted 1 or less"),
@@ -158,14 +160,14 @@ def test_numbers_that_no_machine_has_are_refused_by_place(tmp_path: Path, value:
         ("device", "launch_s", True, ".value is true, wanted number"),
     ],
 )
-def test_figures_keep_the_range_of_what_they_are(tmp_path: Path, part: str, name: str, value: float, told: str) -> None:
+def test_figures_keep_the_range_of_what_they_are(tmp_path: Path, part: str, name: str, value: float, text: str) -> None:
     raw = document(tmp_path / "c.json")
     raw["figures"][part][name] = {"value": value, "reference": "made up", "error": None}
-    assert changed(tmp_path / "c.json", raw) == f"figures.{part}.{name}{told}{HINT}"
+    assert changed(tmp_path / "c.json", raw) == f"figures.{part}.{name}{text}{HINT}"
 
 
 @pytest.mark.parametrize(
-    ("curve", "told"),
+    ("curve", "text"),
     [
         ([[1e6, 0.5], [1e4, 0.4]], "curve: sizes must ascend"),
         ([[1e4, 0.5], [1e4, 0.4]], "curve: sizes must ascend"),
@@ -173,12 +175,12 @@ def test_figures_keep_the_range_of_what_they_are(tmp_path: Path, part: str, name
         ([[0, 0.5]], f"curve[0][0] is 0, wanted more than 0{HINT}"),
     ],
 )
-def test_a_curve_ascends_and_its_shares_are_above_zero(tmp_path: Path, curve: list[list[float]], told: str) -> None:
-    assert changed(tmp_path / "c.json", document(tmp_path / "c.json") | {"curve": curve}) == told
+def test_a_curve_ascends_and_its_shares_are_above_zero(tmp_path: Path, curve: list[list[float]], text: str) -> None:
+    assert changed(tmp_path / "c.json", document(tmp_path / "c.json") | {"curve": curve}) == text
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"graphs": {"feed": 0}}, "graphs.feed is 0, wanted 1e-12 or more"),
         ({"error": "x"}, 'error is "x", wanted number or null'),
@@ -197,9 +199,11 @@ def test_a_curve_ascends_and_its_shares_are_above_zero(tmp_path: Path, curve: li
         ({"ranges": {"tau": [2, 1]}}, "ranges.tau: 2 is above 1"),
     ],
 )
-def test_what_would_mean_nothing_later_is_refused_at_once(tmp_path: Path, change: dict[str, object], said: str) -> None:
+def test_what_would_mean_nothing_later_is_refused_at_once(
+    tmp_path: Path, change: dict[str, object], message: str
+) -> None:
     raw = document(tmp_path / "c.json")
-    assert changed(tmp_path / "c.json", raw | change).removesuffix(HINT) == said
+    assert changed(tmp_path / "c.json", raw | change).removesuffix(HINT) == message
 
 
 def test_figures_are_those_of_a_profile_and_rates_are_above_zero(tmp_path: Path) -> None:
@@ -237,13 +241,13 @@ def test_what_is_no_json_and_what_is_not_there(tmp_path: Path) -> None:
     path = tmp_path / "c.json"
     write_calibration(path, calibration())
     path.write_text(path.read_text()[:-20])
-    assert said(path) == "not a JSON document"
+    assert refusal(path) == "not a JSON document"
     path.write_bytes(b"\xff\xfe\x00")
-    assert said(path) == "not UTF-8 text (byte 0)"
+    assert refusal(path) == "not UTF-8 text (byte 0)"
     path.write_text("[" * 100_000)
-    assert said(path) == "not a JSON document"
-    assert said(tmp_path / "none.json") == f"cannot be read: No such file or directory{HINT}"
-    assert said(tmp_path).startswith("cannot be read: ")
+    assert refusal(path) == "not a JSON document"
+    assert refusal(tmp_path / "none.json") == f"cannot be read: No such file or directory{HINT}"
+    assert refusal(tmp_path).startswith("cannot be read: ")
 
 
 def test_a_folder_that_is_not_there_is_the_users_error(tmp_path: Path) -> None:
@@ -259,13 +263,13 @@ def test_a_hash_is_that_of_the_content(tmp_path: Path) -> None:
         content_hash(tmp_path / "none")
 
 
-SUMS = SumFigures((48e3, 2e6, 4e7), {name: 1e-9 * (place + 1) for place, name in enumerate(TERMS)})
+SUMS = SumFigures((48e3, 2e6, 4e7), {name: 1e-9 * (index + 1) for index, name in enumerate(TERMS)})
 
 
 ATTENTION = AttentionFigures(dict.fromkeys(ATTENTION_TERMS, 1e-9), dict.fromkeys(ATTENTION_TERMS, 2e-9))
 
 
-MAPS = MapFigures({name: 1e-9 * (place + 1) for place, name in enumerate(MAP_TERMS)}, ((5.0, 1e-7), (16.0, 8e-8)))
+MAPS = MapFigures({name: 1e-9 * (index + 1) for index, name in enumerate(MAP_TERMS)}, ((5.0, 1e-7), (16.0, 8e-8)))
 
 
 POOLING = PoolingFigures(dict.fromkeys(POOLING_TERMS, 1e-9), dict.fromkeys(POOLING_TERMS, 2e-9))

@@ -27,16 +27,16 @@ def studies() -> StudyCache:
 
 
 def test_more_draws_know_the_chance_better_whatever_the_seed(studies: StudyCache) -> None:
-    asked = scenario("t4")
-    target = float(np.quantile(studies.candidate(asked).times, 0.9))
+    base = scenario("t4")
+    target = float(np.quantile(studies.candidate(base).times, 0.9))
     few, many = [], []
     for seed in range(5):
-        one = StudyCache(asked)
+        one = StudyCache(base)
         one.seed = seed
-        few.append(float((one.candidate(asked).times <= target).mean()))
-        look_closer(one, [asked])
-        assert one.candidate(asked).closest.shape == (CLOSER,)
-        many.append(float((one.candidate(asked).closest <= target).mean()))
+        few.append(float((one.candidate(base).times <= target).mean()))
+        look_closer(one, [base])
+        assert one.candidate(base).closest.shape == (CLOSER,)
+        many.append(float((one.candidate(base).closest <= target).mean()))
     assert np.std(many) < np.std(few)
     assert max(many) - min(many) < 0.04
 
@@ -53,7 +53,7 @@ def test_a_chance_near_the_one_asked_for_is_looked_at_more_closely(studies: Stud
     assert decision.met is (first.chance(Goal(iteration_s=near)) >= 0.9)
     sure = decide(studies, options, Goal(minimise=TIME, iteration_s=10 * near))
     assert sure.met
-    assert [each.candidate.closer for each in sure.ranked] == [None, None]
+    assert [option.candidate.closer for option in sure.ranked] == [None, None]
 
 
 def test_where_nothing_has_the_chance_the_best_chance_comes_first(studies: StudyCache) -> None:

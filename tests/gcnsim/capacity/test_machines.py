@@ -6,7 +6,7 @@ import pytest
 
 from gcnsim.capacity import Machines, read_budget
 from gcnsim.capacity.settings import priced_hosts, space_text, usual_gpus
-from gcnsim.hardware import Exchange, PriceBook, prices
+from gcnsim.hardware import ExchangeRate, PriceBook, prices
 from gcnsim.planning import rent_of
 from gcnsim.scenario import ClusterSpec
 
@@ -15,24 +15,24 @@ BASE = ClusterSpec()
 
 def test_every_instance_with_a_price_is_considered_from_one_gpu_up() -> None:
     clusters = Machines().clusters(BASE, PriceBook(), 32)
-    listed = {each.instance for each in prices() if each.pricing == "on-demand"}
-    assert {each.host for each in clusters} == listed
+    listed = {item.instance for item in prices() if item.pricing == "on-demand"}
+    assert {cluster.host for cluster in clusters} == listed
     for price in prices():
-        whole = [each for each in clusters if each.host == price.instance and each.gpus == price.gpus]
-        assert [(each.device, each.servers) for each in whole] == [(price.device, 1)]
-    single = {(each.device, each.gpus) for each in clusters if each.gpus_per_server == 1}
+        whole = [cluster for cluster in clusters if cluster.host == price.instance and cluster.gpus == price.gpus]
+        assert [(cluster.device, cluster.servers) for cluster in whole] == [(price.device, 1)]
+    single = {(cluster.device, cluster.gpus) for cluster in clusters if cluster.gpus_per_server == 1}
     assert {(device, gpus) for device in ("t4", "a10g", "l4", "l40s", "v100-16") for gpus in (1, 2, 3, 4)} <= single
 
 
 def test_two_t4_cost_what_two_t4_described_cost() -> None:
     clusters = Machines().clusters(BASE, PriceBook(), 32)
-    pair = [each for each in clusters if (each.device, each.gpus) == ("t4", 2)]
+    pair = [cluster for cluster in clusters if (cluster.device, cluster.gpus) == ("t4", 2)]
     described = Machines(devices=("t4",), gpus=(2,)).clusters(BASE, PriceBook(), 32)[0]
-    rents = [rent_of(each, PriceBook()) for each in (*pair, described)]
-    paid = [each.usd_per_hour for each in rents if each is not None]
+    rents = [rent_of(item, PriceBook()) for item in (*pair, described)]
+    paid = [rent.usd_per_hour for rent in rents if rent is not None]
     assert len(paid) == len(pair) + 1
     assert min(paid[:-1]) == pytest.approx(paid[-1])
-    assert {each.servers for each in pair} == {1, 2}, "two of one server, and one of each of two"
+    assert {cluster.servers for cluster in pair} == {1, 2}, "two of one server, and one of each of two"
 
 
 @pytest.mark.parametrize(
@@ -69,17 +69,17 @@ def test_the_space_is_named() -> None:
     ],
 )
 def test_budgets_are_money_over_time(text: str, hours: float | None, per_hour: float) -> None:
-    found = read_budget(text, hours, Exchange())
-    assert found is not None
-    assert found.per_hour == pytest.approx(per_hour)
+    budget = read_budget(text, hours, ExchangeRate())
+    assert budget is not None
+    assert budget.per_hour == pytest.approx(per_hour)
 
 
 def test_a_budget_in_another_currency_is_converted() -> None:
-    found = read_budget("730EUR/month", None, Exchange("EUR", 0.5, "a test"))
-    assert found is not None
-    assert found.per_hour == pytest.approx(1.0)
-    assert found.text == "730 EUR a month (1.00 EUR an hour)"
-    dollars = read_budget("730EUR/month", None, Exchange())
+    budget = read_budget("730EUR/month", None, ExchangeRate("EUR", 0.5, "a test"))
+    assert budget is not None
+    assert budget.per_hour == pytest.approx(1.0)
+    assert budget.text == "730 EUR a month (1.00 EUR an hour)"
+    dollars = read_budget("730EUR/month", None, ExchangeRate())
     assert dollars is not None
     assert dollars.currency == "USD"
     assert dollars.per_hour > 1.0

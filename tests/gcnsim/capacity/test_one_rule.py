@@ -28,9 +28,9 @@ RULES: dict[str, dict[str, Any]] = {
 
 def both(**question: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """What either recommends: the row."""
-    asked = {"iterations": 4, "processes": 1} | question
-    one = gcnsim.what_if(**asked).payload["recommendation"]["row"]
-    return one, gcnsim.recommend(**asked, minimise="time").payload["choice"]["row"]
+    options = {"iterations": 4, "processes": 1} | question
+    one = gcnsim.what_if(**options).payload["recommendation"]["row"]
+    return one, gcnsim.recommend(**options, minimise="time").payload["choice"]["row"]
 
 
 def setting(row: dict[str, Any]) -> tuple[Any, ...]:
@@ -60,8 +60,8 @@ def test_of_ties_within_3_percent_the_mildest_is_taken() -> None:
     times = {at(2): 1.0, at(1): 1.0 + NEAR - 1e-6, at(0): 1.0 + NEAR + 1e-3, at(1, 0.3): 1.01}
     assert approximation_key(at(1)) < approximation_key(at(1, 0.3)) < approximation_key(at(2))
 
-    def chosen(asked: set[Scenario]) -> Scenario:
-        return mildest(list(times), asked, lambda each: each, times.__getitem__)
+    def chosen(scenarios: set[Scenario]) -> Scenario:
+        return mildest(list(times), scenarios, lambda item: item, times.__getitem__)
 
     assert chosen(set()) == at(1)
     assert chosen({at(2)}) == at(2), "nothing slower than what was asked for, by more than half a per cent"

@@ -9,7 +9,7 @@ import pytest
 import gcnsim
 from gcnsim.errors import ScenarioError
 
-ASKED = {
+QUESTION = {
     "device": ["t4", "a10g", "l4"],
     "gpus": [2, 4, 8],
     "iterations": 5,
@@ -22,12 +22,12 @@ ASKED = {
 def test_a_grid_that_is_too_large_needs_optuna(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "optuna", None)
     with pytest.raises(ScenarioError, match=r"--limit: 54 settings are more than 40; .*gcnsim\[recommend\]"):
-        gcnsim.recommend(**ASKED, limit=40)  # type: ignore[arg-type]
+        gcnsim.recommend(**QUESTION, limit=40)  # type: ignore[arg-type]
 
 
 def test_the_same_question_picks_the_same_settings() -> None:
     pytest.importorskip("optuna")
-    one, again = (gcnsim.recommend(**ASKED, limit=20, processes=count) for count in (1, 2))  # type: ignore[arg-type]
+    one, again = (gcnsim.recommend(**QUESTION, limit=20, processes=count) for count in (1, 2))  # type: ignore[arg-type]
     assert one.payload == again.payload
     search = one.told.search
     assert search.grid == 54
@@ -37,8 +37,8 @@ def test_the_same_question_picks_the_same_settings() -> None:
 
 def test_picking_all_finds_the_best() -> None:
     pytest.importorskip("optuna")
-    whole = gcnsim.recommend(**ASKED)  # type: ignore[arg-type]
-    picked = gcnsim.recommend(**ASKED, limit=53)  # type: ignore[arg-type]
+    whole = gcnsim.recommend(**QUESTION)  # type: ignore[arg-type]
+    picked = gcnsim.recommend(**QUESTION, limit=53)  # type: ignore[arg-type]
     assert picked.told.choice.seconds <= 2 * whole.told.choice.seconds
     assert picked.told.choice.cost is not None
     assert whole.told.choice.cost is not None
@@ -48,4 +48,4 @@ def test_picking_all_finds_the_best() -> None:
 @pytest.mark.parametrize("limit", [0, -1, True])
 def test_limits_are_whole_numbers(limit: int) -> None:
     with pytest.raises(ScenarioError, match="--limit: "):
-        gcnsim.recommend(**ASKED, limit=limit)  # type: ignore[arg-type]
+        gcnsim.recommend(**QUESTION, limit=limit)  # type: ignore[arg-type]

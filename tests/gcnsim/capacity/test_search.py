@@ -41,10 +41,10 @@ def every(studies: StudyCache) -> list[Scenario]:
 def all_options(studies: StudyCache, every: list[Scenario]) -> list[Option]:
     """Every setting simulated, without any pruning."""
     found = search(studies, every, Goal(minimise=TIME), PriceBook())
-    known = {each.scenario for each in found.options}
-    rest = [each for each in found.considered if each.scenario not in known]
-    studies.prepare([each.scenario for each in rest])
-    return [*found.options, *(Option(each, studies.candidate(each.scenario)) for each in rest)]
+    known = {option.scenario for option in found.options}
+    rest = [setting for setting in found.considered if setting.scenario not in known]
+    studies.prepare([setting.scenario for setting in rest])
+    return [*found.options, *(Option(setting, studies.candidate(setting.scenario)) for setting in rest)]
 
 
 GOALS = [
@@ -60,36 +60,36 @@ def test_the_choice_is_that_of_brute_force(
     goal: Goal, studies: StudyCache, every: list[Scenario], all_options: list[Option]
 ) -> None:
     found = search(studies, every, goal, PriceBook())
-    chosen = best_of([each for each in found.options if each.meets(goal)], goal)
-    wanted = best_of([each for each in all_options if each.meets(goal)], goal)
-    assert [each.scenario for each in chosen[:1]] == [each.scenario for each in wanted[:1]]
+    chosen = best_of([option for option in found.options if option.meets(goal)], goal)
+    wanted = best_of([option for option in all_options if option.meets(goal)], goal)
+    assert [option.scenario for option in chosen[:1]] == [option.scenario for option in wanted[:1]]
 
 
 def test_something_is_pruned_and_all_is_counted(studies: StudyCache, every: list[Scenario]) -> None:
     found = search(studies, every, Goal(iteration_s=1.0), PriceBook())
-    told = (found.same, found.refused, found.too_large, found.unpriced, found.missed, found.beaten)
+    content = (found.same, found.refused, found.too_large, found.unpriced, found.missed, found.beaten)
     assert found.missed > 0
     assert found.beaten > 0
-    assert sum(told) + len(found.options) == found.settings == len(every)
+    assert sum(content) + len(found.options) == found.settings == len(every)
 
 
 def test_no_simulated_time_is_below_the_bound(all_options: list[Option]) -> None:
     assert len(all_options) > 50
-    assert all(each.candidate.iteration_s >= each.setting.least_s for each in all_options)
+    assert all(option.candidate.iteration_s >= option.setting.least_s for option in all_options)
 
 
 def test_of_settings_that_are_about_as_good_the_least_approximate_is_taken(all_options: list[Option]) -> None:
-    first, second = sorted(all_options, key=lambda each: each.seconds)[:2]
+    first, second = sorted(all_options, key=lambda option: option.seconds)[:2]
     sampled = replace(first.setting, scenario=replace(first.scenario, method=first.scenario.method))
     assert best_of([Option(sampled, first.candidate), second], Goal(minimise=TIME))[0].seconds <= first.seconds * 1.03
 
 
 def test_what_may_be_recommended_keeps_the_rule(studies: StudyCache, every: list[Scenario]) -> None:
-    clusters = list(dict.fromkeys(each.cluster for each in every))
+    clusters = list(dict.fromkeys(scenario.cluster for scenario in every))
     rule = replace(RULE, min_sampling_rate=1.0, max_staleness=0)
     kept = considered(studies, BASE, clusters, GRID, rule).settings
     assert 0 < len(kept) < len(every)
-    assert all(each.method.sampling().whole and each.method.tau == 0 for each in kept)
+    assert all(item.method.sampling().whole and item.method.tau == 0 for item in kept)
 
 
 def test_a_machine_without_a_price_does_not_change_which_is_the_cheapest(studies: StudyCache) -> None:
@@ -102,7 +102,7 @@ def test_a_machine_without_a_price_does_not_change_which_is_the_cheapest(studies
         chosen.append(best_of(found.options, goal)[0])
     assert chosen[0].scenario == chosen[1].scenario
     # Of those within 3 % of the least the mildest is taken.
-    assert chosen[1].price <= 1.03 * min(each.price for each in found.options if each.meets(goal))
+    assert chosen[1].price <= 1.03 * min(option.price for option in found.options if option.meets(goal))
 
 
 def test_machines_that_cost_nothing_are_compared_by_time(studies: StudyCache, every: list[Scenario]) -> None:

@@ -62,10 +62,10 @@ def test_json_is_the_curve_and_the_same_each_time(trace: Path, capsys: pytest.Ca
     )
     curve = cache_curve(read_trace(trace), ["all"])
     assert len(found["points"]) == len(curve.points) == 12 * 5
-    for said, point in zip(found["points"], curve.points, strict=True):
-        assert (said["policy"], said["size"], said["hits"]) == (point.policy, point.size, point.total.hits)
-        assert said["hit_rate"] == point.total.hit_rate
-        assert [each["hits"] for each in said["workers"]] == [each.hits for each in point.workers]
+    for text, point in zip(found["points"], curve.points, strict=True):
+        assert (text["policy"], text["size"], text["hits"]) == (point.policy, point.size, point.total.hits)
+        assert text["hit_rate"] == point.total.hit_rate
+        assert [worker["hits"] for worker in text["workers"]] == [worker.hits for worker in point.workers]
 
 
 def test_csv_and_page(trace: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -67,21 +67,21 @@ def test_a_gpus_record_changes_the_answer_for_that_gpu_alone(
 ) -> None:
     out = str(tmp_path / "t4.json")
     assert call(write_measurements(tmp_path / "profile.json", gpu.measurements()), "--out", out) == 0
-    said = capsys.readouterr().out
-    assert said.startswith(f"{out}: t4 on Xeon, measured in 1.0 minutes\n")
+    text = capsys.readouterr().out
+    assert text.startswith(f"{out}: t4 on Xeon, measured in 1.0 minutes\n")
     for line in ("  copies.bandwidth ", "  device.gemm_efficiency ", "spmm beside copies (no law): "):
-        assert line in said
-    asked = ["what-if", "--gpus", "4", "--method", "pipegcn", "--json", "--device"]
-    assert main([*asked, "t4"]) == 0
+        assert line in text
+    names = ["what-if", "--gpus", "4", "--method", "pipegcn", "--json", "--device"]
+    assert main([*names, "t4"]) == 0
     plain = json.loads(capsys.readouterr().out)
-    assert main([*asked, "t4", "--calibration", out]) == 0
+    assert main([*names, "t4", "--calibration", out]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["results"][0]["compute_s"] != pytest.approx(plain["results"][0]["compute_s"], rel=1e-3)
     assert f"{out} (SHA-256 " in found["provenance"]["calibration"]
     assumed = {item["name"] for item in found["provenance"]["assumptions"]}
     assert {"t4.launch_s", "pcie3-x16.efficiency", "pcie3-x16.latency_s"}.isdisjoint(assumed)
     assert "pcie3-x16.efficiency" in {item["name"] for item in plain["provenance"]["assumptions"]}
-    assert main([*asked, "l4", "--calibration", out]) == 2
+    assert main([*names, "l4", "--calibration", out]) == 2
     assert f"cluster.calibration: {out} is of t4, cluster.device is l4" in capsys.readouterr().err
 
 
@@ -93,14 +93,16 @@ def test_bad_input_is_one_line_and_leaves_no_record(
     assert "none.json: cannot be read" in refused(capsys, tmp_path / "none.json", "--out", out)
     assert "python -m runtime.profile writes such a file" in refused(capsys, _broken(tmp_path), "--out", out)
     document = measurements()
-    document["measurements"] = [each for each in document["measurements"] if each["kernel"] != "pack"]
+    document["measurements"] = [
+        measurement for measurement in document["measurements"] if measurement["kernel"] != "pack"
+    ]
     partial = write_measurements(tmp_path / "partial.json", document)
     assert "partial.json: has no kernel 'pack'" in refused(capsys, partial, "--out", out)
     assert "none/run.json: cannot be read" in refused(capsys, path, "--runs", tmp_path / "none", "--out", out)
     assert "Missing argument" in refused(capsys)
     assert not out.exists()
-    said = refused(capsys, path, "--out", tmp_path / "no" / "c.json")
-    assert "c.json: " in said
+    text = refused(capsys, path, "--out", tmp_path / "no" / "c.json")
+    assert "c.json: " in text
 
 
 def _broken(tmp_path: Path) -> Path:
@@ -117,21 +119,21 @@ def test_a_run_counts_once_even_from_a_copy(
 ) -> None:
     profile, one, copy = write_measurements(tmp_path / "profile.json"), write_run("one"), write_run("copy")
     for other in (one, copy):
-        said = refused(capsys, profile, "--runs", one, "--runs", other, "--out", tmp_path / "c.json")
-        assert said == f"gcnsim: --runs: {other} is the same run as {one}; allowed: each once\n"
+        text = refused(capsys, profile, "--runs", one, "--runs", other, "--out", tmp_path / "c.json")
+        assert text == f"gcnsim: --runs: {other} is the same run as {one}; allowed: each once\n"
     assert not (tmp_path / "c.json").exists()
 
 
-@pytest.mark.parametrize(("name", "value", "told"), [("cpu", "EPYC", "EPYC, "), ("cores", 64, "64 cores, ")])
+@pytest.mark.parametrize(("name", "value", "message"), [("cpu", "EPYC", "EPYC, "), ("cores", 64, "64 cores, ")])
 def test_runs_of_another_machine_are_refused(
-    write_run: WriteRun, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, value: object, told: str
+    write_run: WriteRun, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, value: object, message: str
 ) -> None:
     profile, folder = write_measurements(tmp_path / "profile.json"), write_run("run")
     document = json.loads((folder / "run.json").read_text())
     document["hardware"][name] = value
     (folder / "run.json").write_text(json.dumps(document))
-    said = refused(capsys, profile, "--runs", folder, "--out", tmp_path / "c.json")
-    assert said.startswith(f"gcnsim: {folder}: ran on {told}measured was ")
+    text = refused(capsys, profile, "--runs", folder, "--out", tmp_path / "c.json")
+    assert text.startswith(f"gcnsim: {folder}: ran on {message}measured was ")
 
 
 def test_a_trace_of_another_graph_is_refused(
@@ -141,8 +143,8 @@ def test_a_trace_of_another_graph_is_refused(
     document = json.loads((folder / "run.json").read_text())
     document["graph"]["hash"] = "cd" * 32
     (folder / "run.json").write_text(json.dumps(document))
-    said = refused(capsys, profile, "--runs", folder, "--out", tmp_path / "c.json")
-    assert "access.trace: is of the graph " in said
+    text = refused(capsys, profile, "--runs", folder, "--out", tmp_path / "c.json")
+    assert "access.trace: is of the graph " in text
 
 
 def test_what_may_mislead_is_noted(write_run: WriteRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -161,8 +163,8 @@ def test_a_profile_of_one_time_for_everything_is_refused_or_fitted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], seconds: float
 ) -> None:
     document = measurements()
-    for each in document["measurements"]:
-        each.update(seconds=seconds, low=seconds, high=seconds)
+    for measurement in document["measurements"]:
+        measurement.update(seconds=seconds, low=seconds, high=seconds)
     profile = write_measurements(tmp_path / "profile.json", document)
     if call(profile, "--out", tmp_path / "c.json"):
         captured = capsys.readouterr().err

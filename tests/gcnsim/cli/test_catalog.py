@@ -108,16 +108,16 @@ def test_compare_takes_hosts_and_links(capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_compare_has_all_figures_and_ratios_as_data(capsys: pytest.CaptureFixture[str]) -> None:
-    told = data(capsys, "compare", "mi60", "h100")
-    assert (told["kind"], [each["name"] for each in told["entries"]]) == ("device", ["mi60", "h100"])
-    assert told["entries"][1]["figures"] == data(capsys, "show", "h100")["figures"]
-    assert told["ratios"]["memory"] == [1.0, 2.5]
-    assert told["ratios"]["nvlink"] == [None, None], "the first has none"
-    assert [each["link"] for each in told["entries"]] == ["pcie4-x16", "pcie5-x16"]
+    document = data(capsys, "compare", "mi60", "h100")
+    assert (document["kind"], [entry["name"] for entry in document["entries"]]) == ("device", ["mi60", "h100"])
+    assert document["entries"][1]["figures"] == data(capsys, "show", "h100")["figures"]
+    assert document["ratios"]["memory"] == [1.0, 2.5]
+    assert document["ratios"]["nvlink"] == [None, None], "the first has none"
+    assert [entry["link"] for entry in document["entries"]] == ["pcie4-x16", "pcie5-x16"]
 
 
 @pytest.mark.parametrize(
-    ("names", "said"),
+    ("names", "message"),
     [
         (("t4",), "catalog compare: t4 alone is named; allowed: two or more devices"),
         (("t4", "dgx-a100"), "catalog compare: t4 is a device, dgx-a100 a host; allowed: all of one kind"),
@@ -127,9 +127,9 @@ def test_compare_has_all_figures_and_ratios_as_data(capsys: pytest.CaptureFixtur
     ],
 )
 def test_what_cannot_be_compared_is_one_line(
-    names: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+    names: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["catalog", "compare", *names]) == 2
-    told = capsys.readouterr().err
-    assert told.startswith(f"gcnsim: {said}")
-    assert told.count("\n") == 1
+    text = capsys.readouterr().err
+    assert text.startswith(f"gcnsim: {message}")
+    assert text.count("\n") == 1

@@ -56,13 +56,13 @@ def test_a_trace_of_a_profiler_and_what_is_none(tmp_path: Path, capsys: pytest.C
 
 def test_a_result_that_lacks_a_part_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["simulate", B, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    content = json.loads(capsys.readouterr().out)
     path = tmp_path / "result.json"
-    del told["scenario"]["cluster"]["gpus"]
-    path.write_text(json.dumps(told))
+    del content["scenario"]["cluster"]["gpus"]
+    path.write_text(json.dumps(content))
     assert main(["compare", str(path), A]) == 0
     assert "cluster.gpus" in capsys.readouterr().out
-    del told["memory"]["tightest"]
-    path.write_text(json.dumps(told))
+    del content["memory"]["tightest"]
+    path.write_text(json.dumps(content))
     assert main(["compare", str(path), A]) == 2
     assert capsys.readouterr().err == f"gcnsim: {path}: memory: lacks 'tightest'; not what gcnsim simulate writes\n"

@@ -64,12 +64,14 @@ def test_what_is_offered(
 def test_every_option_whose_rule_has_names_is_completed(kind: type[Question]) -> None:
     command = root.get_command(click.Context(root), kind.__name__.replace("WhatIf", "what-if").lower())
     assert command is not None
-    parameters = {each.name: each for each in command.params}
-    named = {name: names for name, each in options(kind).items() if (names := completing.names_of(each)) is not None}
+    parameters = {param.name: param for param in command.params}
+    named = {
+        name: names for name, option in options(kind).items() if (names := completing.names_of(option)) is not None
+    }
     assert {"dataset", "device", "host", "method", "model", "transport"} <= {*named}
     for name, names in named.items():
         offered = parameters[name].shell_complete(click.Context(command), "")
-        assert [each.value for each in offered] == list(names()), name
+        assert [item.value for item in offered] == list(names()), name
 
 
 def test_nothing_slow_is_imported() -> None:

@@ -95,20 +95,20 @@ def test_partition_as_json(cycle: Path) -> None:
 
 
 def test_several_ways_to_cut_are_a_row_each(cycle: Path) -> None:
-    asked = ("--parts", "2,4", "--method", "metis,block", "--objective", "vol,cut")
-    lines = _run("partition", str(cycle), *asked).splitlines()
+    names = ("--parts", "2,4", "--method", "metis,block", "--objective", "vol,cut")
+    lines = _run("partition", str(cycle), *names).splitlines()
     assert lines[0].split()[:4] == ["method", "parts", "inner", "boundary"]
     found = [line.split()[:2] for line in lines[1:]]
     assert found == [[method, parts] for parts in "24" for method in ("metis-vol", "metis-cut", "block")]
-    rows = json.loads(_run("partition", str(cycle), *asked, "--json"))
+    rows = json.loads(_run("partition", str(cycle), *names, "--json"))
     assert rows["schema"] == "gcnsim.graph-partitions/1"
     assert [row["cut_entries"] for row in rows["rows"] if row["parts"] == 4] == [8, 8, 8]
     assert all(row["seconds"] >= 0 for row in rows["rows"])
 
 
 def test_what_metis_is_told_besides_multiplies_its_rows_alone(cycle: Path) -> None:
-    asked = ("--parts", "2", "--method", "metis,block", "--objective", "vol,cut", "--algorithm", "kway,recursive")
-    rows = json.loads(_run("partition", str(cycle), *asked, "--balance", "nodes,edges", "--imbalance", "5%", "--json"))
+    names = ("--parts", "2", "--method", "metis,block", "--objective", "vol,cut", "--algorithm", "kway,recursive")
+    rows = json.loads(_run("partition", str(cycle), *names, "--balance", "nodes,edges", "--imbalance", "5%", "--json"))
     assert [row["method"] for row in rows["rows"]] == [
         "metis-vol-5%",
         "metis-vol-5%-by-edges",
@@ -139,8 +139,8 @@ def test_partition_prints_who_trains_validates_and_tests_in_the_parts(split_cycl
 
 
 def test_training_nodes_can_be_balanced_and_compared(split_cycle: Path) -> None:
-    asked = ("--parts", "2", "--method", "metis,block", "--balance", "training-nodes")
-    lines = _run("partition", str(split_cycle), *asked).splitlines()
+    names = ("--parts", "2", "--method", "metis,block", "--balance", "training-nodes")
+    lines = _run("partition", str(split_cycle), *names).splitlines()
     assert "of entries  of training  edges cut" in lines[0]
     rows = {line.split()[0]: line.split()[7] for line in lines[1:]}
     assert rows == {"metis-vol-by-training-nodes": "1.000", "block": "2.000"}

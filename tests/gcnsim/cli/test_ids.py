@@ -29,7 +29,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def said(words: str, capsys: pytest.CaptureFixture[str], code: int = 0) -> tuple[str, str]:
+def printed(words: str, capsys: pytest.CaptureFixture[str], code: int = 0) -> tuple[str, str]:
     capsys.readouterr()
     assert main(words.split()) == code
     captured = capsys.readouterr()
@@ -43,17 +43,17 @@ def test_gaps_and_isolated_nodes_are_noted_by_every_graph_command(
         "note: tens: 531 of 591 nodes are isolated (no edges): the ids have gaps, 531 numbers do not occur; "
         "--ids compact leaves them out\n"
     )
-    out, err = said("graph info tens.txt --json", capsys)
+    out, err = printed("graph info tens.txt --json", capsys)
     assert err == gaps
     assert json.loads(out)["unused_ids"] == 531
     assert json.loads(out)["warnings"] == [gaps.removeprefix("note: ").strip()]
-    assert said("graph convert tens.txt tens.npz", capsys)[1] == gaps
-    out, err = said("graph partition tens.txt --parts 4 --json", capsys)
+    assert printed("graph convert tens.txt tens.npz", capsys)[1] == gaps
+    out, err = printed("graph partition tens.txt --parts 4 --json", capsys)
     assert err.startswith(gaps)
     assert "note: degenerate partition: " in err
     assert json.loads(out)["warnings"] == [err.splitlines()[1].removeprefix("note: ")]
     for words in ("info tens.txt --ids compact", "partition tens.txt --parts 4 --ids compact", "info ones.txt"):
-        assert said(f"graph {words}", capsys)[1] == ""
+        assert printed(f"graph {words}", capsys)[1] == ""
 
 
 def test_what_loading_leaves_out_is_named_by_every_command_that_opens_a_graph(
@@ -72,17 +72,17 @@ def test_what_loading_leaves_out_is_named_by_every_command_that_opens_a_graph(
         f"sweep --set workload.graph=w.csv --set method.name=full-graph --set cluster.gpus=2 {widths}"
         " --interval none --axis cluster.bandwidth=5Gbps --out w",
     ):
-        assert said(words, capsys)[1] == note, words
+        assert printed(words, capsys)[1] == note, words
     for words in (
         "graph info w.csv",
         "graph convert w.csv w.npz",
         f"what-if --graph w.csv --gpus 2 --method full-graph {widths}",
         "simulate s.yaml --set workload.graph=w.csv --set workload.ids=numbers",
     ):
-        out = " ".join(said(words, capsys)[0].split())
+        out = " ".join(printed(words, capsys)[0].split())
         assert "dropped 1 self-loop, dropped 1 duplicate" in out, words
         assert "ignored: id, weight" in out, words
-    assert json.loads(said("graph convert w.csv w.npz --json", capsys)[0])["cleaning"]["ignored"] == ["id", "weight"]
+    assert json.loads(printed("graph convert w.csv w.npz --json", capsys)[0])["cleaning"]["ignored"] == ["id", "weight"]
 
 
 def test_ends_are_chosen_by_every_command_that_opens_a_graph(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -90,7 +90,8 @@ def test_ends_are_chosen_by_every_command_that_opens_a_graph(place: Path, capsys
         "alpha,beta,gamma\n" + "".join(f"{v},3,{(v + step) % 60}\n" for v in range(60) for step in (1, 2, 7))
     )
     ones, chosen = (
-        json.loads(said(f"graph info {words} --json", capsys)[0]) for words in ("ones.txt", "u.csv --ends alpha,gamma")
+        json.loads(printed(f"graph info {words} --json", capsys)[0])
+        for words in ("ones.txt", "u.csv --ends alpha,gamma")
     )
     assert chosen["content_hash"] == ones["content_hash"]
     for words in (
@@ -100,30 +101,30 @@ def test_ends_are_chosen_by_every_command_that_opens_a_graph(place: Path, capsys
         "trace profile u.csv --gpus 2 --out u.profile --ends 1,3",
         "simulate s.yaml --set workload.graph=u.csv --set workload.ids=numbers --set workload.ends=alpha,gamma",
     ):
-        said(words, capsys)
-    assert "which two columns are the ends" in said("graph info u.csv", capsys, 2)[1]
-    message = said("simulate s.yaml --set workload.ends=alpha", capsys, 2)[1]
+        printed(words, capsys)
+    assert "which two columns are the ends" in printed("graph info u.csv", capsys, 2)[1]
+    message = printed("simulate s.yaml --set workload.ends=alpha", capsys, 2)[1]
     assert message == (
         "gcnsim: workload.ends: 'alpha' is not allowed; two columns are needed, as in source,target or 1,3\n"
     )
-    message = said("what-if --set workload.ends=alpha,beta", capsys, 2)[1]
+    message = printed("what-if --set workload.ends=alpha,beta", capsys, 2)[1]
     assert message == "gcnsim: workload.ends: alpha,beta needs workload.graph, an edge list; allowed: null\n"
 
 
 def test_names_make_the_same_graph_and_their_map_is_written(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ones, names = (
-        json.loads(said(f"graph info {words} --json", capsys)[0]) for words in ("ones.txt", "names.csv --ids names")
+        json.loads(printed(f"graph info {words} --json", capsys)[0]) for words in ("ones.txt", "names.csv --ids names")
     )
     assert (names["nodes"], names["edges"], names["degree"]) == (ones["nodes"], ones["edges"], ones["degree"])
-    out, _ = said("graph convert names.csv names.npz --ids names --json", capsys)
+    out, _ = printed("graph convert names.csv names.npz --ids names --json", capsys)
     assert json.loads(out)["ids_map"] == "names.npz.ids.csv"
     lines = Path("names.npz.ids.csv").read_text().splitlines()
     assert lines[:3] == ["node,id", "0,user 00", "1,user 01"]
     assert len(lines) == 61
-    said("graph partition names.csv --ids names --parts 2 --out a.part", capsys)
-    said("graph info names.csv --ids names --ids-map map.csv", capsys)
+    printed("graph partition names.csv --ids names --parts 2 --out a.part", capsys)
+    printed("graph info names.csv --ids names --ids-map map.csv", capsys)
     assert Path("a.part.ids.csv").read_bytes() == Path("map.csv").read_bytes() == Path("names.npz.ids.csv").read_bytes()
-    said("graph convert tens.txt tens.npz --ids compact", capsys)
+    printed("graph convert tens.txt tens.npz --ids compact", capsys)
     assert Path("tens.npz.ids.csv").read_text().splitlines()[:3] == ["node,id", "0,0", "1,10"]
 
 
@@ -148,26 +149,26 @@ def test_names_make_the_same_graph_and_their_map_is_written(place: Path, capsys:
     ],
 )
 def test_what_cannot_be_is_one_line(words: str, message: str, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out, err = said(words, capsys, 2)
+    out, err = printed(words, capsys, 2)
     assert out == ""
     assert message in err
     assert err.count("\n") == 1
 
 
 def test_answers_read_ids_and_warn_of_what_they_make(place: Path) -> None:
-    asked = {"gpus": 4, "method": "full-graph", "iterations": 2, "overrides": WIDTHS, "processes": 1}
-    tens = gcnsim.what_if(graph="tens.txt", **asked)  # type: ignore[arg-type]
+    requested = {"gpus": 4, "method": "full-graph", "iterations": 2, "overrides": WIDTHS, "processes": 1}
+    tens = gcnsim.what_if(graph="tens.txt", **requested)  # type: ignore[arg-type]
     first, second = tens.payload["provenance"]["warnings"]
     assert "531 of 591 nodes are isolated" in first
     assert second.startswith("4 GPUs: degenerate partition: ")
-    plain = gcnsim.what_if(graph="ones.txt", **asked)  # type: ignore[arg-type]
-    compact = gcnsim.what_if(graph="tens.txt", ids="compact", **asked)  # type: ignore[arg-type]
+    plain = gcnsim.what_if(graph="ones.txt", **requested)  # type: ignore[arg-type]
+    compact = gcnsim.what_if(graph="tens.txt", ids="compact", **requested)  # type: ignore[arg-type]
     assert compact.payload["provenance"]["warnings"] == plain.payload["provenance"]["warnings"] == []
     assert compact.results[0]["iteration_s"] == plain.results[0]["iteration_s"]
     assert compact.payload["scenario"]["workload"]["ids"] == "compact"
     assert "ids" not in plain.payload["scenario"]["workload"]
     with pytest.raises(ScenarioError, match="ids: names is for a file; ones is a graph in memory"):
-        gcnsim.what_if(graph=gcnsim.load_graph("ones.txt"), ids="names", **asked)  # type: ignore[arg-type]
+        gcnsim.what_if(graph=gcnsim.load_graph("ones.txt"), ids="names", **requested)  # type: ignore[arg-type]
 
 
 def test_a_scenario_names_its_graphs_ids(place: Path) -> None:

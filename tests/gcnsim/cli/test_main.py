@@ -58,7 +58,7 @@ def test_help_is_not_an_error(argv: list[str], capsys: pytest.CaptureFixture[str
 
 
 @pytest.mark.parametrize(
-    ("argv", "said"),
+    ("argv", "message"),
     [
         (["what-iff"], "unknown command 'what-iff'; did you mean 'what-if'?"),
         (["--bogus"], "--bogus"),
@@ -67,17 +67,17 @@ def test_help_is_not_an_error(argv: list[str], capsys: pytest.CaptureFixture[str
         (["catalog", "show", "rxt-4090"], "did you mean 'rtx-4090'?"),
     ],
 )
-def test_misuse_is_one_line_and_exit_code_2(argv: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_misuse_is_one_line_and_exit_code_2(argv: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(argv) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.startswith("gcnsim: ")
     assert captured.err.count("\n") == 1
-    assert said in captured.err
+    assert message in captured.err
 
 
 @pytest.mark.parametrize(
-    ("error", "code", "said"),
+    ("error", "code", "message"),
     [
         (ScenarioError("cluster.gpus: 0\n is wrong"), 2, "gcnsim: cluster.gpus: 0 is wrong\n"),
         (KeyboardInterrupt(), 130, "interrupted"),
@@ -88,13 +88,13 @@ def test_misuse_is_one_line_and_exit_code_2(argv: list[str], said: str, capsys: 
     ],
 )
 def test_errors_become_one_line(
-    error: BaseException, code: int, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    error: BaseException, code: int, message: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("GCNSIM_DEBUG", raising=False)
     fake(monkeypatch, raising(error))
     assert cli.main(["doctor"]) == code
     err = capsys.readouterr().err
-    assert said in err
+    assert message in err
     assert "Traceback" not in err
 
 
@@ -106,7 +106,7 @@ def test_debug_shows_the_traceback(monkeypatch: pytest.MonkeyPatch, capsys: pyte
 
 
 LONG = "what-if --method psc-gcn --tau 0,1,2,3,4,5,6,7,8 --epsilon 0.1,0.2,0.3,0.4,0.5 --iterations 300"
-ASKED = [(signal.SIGTERM, 143, "terminated"), (signal.SIGINT, 130, "interrupted")]
+SIGNALS = [(signal.SIGTERM, 143, "terminated"), (signal.SIGINT, 130, "interrupted")]
 ASKING = """
 import functools, os, signal, sys
 from gcnsim.cli import main
@@ -138,9 +138,9 @@ def usual_signals() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
-@pytest.mark.parametrize(("number", "code", "said"), ASKED)
+@pytest.mark.parametrize(("number", "code", "message"), SIGNALS)
 @pytest.mark.usefixtures("usual_signals")
-def test_asked_to_end_it_says_so_in_one_line(number: int, code: int, said: str, tmp_path: Path) -> None:
+def test_asked_to_end_it_says_so_in_one_line(number: int, code: int, message: str, tmp_path: Path) -> None:
     """In the middle of its work, with processes of its own; no half-written file is left."""
     command = [sys.executable, "-m", "gcnsim", *LONG.split(), "--csv", "rows.csv"]
     run = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
@@ -149,7 +149,7 @@ def test_asked_to_end_it_says_so_in_one_line(number: int, code: int, said: str, 
         assert run.poll() is None
     run.send_signal(number)
     out, err = run.communicate(timeout=30)
-    assert (run.returncode, out, err) == (code, "", f"gcnsim: {said}\n")
+    assert (run.returncode, out, err) == (code, "", f"gcnsim: {message}\n")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -158,7 +158,7 @@ def _imported(pid: int) -> bool:
     return b"numpy" in Path(f"/proc/{pid}/maps").read_bytes()
 
 
-@pytest.mark.parametrize(("number", "code", "said"), ASKED)
+@pytest.mark.parametrize(("number", "code", "message"), SIGNALS)
 @pytest.mark.parametrize(
     "how",
     [
@@ -168,7 +168,7 @@ def _imported(pid: int) -> bool:
     ],
 )
 @pytest.mark.usefixtures("usual_signals")
-def test_no_request_to_end_is_lost_in_an_import(how: str, number: int, code: int, said: str, tmp_path: Path) -> None:
+def test_no_request_to_end_is_lost_in_an_import(how: str, number: int, code: int, message: str, tmp_path: Path) -> None:
     """Python drops what a destructor raises, wraps it as it makes a class, and notes it in text that it executes."""
     (tmp_path / "asking.py").write_text(ASKING.format(how=how.replace("NUMBER", str(int(number))), number=int(number)))
     path = os.pathsep.join([str(tmp_path), str(Path(cli.__file__).parents[2])])
@@ -180,7 +180,7 @@ def test_no_request_to_end_is_lost_in_an_import(how: str, number: int, code: int
         timeout=60,
         env=os.environ | {"PYTHONPATH": path},
     )
-    assert (run.returncode, run.stdout, run.stderr) == (code, "", f"gcnsim: {said}\n")
+    assert (run.returncode, run.stdout, run.stderr) == (code, "", f"gcnsim: {message}\n")
 
 
 def test_sigterm_is_ours_only_while_a_command_runs(capsys: pytest.CaptureFixture[str]) -> None:

@@ -38,8 +38,8 @@ Run = Callable[..., Done]
 def run(capsys: pytest.CaptureFixture[str]) -> Run:
     def ask(*words: object) -> Done:
         code = main([str(word) for word in words])
-        told = capsys.readouterr()
-        return Done(code, told.out, told.err)
+        done = capsys.readouterr()
+        return Done(code, done.out, done.err)
 
     return ask
 
@@ -58,15 +58,15 @@ def test_simulate_says_what_was_measured(run: Run, tmp_path: Path, graph: Path) 
     path = measured_file(tmp_path, graph, 2, graph={"file": str(graph)})
     scenario = tmp_path / "scenario.yaml"
     scenario.write_text("schema: gcnsim.scenario/1\nmethod: {name: full-graph}\n")
-    asked = ("simulate", scenario, "--measured-compute", path)
-    text = run(*asked).out
+    requested = ("simulate", scenario, "--measured-compute", path)
+    text = run(*requested).out
     assert "MEASURED on Tesla T4" in text.splitlines()[0]
     assert "links and messages are still assumed" in text
-    told = checked(run(*asked, "--json").out, "result")
-    assert told["result"]["compute_s"] == pytest.approx(0.09, rel=1e-6)
-    assert told["provenance"]["measured_compute"]["relative_error"] == 0.02
-    assert not any("spmm" in each["name"] for each in told["provenance"]["assumptions"])
-    run(*asked, "--html", tmp_path / "page.html")
+    document = checked(run(*requested, "--json").out, "result")
+    assert document["result"]["compute_s"] == pytest.approx(0.09, rel=1e-6)
+    assert document["provenance"]["measured_compute"]["relative_error"] == 0.02
+    assert not any("spmm" in assumption["name"] for assumption in document["provenance"]["assumptions"])
+    run(*requested, "--html", tmp_path / "page.html")
     assert "MEASURED on Tesla T4" in (tmp_path / "page.html").read_text()
 
 
@@ -74,35 +74,35 @@ def test_what_if_asks_of_measured_methods_and_rates(run: Run, tmp_path: Path, gr
     path = measured_file(tmp_path, graph, 2, settings(0.1, 0.4))
     found = run("what-if", "--graph", graph, "--measured-compute", path, "--iterations", 4, "--json")
     assert "methods: full-graph, psc-gcn, of which" in found.err
-    told = checked(found.out, "what-if")
-    assert [(each["method"], each["epsilon"]) for each in told["results"]] == [
+    document = checked(found.out, "what-if")
+    assert [(result["method"], result["epsilon"]) for result in document["results"]] == [
         ("full-graph", 1.0),
         ("psc-gcn", 0.1),
         ("psc-gcn", 0.4),
     ]
-    assert (told["certainty"]["label"], told["certainty"]["calibrated"]) == ("MEASURED on Tesla T4", False)
-    assert {each["knob"] for each in told["next_steps"]}.isdisjoint({"gpus", "device", "partition", "METIS"})
+    assert (document["certainty"]["label"], document["certainty"]["calibrated"]) == ("MEASURED on Tesla T4", False)
+    assert {step["knob"] for step in document["next_steps"]}.isdisjoint({"gpus", "device", "partition", "METIS"})
 
 
 def test_without_full_graph_there_is_no_speed_up(run: Run, tmp_path: Path, graph: Path) -> None:
     path = measured_file(tmp_path, graph, 2, [("bns-gcn", {"rate": 0.5})])
-    asked = ("what-if", "--graph", graph, "--measured-compute", path, "--iterations", 4, "--json")
-    told = checked(run(*asked).out, "what-if")
-    assert [(each["method"], each["rate"]) for each in told["results"]] == [("bns-gcn", 0.5)]
-    assert told["results"][0]["speedup_vs_full_graph"] is None
+    requested = ("what-if", "--graph", graph, "--measured-compute", path, "--iterations", 4, "--json")
+    document = checked(run(*requested).out, "what-if")
+    assert [(result["method"], result["rate"]) for result in document["results"]] == [("bns-gcn", 0.5)]
+    assert document["results"][0]["speedup_vs_full_graph"] is None
 
 
 def test_a_rate_between_is_told(run: Run, tmp_path: Path, graph: Path) -> None:
     path = measured_file(tmp_path, graph, 2, settings(0.1, 0.4))
-    asked = ("what-if", "--graph", graph, "--measured-compute", path, "--iterations", 4, "--method", "psc-gcn")
-    told = checked(run(*asked, "--epsilon", 0.2, "--set", "method.sampler=uniform", "--json").out, "what-if")
-    measured = told["provenance"]["measured_compute"]
+    requested = ("what-if", "--graph", graph, "--measured-compute", path, "--iterations", 4, "--method", "psc-gcn")
+    document = checked(run(*requested, "--epsilon", 0.2, "--set", "method.sampler=uniform", "--json").out, "what-if")
+    measured = document["provenance"]["measured_compute"]
     assert measured["interpolated"] == ["psc-gcn with tau 2 and epsilon 0.2"]
     assert measured["relative_error"] == pytest.approx((0.02**2 + 0.03**2) ** 0.5)
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "text"),
     [
         (("--gpus", 3), "cluster.gpus: 3 is not what"),
         (("--hidden", 16), "workload.hidden: 16 is not what"),
@@ -113,13 +113,13 @@ def test_a_rate_between_is_told(run: Run, tmp_path: Path, graph: Path) -> None:
     ],
 )
 def test_what_was_not_measured_is_one_line(
-    run: Run, tmp_path: Path, graph: Path, words: tuple[object, ...], told: str
+    run: Run, tmp_path: Path, graph: Path, words: tuple[object, ...], text: str
 ) -> None:
     path = measured_file(tmp_path, graph, 2, settings(0.1))
     found = run("what-if", "--graph", graph, "--measured-compute", path, *words)
     assert found.code == 2
     last = found.err.splitlines()[-1]
-    assert told in last
+    assert text in last
 
 
 def test_a_damaged_file_is_one_line(run: Run, tmp_path: Path, graph: Path) -> None:
@@ -133,8 +133,8 @@ def test_a_damaged_file_is_one_line(run: Run, tmp_path: Path, graph: Path) -> No
 
 def test_answers_are_the_same_bytes_in_one_and_two_processes(run: Run, tmp_path: Path, graph: Path) -> None:
     path = measured_file(tmp_path, graph, 2, settings(0.1, 0.4), lambda kind, layer, part, way, t: 0.01 + 0.001 * t)
-    asked = ("what-if", "--graph", graph, "--measured-compute", path, "--iterations", 4, "--json")
-    one, two = (run(*asked, "--processes", count).out for count in (1, 2))
+    requested = ("what-if", "--graph", graph, "--measured-compute", path, "--iterations", 4, "--json")
+    one, two = (run(*requested, "--processes", count).out for count in (1, 2))
     assert one == two
 
 
@@ -170,18 +170,18 @@ def test_a_sweep_varies_the_file(run: Run, tmp_path: Path, graph: Path) -> None:
 
 def test_recommend_chooses_among_hosts_of_the_measured_device(run: Run, tmp_path: Path, graph: Path) -> None:
     path = measured_file(tmp_path, graph, 2, settings(0.5))
-    asked = ("recommend", "--graph", graph, "--measured-compute", path, "--iterations", 4)
-    told = checked(run(*asked, "--minimise", "time", "--json").out, "recommend")
-    assert told["label"] == "MEASURED on Tesla T4"
-    assert {each["row"]["device"] for each in told["front"]} == {"t4"}
-    assert {each["row"]["gpus"] for each in told["front"]} == {2}
+    requested = ("recommend", "--graph", graph, "--measured-compute", path, "--iterations", 4)
+    document = checked(run(*requested, "--minimise", "time", "--json").out, "recommend")
+    assert document["label"] == "MEASURED on Tesla T4"
+    assert {entry["row"]["device"] for entry in document["front"]} == {"t4"}
+    assert {entry["row"]["gpus"] for entry in document["front"]} == {2}
     for words, line in (
         (("--host", "p4d.24xlarge"), "--host: p4d.24xlarge has a100-40"),
         (("--device", "h100"), "--device: h100 is not what was measured"),
         (("--gpus", 4), "--gpus: 4 is not what was measured"),
         (("--method", "bns-gcn"), "method: bns-gcn"),
     ):
-        found = run(*asked, *words)
+        found = run(*requested, *words)
         assert (found.code, line in found.err.splitlines()[-1]) == (2, True), found.err
 
 
@@ -189,9 +189,9 @@ def test_a_sweep_reads_the_file_once(run: Run, tmp_path: Path, graph: Path, monk
     path = measured_file(tmp_path, graph, 2)
     times: list[str] = []
 
-    def counted(asked: str) -> MeasuredCompute:
-        times.append(asked)
-        return read_measured_compute(asked)
+    def counted(name: str) -> MeasuredCompute:
+        times.append(name)
+        return read_measured_compute(name)
 
     monkeypatch.setattr(reading, "read_measured_compute", counted)
     found = run("sweep", "--set", f"workload.graph={graph}", "--measured-compute", path, "--out", tmp_path / "out",

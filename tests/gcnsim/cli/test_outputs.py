@@ -167,9 +167,9 @@ def test_a_folder_that_takes_no_files_is_found_before_the_work(place: Path, monk
 
 def test_the_folder_of_a_result_is_looked_at_before_the_work(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (place / "run" / "result.json").mkdir()
-    for out, said in (("none/there", "No such file"), ("run", "is a directory"), ("g.npz", "not a folder")):
+    for out, text in (("none/there", "No such file"), ("run", "is a directory"), ("g.npz", "not a folder")):
         assert main(["simulate", "s.yaml", "--out", out]) == 2
-        assert said in capsys.readouterr().err
+        assert text in capsys.readouterr().err
 
 
 def test_every_field_that_names_a_file_is_known() -> None:

@@ -21,19 +21,19 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_bar_fills_as_work_is_done() -> None:
-    said: list[tuple[str, float]] = []
-    add = bar("drawing", 200, lambda *what: said.append(what))
+    text: list[tuple[str, float]] = []
+    add = bar("drawing", 200, lambda *what: text.append(what))
     for _ in range(4):
         add(50)
-    assert said == [("drawing", share) for share in (0.0, 0.25, 0.5, 0.75, 1.0)]
+    assert text == [("drawing", share) for share in (0.0, 0.25, 0.5, 0.75, 1.0)]
 
 
 def test_a_bar_says_nothing_twice() -> None:
-    said: list[tuple[str, float]] = []
-    add = bar("drawing", 10_000, lambda *what: said.append(what))
+    text: list[tuple[str, float]] = []
+    add = bar("drawing", 10_000, lambda *what: text.append(what))
     for _ in range(10_000):
         add(1)
-    assert len(said) == len(set(said)) == 101
+    assert len(text) == len(set(text)) == 101
 
 
 class Hurried(threading.Timer):
@@ -61,15 +61,15 @@ def test_a_question_shows_what_is_done_of_how_many_and_the_time_left(
     monkeypatch.setattr(clock, "now", lambda: 3.0 * next(ticks))
     monkeypatch.setattr("gcnsim.api.question.cores", lambda: 1)
     assert main(["what-if", "--gpus", "2", "--method", "pipegcn", "--iterations", "4"]) == 0
-    said = drawn(capsys.readouterr().err)
+    text = drawn(capsys.readouterr().err)
     for what in (
         "simulating 1 setting and",
         "simulating draws of the assumptions",
         "trying the next step of each knob",
     ):
-        told = [line for line in said if line.startswith(what)]
-        assert re.search(r": 1 of \d+ runs, \d+ (s|min) left \.\.\.$", told[1])
-        assert re.search(r": (\d+) of \1 runs \.\.\.$", told[-1])
+        content = [line for line in text if line.startswith(what)]
+        assert re.search(r": 1 of \d+ runs, \d+ (s|min) left \.\.\.$", content[1])
+        assert re.search(r": (\d+) of \1 runs \.\.\.$", content[-1])
 
 
 def test_a_share_is_a_bar(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,35 +25,35 @@ SMALL = ("--device", "t4,a10g", "--gpus", "2,4", "--iterations", "5", "--method"
 
 def answer(capsys: pytest.CaptureFixture[str], *argv: str) -> dict[str, Any]:
     assert main(["recommend", *SMALL, *argv, "--json"]) == 0
-    told: dict[str, Any] = json.loads(capsys.readouterr().out)
-    assert mistake(told, "recommend") is None
-    return told
+    document: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert mistake(document, "recommend") is None
+    return document
 
 
 def test_the_cheapest_that_meets_a_target(capsys: pytest.CaptureFixture[str]) -> None:
-    told = answer(capsys, "--target-iteration", "3s")
-    choice = told["choice"]
+    document = answer(capsys, "--target-iteration", "3s")
+    choice = document["choice"]
     assert choice["meets"]
     assert choice["seconds"] <= 3.0
     # Of times within 3 % the least approximate setting is taken.
-    assert all(each["cost"] >= choice["cost"] / 1.03 for each in told["front"])
-    assert choice["name"] in {each["name"] for each in told["front"]}
-    assert choice["chance"] >= 0.9 == told["goal"]["confidence"]
-    assert [each["same"] for each in told["confirmed"]] == [True] * len(told["confirmed"])
-    assert "same picoseconds" in told["confirmation"]
-    assert told["verdict"].startswith(f"Use {choice['name']}: ")
-    assert told["runner_up"]["point"]["machine"] != choice["machine"]
+    assert all(entry["cost"] >= choice["cost"] / 1.03 for entry in document["front"])
+    assert choice["name"] in {entry["name"] for entry in document["front"]}
+    assert choice["chance"] >= 0.9 == document["goal"]["confidence"]
+    assert [entry["same"] for entry in document["confirmed"]] == [True] * len(document["confirmed"])
+    assert "same picoseconds" in document["confirmation"]
+    assert document["verdict"].startswith(f"Use {choice['name']}: ")
+    assert document["runner_up"]["point"]["machine"] != choice["machine"]
 
 
 def test_other_things_are_minimised(capsys: pytest.CaptureFixture[str]) -> None:
     fastest, fewest = answer(capsys, "--minimise", "time"), answer(capsys, "--minimise", "gpus")
-    assert fastest["choice"]["seconds"] == min(each["seconds"] for each in fastest["front"])
+    assert fastest["choice"]["seconds"] == min(entry["seconds"] for entry in fastest["front"])
     assert fewest["choice"]["row"]["gpus"] == 2
 
 
 def test_budgets_hold(capsys: pytest.CaptureFixture[str]) -> None:
-    told = answer(capsys, "--minimise", "time", "--budget", "2.1USD/h")
-    assert told["choice"]["row"]["cost"]["per_hour"] <= 2.1
+    document = answer(capsys, "--minimise", "time", "--budget", "2.1USD/h")
+    assert document["choice"]["row"]["cost"]["per_hour"] <= 2.1
     inside = answer(capsys, "--minimise", "time", "--budget", "2.1EUR/hour", "--currency", "EUR")
     assert inside["goal"]["per_hour"] == pytest.approx(2.1)
     assert inside["choice"]["row"]["cost"]["currency"] == "EUR"
@@ -72,12 +72,12 @@ def test_a_budget_of_a_month_counts_the_hours_of_use(capsys: pytest.CaptureFixtu
 
 def test_a_training_counts_its_iterations(capsys: pytest.CaptureFixture[str]) -> None:
     needed = ("--target-accuracy", "90%", "--target-iterations", "pipegcn=4000", "--target-hours", "3h")
-    told = answer(capsys, *needed, "--max-cost", "5USD")
-    assert told["compared"] == "a training"
-    assert told["choice"]["row"]["method"] == "pipegcn"
-    assert told["choice"]["seconds"] == pytest.approx(4000 * told["choice"]["row"]["iteration_s"])
-    assert told["choice"]["cost"] <= 5.0
-    assert told["search"]["unpriced"] > 0, "methods whose iterations nobody knows"
+    document = answer(capsys, *needed, "--max-cost", "5USD")
+    assert document["compared"] == "a training"
+    assert document["choice"]["row"]["method"] == "pipegcn"
+    assert document["choice"]["seconds"] == pytest.approx(4000 * document["choice"]["row"]["iteration_s"])
+    assert document["choice"]["cost"] <= 5.0
+    assert document["search"]["unpriced"] > 0, "methods whose iterations nobody knows"
 
 
 EXACT = ("--method", "pipegcn", "--target-iteration")
@@ -106,16 +106,16 @@ def test_settings_that_miss_and_are_simulated_as_the_closest_are_counted_once(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     search = answer(capsys, *EXACT, "0.3s")["search"]
-    parts = [int(each) for each in re.findall(r"(\d+) (?!of them|settings)[a-z]", search["text"])]
+    parts = [int(item) for item in re.findall(r"(\d+) (?!of them|settings)[a-z]", search["text"])]
     assert sum(parts) == search["settings"]
 
 
 def test_a_small_chance_is_enough_where_that_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
     """At the stated values even the bound misses the target."""
-    told = answer(capsys, *EXACT, "0.76s", "--confidence", "5%")
-    assert told["choice"]["meets"]
-    assert 0.05 <= told["choice"]["chance"] < 0.3
-    assert told["choice"]["seconds"] > 0.76
+    document = answer(capsys, *EXACT, "0.76s", "--confidence", "5%")
+    assert document["choice"]["meets"]
+    assert 0.05 <= document["choice"]["chance"] < 0.3
+    assert document["choice"]["seconds"] > 0.76
 
 
 @pytest.fixture(scope="module")
@@ -130,51 +130,53 @@ def missed(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], li
 def test_where_nothing_meets_a_target_it_says_what_would_raise_the_chance(
     missed: tuple[dict[str, Any], list[str]],
 ) -> None:
-    told, _ = missed
-    changes = told["missed"]["changes"]
-    assert [each["chance"] for each in changes] == sorted((each["chance"] for each in changes), reverse=True)
-    assert all(each["meets"] == (each["chance"] >= 0.9) for each in changes)
-    enough = [each for each in changes if each["meets"]]
+    document, _ = missed
+    changes = document["missed"]["changes"]
+    assert [change["chance"] for change in changes] == sorted((change["chance"] for change in changes), reverse=True)
+    assert all(change["meets"] == (change["chance"] >= 0.9) for change in changes)
+    enough = [change for change in changes if change["meets"]]
     assert enough
-    assert all(f"{each['knob']} {each['start']} -> {each['end']}" in told["missed"]["raised"] for each in enough)
-    assert "measuring a10g.spmm_efficiency, which alone decides" in told["missed"]["raised"]
+    assert all(
+        f"{entry['knob']} {entry['start']} -> {entry['end']}" in document["missed"]["raised"] for entry in enough
+    )
+    assert "measuring a10g.spmm_efficiency, which alone decides" in document["missed"]["raised"]
 
 
 def test_a_target_far_below_all_has_no_chance(capsys: pytest.CaptureFixture[str]) -> None:
-    told = answer(capsys, *EXACT, "0.1s")
-    assert told["choice"]["chance"] == 0.0
-    assert told["missed"]["excess"] == pytest.approx(told["choice"]["row"]["iteration_s"] / 0.1)
-    assert f"The closest is {told['choice']['name']}, with no chance: " in told["verdict"]
-    assert "calibrate" not in told["missed"]["raised"]
+    document = answer(capsys, *EXACT, "0.1s")
+    assert document["choice"]["chance"] == 0.0
+    assert document["missed"]["excess"] == pytest.approx(document["choice"]["row"]["iteration_s"] / 0.1)
+    assert f"The closest is {document['choice']['name']}, with no chance: " in document["verdict"]
+    assert "calibrate" not in document["missed"]["raised"]
 
 
 def test_a_budget_that_nothing_keeps_names_what_was_looked_at(capsys: pytest.CaptureFixture[str]) -> None:
-    told = answer(capsys, "--budget", "100USD/year")
-    assert "settings on t4, a10g at 15Gbps, 2 to 4 GPUs costs 100 USD a year" in told["verdict"]
-    assert "chance" not in told["verdict"]
+    document = answer(capsys, "--budget", "100USD/year")
+    assert "settings on t4, a10g at 15Gbps, 2 to 4 GPUs costs 100 USD a year" in document["verdict"]
+    assert "chance" not in document["verdict"]
 
 
 def test_the_tables_mark_what_meets_a_missed_goal(missed: tuple[dict[str, Any], list[str]]) -> None:
-    told, lines = missed
+    document, lines = missed
     marked = sum(line.rstrip().endswith("meets the goal") for line in lines)
-    both = [*told["missed"]["changes"], *told["other_rules"]]
-    assert marked == sum(each["meets"] for each in both)
+    both = [*document["missed"]["changes"], *document["other_rules"]]
+    assert marked == sum(entry["meets"] for entry in both)
     assert 0 < marked < len(both)
 
 
 def test_the_rule_and_what_other_rules_would_bring(capsys: pytest.CaptureFixture[str]) -> None:
     methods = ("--gpus", "4", "--device", "t4", "--method", "pipegcn,psc-gcn", "--minimise", "time")
-    told = answer(capsys, *methods)
-    assert (told["rule"]["min_sampling_rate"], told["rule"]["max_staleness"]) == (0.1, 2)
-    assert told["choice"]["row"]["epsilon"] == 0.1
-    stricter = {each["option"]: each for each in told["other_rules"]}
+    document = answer(capsys, *methods)
+    assert (document["rule"]["min_sampling_rate"], document["rule"]["max_staleness"]) == (0.1, 2)
+    assert document["choice"]["row"]["epsilon"] == 0.1
+    stricter = {rule["option"]: rule for rule in document["other_rules"]}
     assert stricter["--min-sampling-rate 1"]["shorter"] < -0.3
     strict = answer(capsys, *methods, "--min-sampling-rate", "1", "--max-staleness", "1")
     assert (strict["choice"]["row"]["epsilon"], strict["choice"]["row"]["rate"]) == (1.0, 1.0)
     assert strict["choice"]["row"]["tau"] <= 1
-    laxer = {each["option"]: each for each in strict["other_rules"]}
+    laxer = {rule["option"]: rule for rule in strict["other_rules"]}
     assert laxer["--min-sampling-rate 0.1"]["shorter"] > 0.3
-    assert strict["choice"]["seconds"] > told["choice"]["seconds"]
+    assert strict["choice"]["seconds"] > document["choice"]["seconds"]
 
 
 def test_the_text_has_the_choice_and_its_confirmation(capsys: pytest.CaptureFixture[str]) -> None:
@@ -187,14 +189,14 @@ def test_the_text_has_the_choice_and_its_confirmation(capsys: pytest.CaptureFixt
 
 
 def test_what_costs_nothing_is_said_in_words(capsys: pytest.CaptureFixture[str]) -> None:
-    asked = ("--device", "t4,a10g", "--gpus", "2", "--method", "full-graph", "--iterations", "5")
+    names = ("--device", "t4,a10g", "--gpus", "2", "--method", "full-graph", "--iterations", "5")
     free, none = ("--price", "t4=0USD/h"), "covers GPUs only: network and server layout change nothing in it"
-    assert main(["recommend", *asked, *free, "--price", "a10g=0USD/h"]) == 0
+    assert main(["recommend", *names, *free, "--price", "a10g=0USD/h"]) == 0
     both = " ".join(capsys.readouterr().out.split())
     assert "on 2 x a10g" in both
     assert "runner-up full-graph on 2 x t4 at 15Gbps: both cost nothing; " in both
     assert none in both
-    assert main(["recommend", *asked, *free]) == 0
+    assert main(["recommend", *names, *free]) == 0
     one = " ".join(capsys.readouterr().out.split())
     assert "Use full-graph on 2 x t4" in one
     assert "dearer, since the choice costs nothing; " in one
@@ -212,7 +214,7 @@ def test_the_same_question_has_the_same_bytes(capsys: pytest.CaptureFixture[str]
 def test_a_table_a_page_and_csv(tmp_path: Path) -> None:
     found = gcnsim.recommend(device=["t4", "a10g"], gpus=[2, 4], method="pipegcn", target_iteration="3s", iterations=5)
     table = found.to_arrow().to_pydict()
-    assert table["seconds"] == sorted(table["seconds"]) == [each.seconds for each in found.rows]
+    assert table["seconds"] == sorted(table["seconds"]) == [row.seconds for row in found.rows]
     best = table["recommended"].index(True)
     assert (table["machine"][best], table["chance"][best]) == (found.told.choice.machine, found.told.choice.chance)
     assert sum(table["runner_up"]) == 1
@@ -220,7 +222,7 @@ def test_a_table_a_page_and_csv(tmp_path: Path) -> None:
     with (tmp_path / "options.csv").open(encoding="utf-8", newline="") as file:
         read = list(csv.DictReader(file))
     assert list(read[0]) == list(table)
-    assert [float(each["cost"]) for each in read] == table["cost"]
+    assert [float(entry["cost"]) for entry in read] == table["cost"]
     found.to_html(tmp_path / "answer.html")
     assert "chance of meeting the target" in (tmp_path / "answer.html").read_text(encoding="utf-8")
     assert repr(found).splitlines()[0] == found.told.verdict
@@ -232,12 +234,12 @@ def test_progress_counts_the_settings_and_tells_the_time_left(monkeypatch: pytes
     ticks = count()
     monkeypatch.setattr(clock, "now", lambda: 3.0 * next(ticks))
     monkeypatch.setattr(search, "AT_A_TIME", 1)
-    said: list[str] = []
-    asked = {"device": "t4", "gpus": [2, 4], "method": ["full-graph", "pipegcn"], "iterations": 5}
-    gcnsim.recommend(**asked, minimise="time", processes=1, progress=said.append)  # type: ignore[arg-type]
-    told = [each for each in said if each.startswith("simulating settings: ")]
-    assert re.fullmatch(r"simulating settings: 1 of at most \d+", told[0])
-    assert re.fullmatch(r"simulating settings: 2 of at most \d+, \d+ s left", told[1])
+    lines: list[str] = []
+    requested = {"device": "t4", "gpus": [2, 4], "method": ["full-graph", "pipegcn"], "iterations": 5}
+    gcnsim.recommend(**requested, minimise="time", processes=1, progress=lines.append)  # type: ignore[arg-type]
+    texts = [text for text in lines if text.startswith("simulating settings: ")]
+    assert re.fullmatch(r"simulating settings: 1 of at most \d+", texts[0])
+    assert re.fullmatch(r"simulating settings: 2 of at most \d+, \d+ s left", texts[1])
 
 
 def test_a_frame(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,8 +262,8 @@ def test_the_command_writes_the_table(tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 def test_from_python_and_into_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    asked = {"device": "t4", "gpus": [2, 4], "method": "pipegcn", "iterations": 5}
-    found = gcnsim.recommend(**asked, minimise="time")  # type: ignore[arg-type]
+    requested = {"device": "t4", "gpus": [2, 4], "method": "pipegcn", "iterations": 5}
+    found = gcnsim.recommend(**requested, minimise="time")  # type: ignore[arg-type]
     assert repr(found).startswith(found.told.verdict)
     assert found.chosen.metrics.iteration_s == found.told.choice.row.iteration_s
     file = tmp_path / "answer.json"
@@ -271,7 +273,7 @@ def test_from_python_and_into_a_file(tmp_path: Path, capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize(
-    ("argv", "said"),
+    ("argv", "message"),
     [
         (("--target-iteration", "0.5"), "--target-iteration: '0.5': a bare number, a time needs its unit"),
         (("--target-iteration", "0s"), "a time above 0"),
@@ -310,8 +312,8 @@ def test_from_python_and_into_a_file(tmp_path: Path, capsys: pytest.CaptureFixtu
         (("--device", "t4", "--bandwidth", "5Gbps", "--set", "cluster.bandwidth=9Gbps"), "allowed: --bandwidth"),
     ],
 )
-def test_bad_input_is_one_line(argv: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_input_is_one_line(argv: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["recommend", *argv]) == 2
     error = capsys.readouterr().err
-    assert said in error
+    assert message in error
     assert error.count("\n") == 1

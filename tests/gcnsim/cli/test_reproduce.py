@@ -40,10 +40,10 @@ def test_the_file_has_a_line_per_cell(published: Path, tmp_path: Path, capsys: p
     assert float(first["low"]) <= float(first["predicted"]) <= float(first["high"])
     assert float(first["published"]) == 1.5974
     assert second["predicted"] == second["published"] == ""
-    said = capsys.readouterr()
-    assert "its batches and fan-outs are not given" in said.err
-    assert "per_iteration_s" in said.out
-    assert "1.597" in said.out
+    done = capsys.readouterr()
+    assert "its batches and fan-outs are not given" in done.err
+    assert "per_iteration_s" in done.out
+    assert "1.597" in done.out
 
 
 def test_the_answer_as_json(published: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -58,9 +58,9 @@ def test_an_unknown_method_is_one_line(published: Path, capsys: pytest.CaptureFi
     text = TABLE.replace("method: graphsage", "method: graphsag")
     (published / "psc_gcn.yaml").write_text(text, encoding="utf-8")
     assert main(["reproduce", "--published", str(published)]) == 2
-    said = capsys.readouterr().err
-    assert "unknown method 'graphsag'; did you mean 'graphsage'?" in said
-    assert said.count("\n") == 1
+    message = capsys.readouterr().err
+    assert "unknown method 'graphsag'; did you mean 'graphsage'?" in message
+    assert message.count("\n") == 1
 
 
 def test_a_missing_folder_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

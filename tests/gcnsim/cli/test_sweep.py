@@ -12,7 +12,7 @@ import pytest
 
 from gcnsim.cli import main
 
-ASKED = ["sweep", "--axis", "cluster.bandwidth=5Gbps,10Gbps", "--axis", "method.name=psc-gcn,pipegcn"]
+COMMAND = ["sweep", "--axis", "cluster.bandwidth=5Gbps,10Gbps", "--axis", "method.name=psc-gcn,pipegcn"]
 SMALL = ["--set", "cluster.gpus=2", "--set", "cluster.gpus_per_server=1", "--set", "run.iterations=4"]
 
 
@@ -20,32 +20,32 @@ SMALL = ["--set", "cluster.gpus=2", "--set", "cluster.gpus_per_server=1", "--set
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A sweep of four points."""
     found = tmp_path_factory.mktemp("sweep") / "out"
-    assert main([*ASKED, *SMALL, "--axis", "method.tau=1", "--out", str(found), "--processes", "1"]) == 0
+    assert main([*COMMAND, *SMALL, "--axis", "method.tau=1", "--out", str(found), "--processes", "1"]) == 0
     return found
 
 
-def said(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+def printed(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     assert main(arguments) == 0
     return capsys.readouterr().out
 
 
 def test_a_folder_is_looked_at(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    status = json.loads(said(["sweep", "status", str(folder), "--json"], capsys))
+    status = json.loads(printed(["sweep", "status", str(folder), "--json"], capsys))
     assert status == {"points": 4, "left": 0, "done": 4, "refused": 0, "does not fit": 0, "lost": 0, "reasons": {}}
-    every = json.loads(said(["sweep", "show", str(folder), "--json"], capsys))
-    assert [each["point"] for each in every] == [0, 1, 2, 3]
-    assert [each["method.tau"] for each in every] == [1, None, 1, None]
-    best = json.loads(said(["sweep", "best", str(folder), "--top", "2", "--json"], capsys))
-    assert best == sorted(every, key=lambda each: each["iteration_s"])[:2]
-    busiest = said(["sweep", "best", str(folder), "--by", "gpu_utilization", "--descending", "--top", "1"], capsys)
+    every = json.loads(printed(["sweep", "show", str(folder), "--json"], capsys))
+    assert [entry["point"] for entry in every] == [0, 1, 2, 3]
+    assert [entry["method.tau"] for entry in every] == [1, None, 1, None]
+    best = json.loads(printed(["sweep", "best", str(folder), "--top", "2", "--json"], capsys))
+    assert best == sorted(every, key=lambda entry: entry["iteration_s"])[:2]
+    busiest = printed(["sweep", "best", str(folder), "--by", "gpu_utilization", "--descending", "--top", "1"], capsys)
     assert "(3 more points)" in busiest
     kept = ["--where", "cluster.bandwidth < 7Gbps", "--where", "method.name == pipegcn"]
-    assert json.loads(said(["sweep", "best", str(folder), *kept, "--json"], capsys)) == [every[1]]
-    assert "more point" not in said(["sweep", "best", str(folder), *kept], capsys)
-    one = said(["sweep", "show", str(folder), "--point", "3"], capsys)
+    assert json.loads(printed(["sweep", "best", str(folder), *kept, "--json"], capsys)) == [every[1]]
+    assert "more point" not in printed(["sweep", "best", str(folder), *kept], capsys)
+    one = printed(["sweep", "show", str(folder), "--point", "3"], capsys)
     assert "10Gbps" in one
     assert "pipegcn" in one
-    table = said(["sweep", "show", str(folder), "--first", "3", "--columns", "method,iteration_s"], capsys)
+    table = printed(["sweep", "show", str(folder), "--first", "3", "--columns", "method,iteration_s"], capsys)
     assert table.splitlines()[-1].split()[:4] == ["3", "10Gbps", "pipegcn", "-"]
 
 
@@ -54,16 +54,17 @@ def test_points_are_written_for_other_programs(
     suffix: str, folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / f"points.{suffix}"
-    assert said(["sweep", "export", str(folder), "--to", str(path)], capsys) == ""
+    assert printed(["sweep", "export", str(folder), "--to", str(path)], capsys) == ""
     rows: list[Any]
     if suffix == "csv":
         rows = [
-            dict(each, iteration_s=float(each["iteration_s"])) for each in csv.DictReader(path.read_text().splitlines())
+            dict(entry, iteration_s=float(entry["iteration_s"]))
+            for entry in csv.DictReader(path.read_text().splitlines())
         ]
     else:
         rows = json.loads(path.read_text()) if suffix == "json" else pq.read_table(path).to_pylist()
     expected = pq.read_table(folder / "results.parquet").to_pylist()
-    assert [each["iteration_s"] for each in rows] == [each["iteration_s"] for each in expected]
+    assert [row["iteration_s"] for row in rows] == [entry["iteration_s"] for entry in expected]
     assert set(rows[0]) == set(expected[0])
 
 
@@ -71,37 +72,40 @@ def test_a_dry_run_counts_the_points_and_does_nothing(tmp_path: Path, capsys: py
     question = tmp_path / "question.yaml"
     text = "schema: gcnsim.sweep/1\nbase: {cluster: {gpus: 16}}\naxes: {method.tau: 0..3, run.seed: 0..4999}\n"
     question.write_text(text, encoding="utf-8")
-    assert json.loads(said(["sweep", str(question), "--dry-run", "--json"], capsys)) == {"points": 20_000, "refused": 0}
-    assert said(["sweep", str(question), "--dry-run"], capsys) == "points  20,000\n"
-    assert [each.name for each in tmp_path.iterdir()] == ["question.yaml"]
+    assert json.loads(printed(["sweep", str(question), "--dry-run", "--json"], capsys)) == {
+        "points": 20_000,
+        "refused": 0,
+    }
+    assert printed(["sweep", str(question), "--dry-run"], capsys) == "points  20,000\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["question.yaml"]
 
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ([*ASKED], "--out: is not given; allowed: a folder, new or that of this question, or --dry-run"),
+        ([*COMMAND], "--out: is not given; allowed: a folder, new or that of this question, or --dry-run"),
         (
-            [*ASKED, "--out", "x", "--axis", "method.tua=1"],
+            [*COMMAND, "--out", "x", "--axis", "method.tua=1"],
             "--axis method.tua: unknown field; did you mean 'meth",
         ),
-        ([*ASKED, "--out", "x", "--axis", "method.tau"], "--axis method.tau: write FIELD=VALUES"),
+        ([*COMMAND, "--out", "x", "--axis", "method.tau"], "--axis method.tau: write FIELD=VALUES"),
         (
-            [*ASKED, "--out", "x", "--axis", "run.seed=0..9", "--limit", "30"],
+            [*COMMAND, "--out", "x", "--axis", "run.seed=0..9", "--limit", "30"],
             "--limit: the sweep has 40 points; ",
         ),
         (
-            [*ASKED, "--out", "x", "--axis", "run.seed=0..99999", "--limit", "30"],
+            [*COMMAND, "--out", "x", "--axis", "run.seed=0..99999", "--limit", "30"],
             "the sweep has up to 400,000 ",
         ),
         (
-            [*ASKED, "--out", "x", "--axis", "cluster.bandwidth=25Gbps"],
+            [*COMMAND, "--out", "x", "--axis", "cluster.bandwidth=25Gbps"],
             "--axis cluster.bandwidth: is given twice; allowed: once, e.g. cluster.bandwidth=5Gbps,10Gbps,25Gbps",
         ),
         (["sweep", "statsu", "x"], "unknown command 'statsu', nor a file; did you mean 'status'? known: best, export,"),
-        ([*ASKED, "--out", "x", "--sample", f"lhs:{'9' * 5000}"], "is not KIND:N"),
-        ([*ASKED, "--out", "x", "--sample", "lhs"], "--sample: 'lhs' is not KIND:N"),
-        ([*ASKED, "--out", "x", "--seed", "1"], "--seed: only valid with --sample"),
-        ([*ASKED, "--out", "x", "--where", "tau < 1"], "where[0]: tau: unknown field; "),
+        ([*COMMAND, "--out", "x", "--sample", f"lhs:{'9' * 5000}"], "is not KIND:N"),
+        ([*COMMAND, "--out", "x", "--sample", "lhs"], "--sample: 'lhs' is not KIND:N"),
+        ([*COMMAND, "--out", "x", "--seed", "1"], "--seed: only valid with --sample"),
+        ([*COMMAND, "--out", "x", "--where", "tau < 1"], "where[0]: tau: unknown field; "),
         (["sweep", "question.yaml", "--out", "x"], "question.yaml: cannot be read: No such file or directory"),
         (["sweep", "status", "x"], "x: is not a folder of a sweep"),
     ],
@@ -136,12 +140,12 @@ def test_a_column_without_values_sorts_nothing(folder: Path, capsys: pytest.Capt
 def test_costs_are_in_the_currency_asked_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = str(tmp_path / "out")
     euros = ["--price", "t4=0.5USD/h", "--currency", "EUR", "--exchange", "0.9", "--axis", "method.tau=1"]
-    said([*ASKED, *SMALL, *euros, "--out", out, "--processes", "1"], capsys)
-    best = said(["sweep", "best", out], capsys)
+    printed([*COMMAND, *SMALL, *euros, "--out", out, "--processes", "1"], capsys)
+    best = printed(["sweep", "best", out], capsys)
     assert "EUR per" in best
     assert "$" not in best
-    costs = json.loads(said(["sweep", "best", out, "--by", "cost_per_epoch", "--json"], capsys))
-    assert [each["cost_per_hour"] for each in costs] == [0.9] * 4
+    costs = json.loads(printed(["sweep", "best", out, "--by", "cost_per_epoch", "--json"], capsys))
+    assert [cost["cost_per_hour"] for cost in costs] == [0.9] * 4
     assert costs[0]["price"] == "0.45 EUR/h a GPU (as given); 1 USD = 0.9 EUR, as given"
     for options, says in (
         ([], "holds the results of another question"),
@@ -149,14 +153,14 @@ def test_costs_are_in_the_currency_asked_for(tmp_path: Path, capsys: pytest.Capt
         (["--price", "l4=1USD/h"], "--price: l4 is in no machine of the question; they have t4"),
     ):
         place = out if not options else str(tmp_path / "other")
-        assert main([*ASKED, *SMALL, *options, "--axis", "method.tau=1", "--out", place]) == 2
+        assert main([*COMMAND, *SMALL, *options, "--axis", "method.tau=1", "--out", place]) == 2
         assert says in capsys.readouterr().err
     assert not (tmp_path / "other").exists()
 
 
 def test_a_page_leads_with_the_fastest_point(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = tmp_path / "page.html"
-    said(["sweep", "best", str(folder), "--html", str(page)], capsys)
+    printed(["sweep", "best", str(folder), "--html", str(page)], capsys)
     text = page.read_text(encoding="utf-8")
     assert text.split("<h1>")[1].startswith("The fastest of ")
     assert ">Points</h2>" in text
@@ -172,8 +176,8 @@ def test_a_page_leads_with_the_point_that_is_first_by_another_column(
 ) -> None:
     page = tmp_path / "page.html"
     options = ["--by", by, *(["--descending"] if largest else [])]
-    (first,) = json.loads(said(["sweep", "best", str(folder), "--top", "1", "--json", *options], capsys))
-    said(["sweep", "best", str(folder), "--html", str(page), *options], capsys)
+    (first,) = json.loads(printed(["sweep", "best", str(folder), "--top", "1", "--json", *options], capsys))
+    printed(["sweep", "best", str(folder), "--html", str(page), *options], capsys)
     heading = page.read_text(encoding="utf-8").split("<h1>")[1].split("</h1>")[0]
     value = f"{first[by]:.4g}" if isinstance(first[by], float) else str(first[by])
     assert heading.startswith(f"Of 4 points by {by}{', the largest first' if largest else ''} ({value}), the first is ")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gcnsim.boundary import mean_ratio, read_profile, shipped_parts, shipped_profile, write_profile
+from gcnsim.boundary import bundled_parts, bundled_profile, mean_ratio, read_profile, write_profile
 from gcnsim.cli import main
 from gcnsim.graph.generate import outline
 from gcnsim.partition import partition_spread
@@ -100,7 +100,7 @@ def test_users_errors_are_one_line(graph_file: Path, tmp_path: Path, capsys: pyt
 
 def test_a_part_count_without_a_profile_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     found = refused(capsys, "info", "--dataset", "yelp", "--gpus", "777")
-    assert found == f"gcnsim: gpus: yelp has no profile at 777 parts; there are 2 to {shipped_parts('yelp')[-1]}\n"
+    assert found == f"gcnsim: gpus: yelp has no profile at 777 parts; there are 2 to {bundled_parts('yelp')[-1]}\n"
 
 
 @pytest.mark.parametrize("name", ["ogbn-products", "reddit", "yelp"])
@@ -116,7 +116,7 @@ def test_a_shipped_profile_says_where_it_comes_from(name: str, capsys: pytest.Ca
             assert (facts["interpolated"]["low"], facts["interpolated"]["high"]) == (parts - 1, parts + 1)
             assert facts["interpolated"]["missed"].keys() == {"boundary", "largest", "cross_entries", "rows"}
             assert facts["origin"]["graph_hash"] == ""
-        printed = {str(row.partitions) for row in dataset(name).boundary if row.partitions in shipped_parts(name)}
+        printed = {str(row.partitions) for row in dataset(name).boundary if row.partitions in bundled_parts(name)}
         assert facts["residuals"].keys() == printed
         assert all(abs(missed) <= 0.002 for missed in facts["residuals"].values())
         assert facts["inner_nodes_mean"] * parts == pytest.approx(dataset(name).nodes, rel=1e-3)
@@ -133,9 +133,9 @@ def test_an_outline_is_told_as_one(capsys: pytest.CaptureFixture[str]) -> None:
     ratio = facts["boundary_nodes_mean"] / facts["inner_nodes_mean"]
     assert ratio == pytest.approx(mean_ratio(outline("ogbn-papers100M"), 192), rel=1e-3)
     assert call("info", "--dataset", "ogbn-papers100M", "--gpus", "32") == 0
-    told = capsys.readouterr().out
-    assert "graph        outline of ogbn-papers100M, not drawn" in told
-    assert "boundary against the published: nothing published" in told
+    content = capsys.readouterr().out
+    assert "graph        outline of ogbn-papers100M, not drawn" in content
+    assert "boundary against the published: nothing published" in content
 
 
 def test_what_if_takes_a_profile_for_its_graph(
@@ -146,9 +146,9 @@ def test_what_if_takes_a_profile_for_its_graph(
     capsys.readouterr()
     question = ["what-if", "--graph", str(out), "--method", "psc-gcn", "--iterations", "5"]
     assert main([*question, "--gpus", "3", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)["provenance"]["graph"]
-    assert told["kind"] == "profile"
-    assert told["text"].startswith(f"{out}: profile of ring: 60 nodes, 360 stored entries; metis-vol, seed 0:")
+    content = json.loads(capsys.readouterr().out)["provenance"]["graph"]
+    assert content["kind"] == "profile"
+    assert content["text"].startswith(f"{out}: profile of ring: 60 nodes, 360 stored entries; metis-vol, seed 0:")
     assert main([*question, "--gpus", "2,3"]) == 2
     assert capsys.readouterr().err == (
         f"gcnsim: cluster.gpus: 2 is not allowed; {out} is a profile of 3 parts and answers for as many GPUs\n"
@@ -160,10 +160,10 @@ def test_what_if_takes_a_profile_for_its_graph(
 
 
 def test_what_if_tells_what_a_stored_surrogate_leaves_open(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    stored = shipped_profile("yelp", 4)
+    stored = bundled_profile("yelp", 4)
     write_profile(tmp_path / "yelp.profile", stored)
     question = ["what-if", "--graph", str(tmp_path / "yelp.profile"), "--gpus", "4", "--method", "psc-gcn"]
     assert main([*question, "--iterations", "5", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)["provenance"]
-    assert "cross_edges" in {item["name"] for item in told["assumptions"] if item["in_interval"]}
-    assert "widths 300-" in told["model"]
+    value = json.loads(capsys.readouterr().out)["provenance"]
+    assert "cross_edges" in {item["name"] for item in value["assumptions"] if item["in_interval"]}
+    assert "widths 300-" in value["model"]

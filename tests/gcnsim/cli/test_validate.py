@@ -93,8 +93,8 @@ def test_bad_input_is_one_line(
 
 
 def test_what_cannot_be_written_is_said_before_the_work(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = refused(capsys, tmp_path / "none", "--json-out", tmp_path / "no" / "answer.json")
-    assert "answer.json: " in said
+    text = refused(capsys, tmp_path / "none", "--json-out", tmp_path / "no" / "answer.json")
+    assert "answer.json: " in text
 
 
 def test_help_shows_an_example(capsys: pytest.CaptureFixture[str]) -> None:

@@ -180,9 +180,9 @@ def test_files_are_written_whole(capsys: pytest.CaptureFixture[str], tmp_path: P
     options = [part for name, path in paths.items() for part in (f"--{name}", str(path))]
     answer = ask(capsys, "what-if", "--method", "pipegcn,psc-gcn", "--gpus", "2", *options)
     rows = list(csv.DictReader(paths["csv"].read_text().splitlines()))
-    asked = [row["iteration_s"] for row in answer["results"]]
+    requested = [row["iteration_s"] for row in answer["results"]]
     best = [] if answer["recommendation"]["in_results"] is not None else [answer["recommendation"]["iteration_s"]]
-    assert [float(row["iteration_s"]) for row in rows] == asked + best
+    assert [float(row["iteration_s"]) for row in rows] == requested + best
     assert 'gcnsim.draw("breakdown"' in paths["html"].read_text()
     events = json.loads(paths["timeline"].read_text())["traceEvents"]
     named = {event["pid"]: event["args"]["name"] for event in events if event["name"] == "process_name"}
@@ -275,15 +275,15 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("arguments", "said"), BAD, ids=[" ".join(arguments) for arguments, _ in BAD])
+@pytest.mark.parametrize(("arguments", "message"), BAD, ids=[" ".join(arguments) for arguments, _ in BAD])
 def test_bad_input_is_one_line_and_exit_code_2(
-    capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+    capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
     assert main(["what-if", *arguments]) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
     assert captured.err.count("\n") == 1
-    assert said in captured.err
+    assert message in captured.err
 
 
 def test_bad_graph_and_partition_files_are_refused_by_path(
@@ -306,10 +306,10 @@ def test_bad_graph_and_partition_files_are_refused_by_path(
         (["--graph", str(small_graph), "--gpus", "2", "--set", f"partition.file={parts}"], "has 4 parts"),
         (["--graph", str(small_graph), "--gpus", "4", "--set", "workload.imbalance=2"], "it is counted on"),
     ]
-    for arguments, said in cases:
+    for arguments, text in cases:
         assert main(["what-if", *arguments]) == 2, arguments
         captured = capsys.readouterr()
-        assert said in captured.err
+        assert text in captured.err
         assert captured.err.count("\n") == 1
 
 

@@ -42,8 +42,13 @@ def test_every_link_of_a_cluster_is_known_and_every_family_is_of_some_cluster() 
     ],
 )
 def test_whose_a_link_is(name: str, server: int | None, worker: int | None, inside: int | None, text: str) -> None:
-    found = read(name)
-    assert (found.of_server, found.of_worker, found.in_server(4), found.text) == (server, worker, inside, text)
+    link_name = read(name)
+    assert (link_name.of_server, link_name.of_worker, link_name.in_server(4), link_name.text) == (
+        server,
+        worker,
+        inside,
+        text,
+    )
 
 
 @pytest.mark.parametrize("name", ["", "nic", "core5", "nic0 tx", "nic0.tx.1", "Nic0.tx"])

@@ -47,9 +47,9 @@ def add_up(found: dict[str, Any]) -> None:
     for key in ("a", "b", "difference"):
         assert sum(part[key] for part in leaves(found)) == pytest.approx(whole[key], rel=1e-9, abs=1e-12 * whole["a"])
     for group in {part["within"] for part in found["parts"]} - {None}:
-        told = next(part for part in found["parts"] if part["part"] == group)
+        content = next(part for part in found["parts"] if part["part"] == group)
         inside = [part for part in found["parts"] if part["within"] == group]
-        assert sum(part["difference"] for part in inside) == pytest.approx(told["difference"], abs=1e-12)
+        assert sum(part["difference"] for part in inside) == pytest.approx(content["difference"], abs=1e-12)
 
 
 def test_differences_of_the_parts_add_up_to_that_of_the_iterations() -> None:
@@ -94,11 +94,11 @@ def test_equal_questions_differ_in_nothing(capsys: pytest.CaptureFixture[str]) -
 def test_a_link_says_what_it_carries_and_how_busy_it_is() -> None:
     found = compare(FULL, PSC)
     result = simulate(PSC).payload
-    link = next(each for each in found["links"] if each["link"] == "nic0.tx")
+    link = next(entry for entry in found["links"] if entry["link"] == "nic0.tx")
     assert link["b"]["bytes"] == result["links"]["nic0.tx"]["bytes"]
     assert link["b"]["busy"] == pytest.approx(result["links"]["nic0.tx"]["utilization"])
     assert link["b"]["seconds"] == pytest.approx(link["b"]["busy"] * found["iteration_s"]["b"])
-    assert [each["link"] for each in found["links"]][:2] == ["memory0", "memory1"]
+    assert [entry["link"] for entry in found["links"]][:2] == ["memory0", "memory1"]
     assert "The busiest link, nic" in found["says"][1]
 
 
@@ -228,15 +228,15 @@ def test_a_recorded_run_in_parts(write_run: WriteRun) -> None:
 def test_what_a_recorded_run_dropped_is_named_and_in_which_order(write_run: WriteRun) -> None:
     given = {"dropout": 0.5, "dropout_order": "dropout-first"}
     found = [facts_of_run(read_recorded_run(write_run(name, **own))) for name, own in (("a", {}), ("b", given))]
-    assert [each.get("workload.dropout_order") for each in found] == [None, "dropout-first"]
-    assert [each["workload.dropout"] for each in found] == ["0%", "50%"]
+    assert [item.get("workload.dropout_order") for item in found] == [None, "dropout-first"]
+    assert [entry["workload.dropout"] for entry in found] == ["0%", "50%"]
 
 
 def test_measured_and_predicted_links_need_the_same_seconds_for_the_same_bytes(write_run: WriteRun) -> None:
     measured = report_of_run(recorded(write_run, "run"), "run").links["nic0.tx"]
     cluster = {"gpus": 2, "gpus_per_server": 1, "bandwidth": "200Mbps"}
     found = compare(FULL | {"cluster": cluster}, PSC)
-    predicted = next(each["a"] for each in found["links"] if each["link"] == "nic0.tx")
+    predicted = next(entry["a"] for entry in found["links"] if entry["link"] == "nic0.tx")
     assert measured.seconds is not None
     assert measured.nbytes / measured.seconds == pytest.approx(predicted["bytes"] / predicted["seconds"])
 
@@ -246,9 +246,11 @@ def test_measured_beside_predicted(write_run: WriteRun) -> None:
     add_up(found)
     assert found["detailed"]
     assert any("one side is measured, the other predicted" in note for note in found["notes"])
-    fields = {each["field"] for each in found["differs"]}
+    fields = {difference["field"] for difference in found["differs"]}
     assert {"cluster.device", "cluster.bandwidth", "workload.hidden", "method.name"} <= fields
-    assert not any(each["a"] == "unset" for each in found["differs"]), "what one of them does not know is no difference"
+    assert not any(difference["a"] == "unset" for difference in found["differs"]), (
+        "what one of them does not know is no difference"
+    )
     assert json.loads(json.dumps(found, allow_nan=False)) == found
 
 
@@ -288,14 +290,18 @@ def test_rows_of_a_what_if_say_what_differs(tmp_path: Path) -> None:
     path = tmp_path / "answer.json"
     write_json(path, answer.payload)
     found = compare(f"{path}#1", f"{path}#4")
-    assert {each["field"] for each in found["differs"]} == {"cluster.bandwidth", "method.name", "method.tau"}
+    assert {difference["field"] for difference in found["differs"]} == {
+        "cluster.bandwidth",
+        "method.name",
+        "method.tau",
+    }
 
 
 def test_a_link_that_one_side_lacks_is_not_told_as_empty() -> None:
     staged = {"gpus": 2, "transport": "staged"}
     one = {**FULL, "cluster": staged | {"gpus_per_server": 2}}
     found = compare(one, {**FULL, "cluster": staged | {"gpus_per_server": 1, "bandwidth": "10Gbps"}})
-    link = next(each for each in found["links"] if each["link"] == "memory0")
+    link = next(entry for entry in found["links"] if entry["link"] == "memory0")
     assert link["b"] == {"bytes": None, "seconds": None, "busy": None}
     (line,) = (line for line in render_comparison(found).splitlines() if line.startswith("  memory0"))
     assert line.split()[-3:] == ["-", "-", "-"]
@@ -333,7 +339,7 @@ def test_a_step_is_a_step_whatever_the_sampler_does_beneath_it() -> None:
     # So fast a network and so much slack that nothing but the sampler is waited for.
     fast = {"cluster": {"gpus": 4, "bandwidth": "400Gbps", "device": "a100-80"}}
     stale = {"method": {"name": "psc-gcn", "tau": 3}}
-    full, sampled = (simulate({**each, **fast}).payload["workers"] for each in (FULL, {**PSC, **stale}))
+    full, sampled = (simulate({**item, **fast}).payload["workers"] for item in (FULL, {**PSC, **stale}))
     assert full[0]["optimizer_s"] > 0.0
     assert sampled[0]["exposed_sampling_s"] > 0.0
     for one, other in zip(full, sampled, strict=True):
@@ -342,11 +348,11 @@ def test_a_step_is_a_step_whatever_the_sampler_does_beneath_it() -> None:
 
 def test_time_that_was_put_off_is_a_part_of_every_worker() -> None:
     run = simulate(QUICK_NETWORK).result
-    told = worker_parts(run.run, run.warm_up)
+    parts = worker_parts(run.run, run.warm_up)
     whole = run.metrics.iteration_s
-    assert balanced_parts(told, run.metrics.worker, whole) == told
-    owing = balanced_parts(told, run.metrics.worker, whole + 0.5)
-    for one, other in zip(told, owing, strict=True):
+    assert balanced_parts(parts, run.metrics.worker, whole) == parts
+    owing = balanced_parts(parts, run.metrics.worker, whole + 0.5)
+    for one, other in zip(parts, owing, strict=True):
         assert other.network_s == pytest.approx(one.network_s + 0.5)
         assert replace(other, network_s=one.network_s) == one
 
@@ -358,7 +364,7 @@ def test_a_fault_is_told_as_it_is_asked_for() -> None:
 
 def test_the_parts_that_make_up_most_of_a_change_are_named_and_three_at_most() -> None:
     def named(*differences: float) -> list[float]:
-        return [each["difference"] for each in _largest([{"difference": each} for each in differences])]
+        return [entry["difference"] for entry in _largest([{"difference": difference} for difference in differences])]
 
     assert named(1.0, -9.0) == [-9.0], "nine tenths of all that changed"
     assert named(2.0, 8.0) == [8.0], "four fifths are enough"

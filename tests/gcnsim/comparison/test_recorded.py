@@ -20,7 +20,7 @@ def test_two_runs_within_their_spread_are_said_to_be_so_first(write_run: WriteRu
     for folder, times in ((near, (0.09, 0.13)), (far, (0.19, 0.23))):
         table = folder / "iterations.csv"
         head, *rows = table.read_text().splitlines()
-        rows = [row.replace(",0.1,", f",{times[place % 2]},") for place, row in enumerate(rows)]
+        rows = [row.replace(",0.1,", f",{times[index % 2]},") for index, row in enumerate(rows)]
         table.write_text("\n".join([head, *rows, ""]))
     steady = recorded(write_run, "steady")
     assert compare(near, near)["says"][0].startswith("The difference is within the spread of the iterations")
@@ -36,9 +36,9 @@ def test_the_parts_of_a_recorded_iteration_make_the_time_of_its_table(write_run:
     table.write_text(table.read_text().replace(",0.1,", f",{0.1 - shorter!r},"))
     report = report_of_run(folder, "run")
     assert report.iteration_s == read_measured(folder).iteration_s == pytest.approx(0.1 - shorter)
-    for each in report.workers:
-        assert iteration_s(each) == pytest.approx(0.1 - shorter)
-        assert each.rest_s >= 0.0
+    for worker in report.workers:
+        assert iteration_s(worker) == pytest.approx(0.1 - shorter)
+        assert worker.rest_s >= 0.0
 
 
 def test_an_evaluation_between_two_iterations_belongs_to_neither(write_run: WriteRun) -> None:
@@ -47,7 +47,7 @@ def test_an_evaluation_between_two_iterations_belongs_to_neither(write_run: Writ
     head, *rows = table.read_text().splitlines()
     rows[7] = rows[7].replace("7,0.1,", "7,0.098,")
     table.write_text("\n".join([head, *rows, ""]))
-    (one,) = (each for each in report_of_run(folder, "run").workers if each.worker == 1)
+    (one,) = (worker for worker in report_of_run(folder, "run").workers if worker.worker == 1)
     assert one.rest_s == pytest.approx(0.002 * 4 / 5), "the 2 ms before iteration 7 are none of it"
     assert one.compute_s == pytest.approx(0.02)
 

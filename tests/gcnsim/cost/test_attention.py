@@ -30,14 +30,14 @@ def test_heads_stand_side_by_side_and_are_averaged_in_the_last_layer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ({"heads": 3}, "workload.heads: 3 does not divide the hidden width 64"),
         ({"preaggregate": True}, "not allowed with gat"),
     ],
 )
-def test_what_attention_cannot_be(given: dict[str, int], said: str) -> None:
-    with pytest.raises(ScenarioError, match=said):
+def test_what_attention_cannot_be(given: dict[str, int], message: str) -> None:
+    with pytest.raises(ScenarioError, match=message):
         layer_shapes("gat", 100, 64, 2, 10, **given)  # type: ignore[arg-type]
 
 

@@ -17,10 +17,12 @@ DENSE = LayerShape(64, 32, 64 * 32 + 32, gathers=False)
 def batch(gpu: DeviceProfile, shape: LayerShape = HIDDEN, *, first: bool = False, norm: bool = True) -> list[float]:
     """Aggregate, update, its backward and that of the sum: 900 rows in, 100 out, 2,000 entries; then an empty batch."""
     rows_in, rows_out, entries = np.array([900, 0]), np.array([100, 0]), np.array([2000, 0])
-    found = batch_layer_cost(gpu, shape, first=first, rows_in=rows_in, rows_out=rows_out, entries=entries, norm=norm)
-    every = [found.aggregate, found.update, found.update_backward, found.aggregate_backward]
-    assert [float(each[1]) for each in every] == [0.0] * 4, "nothing costs nothing"
-    return [float(each[0]) for each in every]
+    layer_cost = batch_layer_cost(
+        gpu, shape, first=first, rows_in=rows_in, rows_out=rows_out, entries=entries, norm=norm
+    )
+    every = [layer_cost.aggregate, layer_cost.update, layer_cost.update_backward, layer_cost.aggregate_backward]
+    assert [float(array[1]) for array in every] == [0.0] * 4, "nothing costs nothing"
+    return [float(array[0]) for array in every]
 
 
 def product(m: int, k: int, n: int) -> float:

@@ -60,11 +60,11 @@ def test_replicas_add_a_buffer_for_the_sums_of_the_others() -> None:
 
 def test_kept_blocks_are_received_where_they_stay() -> None:
     plain = block_memory(SHAPES, BLOCK, norm=False)
-    kept = block_memory(SHAPES, replace(BLOCK, stored=30), norm=False)
-    assert kept.boundary == 0
-    assert kept.cache == 30 * (8 * 100 + 4 * 20)
-    assert block_memory(SHAPES, replace(BLOCK, stored=30, copied=10), norm=False).cache == kept.cache + 4 * 10 * 120
-    assert kept.total - kept.cache == plain.total - plain.boundary
+    memory = block_memory(SHAPES, replace(BLOCK, stored=30), norm=False)
+    assert memory.boundary == 0
+    assert memory.cache == 30 * (8 * 100 + 4 * 20)
+    assert block_memory(SHAPES, replace(BLOCK, stored=30, copied=10), norm=False).cache == memory.cache + 4 * 10 * 120
+    assert memory.total - memory.cache == plain.total - plain.boundary
 
 
 def test_roc_holds_its_model_and_the_largest_step() -> None:

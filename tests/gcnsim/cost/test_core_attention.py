@@ -32,8 +32,8 @@ def test_each_term_counts_what_its_name_says() -> None:
 def test_what_is_measured_is_added_to_the_products_of_all_heads() -> None:
     (_, shape, _) = layer_shapes("gat", 16, 32, 3, 5, heads=2)
     none, some = (
-        core_attention_cost(each, shape, KEPT, first=False, last=False, norm=False)
-        for each in (core({}, {}), core({"entry": 1.0}, {"entry_head": 0.5}))
+        core_attention_cost(profile, shape, KEPT, first=False, last=False, norm=False)
+        for profile in (core({}, {}), core({"entry": 1.0}, {"entry_head": 0.5}))
     )
     assert (some.boundary - none.boundary).tolist() == pytest.approx([1_200, 1_400])
     assert (some.update_backward - none.update_backward).tolist() == pytest.approx([1_200, 1_400])

@@ -50,8 +50,8 @@ def test_each_term_counts_what_its_name_says() -> None:
 
 def test_what_is_measured_is_of_neighbours_alone() -> None:
     none, some = (
-        core_pooling_cost(each, HIDDEN, KEPT, first=False, last=False, norm=False)
-        for each in (core({}, {}), core({"entry": 1.0}, {"row_value": 0.5}))
+        core_pooling_cost(profile, HIDDEN, KEPT, first=False, last=False, norm=False)
+        for profile in (core({}, {}), core({"entry": 1.0}, {"row_value": 0.5}))
     )
     assert (some.boundary - none.boundary).tolist() == pytest.approx([1_200, 1_400]), "no node is its own neighbour"
     rows = (some.update_backward - none.update_backward) / 32

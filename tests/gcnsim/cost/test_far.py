@@ -74,9 +74,9 @@ def test_every_byte_of_a_map_takes_longer_from_memory(core: DeviceProfile, betwe
     assert float(more) == pytest.approx(share * 4 * 1_000 * (8 + 2) * 3e-10)
     assert weight_seconds(trains, 1_000, 8, 2) == weight_seconds(core, 1_000, 8, 2), "backward memory was just freed"
     assert trains.launch_s.value == pytest.approx((1 + share * 2.0) * 1e-5)
-    passes = (float(elementwise_seconds(each, 1e6, 2)) - each.launch_s.value for each in (trains, core))
+    passes = (float(elementwise_seconds(profile, 1e6, 2)) - profile.launch_s.value for profile in (trains, core))
     assert next(passes) == pytest.approx((1 + share * 0.5) * next(passes))
-    moved = (float(rows_seconds(each, 1_000, 8)) - each.launch_s.value for each in (trains, core))
+    moved = (float(rows_seconds(profile, 1_000, 8)) - profile.launch_s.value for profile in (trains, core))
     assert next(moved) == pytest.approx((1 + share * 3.0) * next(moved))
     assert device_in_training(trains, 1e9) is trains, "no byte is far twice"
 
@@ -95,9 +95,9 @@ def test_what_a_host_does_takes_as_long_as_its_near_and_far_parts(host: HostProf
 
 def test_what_a_question_gives_stays(core: DeviceProfile, host: HostProfile) -> None:
     names = ("elementwise_efficiency", "gather_efficiency", "launch_s")
-    asked: dict[str, Any] = {name: replace(getattr(core, name), source="given") for name in names}
-    trains = device_in_training(replace(core, **asked), 1e9)
-    assert {name: getattr(trains, name) for name in names} == asked
+    question: dict[str, Any] = {name: replace(getattr(core, name), source="given") for name in names}
+    trains = device_in_training(replace(core, **question), 1e9)
+    assert {name: getattr(trains, name) for name in names} == question
     plain = replace(host, draw_s=replace(host.draw_s, source="given"), load_s=None)
     found = host_in_training(plain, FAR, 1e9)
     assert (found.draw_s, found.load_s) == (plain.draw_s, None)

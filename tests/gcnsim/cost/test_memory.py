@@ -39,11 +39,11 @@ def test_slots_hold_tau_copies_in_flight() -> None:
 
 
 def test_drawn_graphs_hold_less_each() -> None:
-    drawn = replace(HELD, kept=1400, kept_crossing=80, rows=70, asked=60, graphs=5, tau=2)
+    memory_counts = replace(HELD, kept=1400, kept_crossing=80, rows=70, asked=60, graphs=5, tau=2)
     whole = partition_memory(SHAPES, HELD, norm=False)
-    sampled = partition_memory(SHAPES, drawn, norm=False)
+    sampled = partition_memory(SHAPES, memory_counts, norm=False)
     assert sampled.boundary < whole.boundary
-    one = partition_memory(SHAPES, replace(drawn, graphs=1), norm=False)
+    one = partition_memory(SHAPES, replace(memory_counts, graphs=1), norm=False)
     assert whole.adjacency < one.adjacency < 1.5 * whole.adjacency
     assert sampled.adjacency - whole.adjacency == pytest.approx(5 * (one.adjacency - whole.adjacency))
 
@@ -51,7 +51,7 @@ def test_drawn_graphs_hold_less_each() -> None:
 def test_averages_keep_a_copy_of_what_comes() -> None:
     def kept(*directions: Direction) -> float:
         plain, smoothed = (
-            partition_memory(SHAPES, HELD, norm=False, averages=each).boundary for each in ((), directions)
+            partition_memory(SHAPES, HELD, norm=False, averages=item).boundary for item in ((), directions)
         )
         return smoothed - plain
 

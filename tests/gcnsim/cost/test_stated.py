@@ -104,12 +104,12 @@ def test_a_gpu_that_draws_edges_looks_at_all_and_sorts_what_it_keeps(gpu: Device
 def test_a_worker_with_drawn_graphs_by_hand() -> None:
     shapes = layer_shapes("gcn", 100, 20, 2, 5)
     held = MemoryCounts(inner=1000, entries=5000, crossing=800, boundary=300, rows=70, asked=60, cached=30)
-    drawn = replace(held, kept=1400, kept_crossing=80, graphs=5, tau=2)
+    memory_counts = replace(held, kept=1400, kept_crossing=80, graphs=5, tau=2)
     whole = 4200 * 24 + 4 * 2002 + 800 * 24 + 4 * 1302
     block = 80 * 24 + 4 * (1000 + 70 + 2) + 8 * 60
     inner = (1400 - 80) * 24 + 4 * 2002
-    assert partition_memory(shapes, drawn, norm=False).adjacency == whole + 5 * (block + inner)
-    only_boundary = partition_memory(shapes, replace(drawn, kept=0), norm=False)
+    assert partition_memory(shapes, memory_counts, norm=False).adjacency == whole + 5 * (block + inner)
+    only_boundary = partition_memory(shapes, replace(memory_counts, kept=0), norm=False)
     assert only_boundary.adjacency == whole + 5 * block, "the inner block is the whole graph's"
     alone = partition_memory(shapes, replace(held, crossing=0, boundary=0), norm=False)
     assert alone.adjacency == 5000 * 24 + 4 * 2002, "no boundary, no second block"

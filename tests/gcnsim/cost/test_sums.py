@@ -24,8 +24,8 @@ def product(columns: Any, **changes: Any) -> Product:
     return replace(made, **changes)
 
 
-def term(name: str, each: Product) -> float:
-    return float(terms(CACHES, each)[TERMS.index(name)])
+def term(name: str, product: Product) -> float:
+    return float(terms(CACHES, product)[TERMS.index(name)])
 
 
 def test_rows_read_again_at_once_come_from_the_first_cache() -> None:
@@ -59,9 +59,9 @@ def test_a_result_is_counted_by_rows_bytes_and_rows_with_an_entry() -> None:
 
 
 def test_seconds_are_those_of_all_terms_and_none_without_entries() -> None:
-    figures = SumFigures(CACHES, {name: float(place + 1) for place, name in enumerate(TERMS)})
+    figures = SumFigures(CACHES, {name: float(index + 1) for index, name in enumerate(TERMS)})
     each = product(np.arange(ENTRIES) % 1000)
-    wanted = sum((place + 1) * float(term) for place, term in enumerate(terms(CACHES, each)))
+    wanted = sum((index + 1) * float(term) for index, term in enumerate(terms(CACHES, each)))
     assert float(product_seconds(figures, each)) == pytest.approx(wanted)
     drawn = product_seconds(figures, replace(each, entries=np.array([ENTRIES, 0, ENTRIES // 2])))
     assert drawn[1] == 0 < drawn[2] < drawn[0]

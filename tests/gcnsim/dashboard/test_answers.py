@@ -13,7 +13,7 @@ import pytest
 
 from gcnsim.dashboard import answers as module
 from gcnsim.dashboard.answers import GONE, Answers, SupersededError, Worker, _effort
-from gcnsim.dashboard.state import Question
+from gcnsim.dashboard.state import PageQuestion
 
 MANY = 32
 """GPUs of a row that takes long."""
@@ -41,8 +41,8 @@ class Asking:
     def rows(self, *gpus: int, tab: str = "") -> Future[list[Any]]:
         """Ask for rows of as many GPUs as said; wait until they are asked for."""
         turn = self.made.turn(tab) if tab else None
-        found = self.threads.submit(self.made.rows, [{"gpus": each} for each in gpus], turn)
-        until(lambda: found.done() or all(json.dumps({"gpus": each}) in self.made._kept for each in gpus))
+        found = self.threads.submit(self.made.rows, [{"gpus": gpu} for gpu in gpus], turn)
+        until(lambda: found.done() or all(json.dumps({"gpus": gpu}) in self.made._kept for gpu in gpus))
         return found
 
 
@@ -91,7 +91,7 @@ def test_what_another_page_waits_for_is_asked(asking: Asking) -> None:
 def test_an_equal_question_is_asked_once(asking: Asking) -> None:
     found = [asking.rows(2, 1) for _ in range(3)]
     asking.let.set()
-    assert [each.result(20) for each in found] == [[], [], []]
+    assert [item.result(20) for item in found] == [[], [], []]
     assert asking.rows(1, 2).result(20) == []
     assert asking.begun == [2, 1]
 
@@ -100,8 +100,8 @@ def test_rows_that_take_long_come_first(asking: Asking) -> None:
     asking.let.set()
     asking.rows(1, MANY, 6).result(20)
     assert asking.begun == [MANY, 6, 1]
-    told = [Question().row_options(None, method) for method in Question().named]
-    assert max(told, key=_effort)["method"] == "psc-gcn"
+    entries = [PageQuestion().row_options(None, method) for method in PageQuestion().named]
+    assert max(entries, key=_effort)["method"] == "psc-gcn"
 
 
 @pytest.mark.parametrize(("gpus", "given_up"), [(MANY, True), (24, False)])
@@ -130,9 +130,9 @@ def test_a_long_row_goes_on_where_nobody_waits_for_another(asking: Asking, monke
 
 def test_pages_that_were_not_heard_of_for_long_are_forgotten(asking: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_PAGES", 2)
-    turns = [asking.made.turn(each) for each in ("a", "b", "c", "b")]
+    turns = [asking.made.turn(text) for text in ("a", "b", "c", "b")]
     assert list(asking.made._turns) == ["c", "b"]
-    assert [each.over for each in turns] == [False, True, False, False]
+    assert [turn.over for turn in turns] == [False, True, False, False]
 
 
 def test_a_real_process_that_is_ended_as_it_answers_is_begun_again() -> None:

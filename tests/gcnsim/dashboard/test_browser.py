@@ -31,8 +31,8 @@ def test_a_slider_moves_the_number_to_the_command_lines(looking: Looking) -> Non
     looking.page.keyboard.press("ArrowRight")
     looking.page.wait_for_selector("#command:has-text('25Gbps')")
     after = looking.headline(before)
-    told = command_line(*looking.page.inner_text("#command").split()[2:])
-    best = min(told["results"], key=lambda row: row["epoch_s"])
+    content = command_line(*looking.page.inner_text("#command").split()[2:])
+    best = min(content["results"], key=lambda row: row["epoch_s"])
     assert f"{1000 * best['iteration_s']:.0f} ms (" in after
     assert looking.page.evaluate("location.search") == "?bandwidth=25"
     looking.page.reload()
@@ -51,8 +51,8 @@ def test_the_whole_answer_is_taken_home(looking: Looking) -> None:
     with looking.page.expect_download() as download:
         looking.page.click("text=answer.json")
     taken = json.loads(download.value.path().read_text(encoding="utf-8"))
-    told = command_line(*looking.page.inner_text("#command").split()[2:])
-    assert taken["results"] == told["results"]
+    content = command_line(*looking.page.inner_text("#command").split()[2:])
+    assert taken["results"] == content["results"]
     with looking.page.expect_download() as download:
         looking.page.click("text=answer.html")
     assert "<h1>" in download.value.path().read_text(encoding="utf-8")
@@ -87,7 +87,7 @@ def test_an_upload_that_no_reader_reads_is_refused(looking: Looking) -> None:
     looking.page.set_input_files("#upload-file", {"name": name, "mimeType": "text/plain", "buffer": b"x"})
     looking.page.wait_for_selector("#upload p:has-text('its name says no format')")
     assert looking.page.query_selector("#upload img") is None
-    looking.said[:] = [each for each in looking.said if "400" not in each]  # the browser names the refused request
+    looking.said[:] = [item for item in looking.said if "400" not in item]  # the browser names the refused request
 
 
 IN_THE_DARK = (PAGES[1], PAGES[4], PAGES[5])
@@ -112,9 +112,9 @@ def test_pages_are_usable_by_ear_and_keyboard(chromium: Any, dashboard: str, pat
     seen.page.add_script_tag(content=files("axe_core_python").joinpath("axe.min.js").read_text(encoding="utf-8"))
     found = seen.page.evaluate("axe.run()")["violations"]
     serious = [
-        (each["id"], [node["html"][:120] for node in each["nodes"]])
-        for each in found
-        if each["impact"] in ("serious", "critical")
+        (entry["id"], [node["html"][:120] for node in entry["nodes"]])
+        for entry in found
+        if entry["impact"] in ("serious", "critical")
     ]
     context.close()
     assert serious == []
@@ -142,8 +142,8 @@ def test_fields_and_buttons_are_reached_by_the_keyboard(looking: Looking) -> Non
     assert reached[0].endswith("Skip to the page")
     assert "theme-buttonLight or dark" in reached
     assert "job-startDraw the timeline" in reached
-    assert len({each for each in reached if '"field"' in each}) == 11
-    assert any("timeline.json" in each for each in reached)
+    assert len({item for item in reached if '"field"' in item}) == 11
+    assert any("timeline.json" in item for item in reached)
 
 
 @pytest.mark.slow  # test_pages.py has what is said, and uploads are tried above
@@ -171,7 +171,7 @@ def test_a_huge_upload_is_refused_in_one_line(looking: Looking, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("path", "said"),
+    ("path", "message"),
     [
         ("/compare?a=../x&b=y", "../x: is outside the folder of the dashboard (--files); allowed: files below it"),
         ("/validation?runs=nothing", "nothing: does not exist below the folder of the dashboard (--files)"),
@@ -181,11 +181,11 @@ def test_a_huge_upload_is_refused_in_one_line(looking: Looking, tmp_path: Path) 
         ("/sweep?by=" + "x" * 301, "at most 300 printable characters"),
     ],
 )
-def test_a_wrong_address_of_any_page_is_a_line(looking: Looking, path: str, said: str) -> None:
+def test_a_wrong_address_of_any_page_is_a_line(looking: Looking, path: str, message: str) -> None:
     looking.open(path)
     looking.page.wait_for_selector(".alert")
     line = looking.page.inner_text(".alert")
-    assert said in line
+    assert message in line
     assert "\n" not in line
 
 

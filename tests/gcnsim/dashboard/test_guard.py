@@ -15,7 +15,7 @@ from gcnsim.errors import FileError, ScenarioError
 from tests.dashboards import TOKEN
 
 
-def asked(
+def response(
     address: str, path: str, method: str = "GET", body: bytes | None = None, **headers: str
 ) -> tuple[int, dict[str, str], str]:
     """Status, headers and text of one request."""
@@ -39,7 +39,7 @@ def test_other_addresses_need_a_token(capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_every_answer_has_the_headers(dashboard: str) -> None:
     for path in ("/", "/assets/dashboard.js", "/nothing/here", "/_dash-layout"):
-        _, headers, _ = asked(dashboard, path)
+        _, headers, _ = response(dashboard, path)
         policy = headers["Content-Security-Policy"]
         assert "unsafe-eval" not in policy
         assert "unsafe-inline" not in policy.partition("style-src")[0]
@@ -49,30 +49,30 @@ def test_every_answer_has_the_headers(dashboard: str) -> None:
 
 
 def test_the_token_is_asked_for_and_kept_in_a_cookie(guarded: str) -> None:
-    status, _, text = asked(guarded, "/")
+    status, _, text = response(guarded, "/")
     assert status == 401
     assert "needs its token" in text
     for path in ("/?token=wrong-token-of-length", "/?token=", "/_dash-layout", "/assets/dashboard.js"):
-        assert asked(guarded, path)[0] == 401, path
-    assert asked(guarded, "/_dash-update-component", "POST", b"{}", Content_Type="application/json")[0] == 401
-    status, headers, _ = asked(guarded, f"/plan?token={TOKEN}")
+        assert response(guarded, path)[0] == 401, path
+    assert response(guarded, "/_dash-update-component", "POST", b"{}", Content_Type="application/json")[0] == 401
+    status, headers, _ = response(guarded, f"/plan?token={TOKEN}")
     assert (status, headers["Location"]) == (303, "/plan")
     cookie = headers["Set-Cookie"]
     assert "HttpOnly" in cookie
     assert "SameSite=Strict" in cookie
     assert TOKEN not in cookie
-    assert asked(guarded, "/", Cookie=cookie.partition(";")[0])[0] == 200
-    assert asked(guarded, "/", Cookie="gcnsim-dashboard=0")[0] == 401
+    assert response(guarded, "/", Cookie=cookie.partition(";")[0])[0] == 200
+    assert response(guarded, "/", Cookie="gcnsim-dashboard=0")[0] == 401
 
 
 def test_pages_of_other_sites_and_other_names_are_refused(dashboard: str) -> None:
-    assert asked(dashboard, "/", Host="evil.example")[0] == 403
-    assert asked(dashboard, "/upload", "POST", b"x", X_File_Name="a.npz", Sec_Fetch_Site="cross-site")[0] == 403
+    assert response(dashboard, "/", Host="evil.example")[0] == 403
+    assert response(dashboard, "/upload", "POST", b"x", X_File_Name="a.npz", Sec_Fetch_Site="cross-site")[0] == 403
 
 
 def test_no_stack_trace_reaches_a_browser(dashboard: str) -> None:
     broken = b'{"output": "nothing.here", "inputs": 3}'
-    status, _, text = asked(dashboard, "/_dash-update-component", "POST", broken, Content_Type="application/json")
+    status, _, text = response(dashboard, "/_dash-update-component", "POST", broken, Content_Type="application/json")
     assert status >= 400
     assert "Traceback" not in text
     assert ".py" not in text
@@ -99,7 +99,7 @@ def test_names_of_uploads_are_no_paths(dashboard: str, tmp_path: Path) -> None:
     assert path is not None
     assert Path(path).parent == tmp_path
     assert "script" not in path
-    status, _, text = asked(dashboard, "/upload", "POST", b"x", X_File_Name="../../<script>x")
+    status, _, text = response(dashboard, "/upload", "POST", b"x", X_File_Name="../../<script>x")
     assert status == 400
     assert "script" not in text
     with pytest.raises(FileError, match="is empty"):
@@ -114,9 +114,9 @@ def test_pages_open_files_below_their_folder_alone(tmp_path: Path) -> None:
     files = Files(tmp_path, tmp_path / "in")
     assert files.path("a.npz") == str(tmp_path / "in" / "a.npz")
     assert files.path("") is None
-    for told in ("../out.npz", "link.npz", "/etc/passwd"):
+    for text in ("../out.npz", "link.npz", "/etc/passwd"):
         with pytest.raises(FileError, match="outside the folder"):
-            files.path(told)
+            files.path(text)
     with pytest.raises(FileError, match="upload the file again"):
         files.path("upload:0")
     assert str(tmp_path) not in files.shown(f"{tmp_path / 'in' / 'a.npz'}: is broken")

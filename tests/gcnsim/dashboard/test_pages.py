@@ -15,10 +15,10 @@ from gcnsim.dashboard.app import found
 from gcnsim.dashboard.files import Files
 from gcnsim.dashboard.jobs import Job, Jobs
 from gcnsim.dashboard.pages import forms, what_if
-from gcnsim.dashboard.state import Question, stops
+from gcnsim.dashboard.state import PageQuestion, stops
 from gcnsim.dashboard.work import FIGURES
 from gcnsim.errors import FileError, GcnsimError, ScenarioError
-from tests.dashboards import command_line, said
+from tests.dashboards import command_line, json_of
 from tests.measured_files import Setting, measured_file, write_graph
 
 SCENARIOS = Path(__file__).resolve().parents[3] / "scenarios"
@@ -32,16 +32,16 @@ def answers() -> Iterator[Answers]:
 
 
 def test_rows_are_those_of_the_command_line(answers: Answers, tmp_path: Path) -> None:
-    question = Question(gpus=4, bandwidth=10.0, tau=1, epsilon=0.2, cache=10.0)
+    question = PageQuestion(gpus=4, bandwidth=10.0, tau=1, epsilon=0.2, cache=10.0)
     rows = {row.method: row for row in what_if.rows_of(question, answers, Files(tmp_path, tmp_path))}
-    told = command_line(*question.command().split()[2:])
-    assert {each["method"] for each in told["results"]} == rows.keys()
-    for each in told["results"]:
-        row = rows[each["method"]]
-        assert row.iteration_s == each["iteration_s"]
-        assert row.compute_s == each["compute_s"]
-        assert row.speedup_vs_full_graph == each["speedup_vs_full_graph"]
-        assert row.memory_bytes == each["memory_bytes"]
+    content = command_line(*question.command().split()[2:])
+    assert {result["method"] for result in content["results"]} == rows.keys()
+    for result in content["results"]:
+        row = rows[result["method"]]
+        assert row.iteration_s == result["iteration_s"]
+        assert row.compute_s == result["compute_s"]
+        assert row.speedup_vs_full_graph == result["speedup_vs_full_graph"]
+        assert row.memory_bytes == result["memory_bytes"]
 
 
 def test_measured_compute_stands_for_data_and_device(answers: Answers, tmp_path: Path) -> None:
@@ -50,14 +50,14 @@ def test_measured_compute_stands_for_data_and_device(answers: Answers, tmp_path:
     core = {"kind": "cpu", "name": "a core", "threads": 1}
     measured_file(tmp_path, graph, 2, settings, graph={"file": str(graph)}, device=core)
     files = Files(tmp_path, tmp_path)
-    asked = Question(measured="measured.parquet", gpus=2, epsilon=0.5, bandwidth=1.0)
-    question, found = what_if.of_measured(asked, files)
+    requested = PageQuestion(measured="measured.parquet", gpus=2, epsilon=0.5, bandwidth=1.0)
+    question, measured = what_if.of_measured(requested, files)
     assert question.methods == ("pipegcn", "psc-gcn")
     rows = what_if.rows_of(question, answers, files)
     words = question.command().replace("measured.parquet", str(tmp_path / "measured.parquet")).split()
     known = {row["method"]: row["iteration_s"] for row in command_line(*words[2:])["results"]}
     assert {row.method: row.iteration_s for row in rows} == known
-    badge, text = what_if.machine(rows, found)
+    badge, text = what_if.machine(rows, measured)
     assert badge.children == "MEASURED on a core"
     assert text.endswith("2 x a core in 1 server: compute measured, links assumed")
     assert question.command() == (
@@ -65,32 +65,32 @@ def test_measured_compute_stands_for_data_and_device(answers: Answers, tmp_path:
         " --tau 2 --epsilon 0.5 --cache 0%"
     )
     with pytest.raises(GcnsimError, match=r"cluster\.gpus: 6 is not what .*measured\.parquet has measured: 2 parts"):
-        what_if.rows_of(what_if.of_measured(Question(measured="measured.parquet"), files)[0], answers, files)
+        what_if.rows_of(what_if.of_measured(PageQuestion(measured="measured.parquet"), files)[0], answers, files)
 
 
 def test_what_a_slider_says_is_its_stop() -> None:
-    kept = {name: stops(name, getattr(Question(), name)) for name in what_if.SLIDERS}
+    kept = {name: stops(name, getattr(PageQuestion(), name)) for name in what_if.SLIDERS}
     values = (
         dict.fromkeys(what_if.SLIDERS, "0")
         | {"bandwidth": 4}
         | dict.fromkeys(("graph", "measured", "methods", "beside"))
     )
     fields = values | {"dataset": "reddit", "device": "t4", "figure": "breakdown"}
-    question = what_if.asked(fields, kept, Question())
+    question = what_if.question_of(fields, kept, PageQuestion())
     assert (question.bandwidth, question.gpus, question.tau, question.beside) == (15.0, 2, 0, None)
     with pytest.raises(ScenarioError):
-        what_if.asked(fields | {"beside": "-3"}, kept, Question())
+        what_if.question_of(fields | {"beside": "-3"}, kept, PageQuestion())
 
 
 def test_the_sentence_answers_whether_25_gbps_is_worth_it(answers: Answers, tmp_path: Path) -> None:
-    question = Question(beside=25.0)
+    question = PageQuestion(beside=25.0)
     rows = what_if.rows_of(question, answers, Files(tmp_path, tmp_path))
-    fastest = [min(r.iteration_s for r in rows if r.bandwidth_bytes_per_s == each * 1e9 / 8) for each in (15, 25)]
-    told = what_if.headline(question, sorted(rows, key=lambda row: row.epoch_s))
+    fastest = [min(r.iteration_s for r in rows if r.bandwidth_bytes_per_s == number * 1e9 / 8) for number in (15, 25)]
+    text = what_if.headline(question, sorted(rows, key=lambda row: row.epoch_s))
     (best,) = (row.method for row in rows if row.iteration_s == fastest[0])
-    assert told.startswith(f"{best} is the fastest at 15 Gbps: {1000 * fastest[0]:.0f} ms (")
+    assert text.startswith(f"{best} is the fastest at 15 Gbps: {1000 * fastest[0]:.0f} ms (")
     assert what_if.machine(rows)[1].startswith("reddit, 6 x T4 in 3 servers")
-    assert told.endswith(f"{fastest[0] / fastest[1]:.3g} times as fast.")
+    assert text.endswith(f"{fastest[0] / fastest[1]:.3g} times as fast.")
 
 
 def test_a_wrong_question_is_one_line_and_not_kept(answers: Answers) -> None:
@@ -105,7 +105,7 @@ def test_an_altered_profile_is_refused_in_one_line(answers: Answers, tmp_path: P
     files = Files(tmp_path, tmp_path)
     key = files.take("yelp-2.profile", bytes(profile))
     with pytest.raises(ScenarioError) as error:
-        what_if.rows_of(Question(graph=key, gpus=2), answers, files)
+        what_if.rows_of(PageQuestion(graph=key, gpus=2), answers, files)
     line = files.shown(str(error.value))
     assert key in line
     assert str(tmp_path) not in line
@@ -123,14 +123,14 @@ def test_a_worker_that_ended_is_begun_again() -> None:
 
 def test_a_job_writes_its_files_and_can_be_cancelled(tmp_path: Path) -> None:
     jobs = Jobs(tmp_path)
-    done = jobs.start("what-if", Question(gpus=2, methods=("pipegcn",)).options(None))
+    done = jobs.start("what-if", PageQuestion(gpus=2, methods=("pipegcn",)).options(None))
     done._process.wait(120)
     long = jobs.start("recommend", {"dataset": "reddit", "target_iteration": "0.5s"})
     long.cancel()
-    for each in (done, long):
-        each._thread.join(30)
+    for item in (done, long):
+        item._thread.join(30)
     assert (done.done, done.error) == (True, None)
-    names = {each.name for each in done.folder.iterdir()}
+    names = {path.name for path in done.folder.iterdir()}
     assert {"answer.json", "answer.csv", "answer.html", "timeline.json"} <= names
     assert "pipegcn" in str(found(done, "light"))
     assert (long.under_way, long.error) == (False, "cancelled")
@@ -163,8 +163,8 @@ def test_a_host_of_a_form_may_be_a_file_below_the_folder(tmp_path: Path) -> None
     plan, files = forms.of_path("/plan"), Files(tmp_path, tmp_path)
     assert plan is not None
     (tmp_path / "mine.yaml").write_text("title: x")
-    told = plan.options(forms.read(plan, "?host=g5.xlarge,mine.yaml"), files)
-    assert told["host"] == ["g5.xlarge", str(tmp_path / "mine.yaml")]
+    content = plan.options(forms.read(plan, "?host=g5.xlarge,mine.yaml"), files)
+    assert content["host"] == ["g5.xlarge", str(tmp_path / "mine.yaml")]
     for path in ("/etc/other.yaml", "../other.yaml", "none.yaml"):
         with pytest.raises(FileError, match=path):
             plan.options(forms.read(plan, f"?host={path}"), files)
@@ -183,13 +183,13 @@ def test_compare_shows_where_the_difference_goes(tmp_path: Path) -> None:
     assert form is not None
     values = {"a": "reddit-6xt4-full-graph.yaml", "b": "reddit-6xt4.yaml"}
     job, figures = done(tmp_path, form.kind, form.options(values, Files(tmp_path, SCENARIOS)))
-    assert [each["title"] for each in figures] == ["Where the difference goes", "Where the time goes"]
-    told = said(*form.command(values), folder=SCENARIOS)
-    bars = [each for each in figures[0]["light"]["data"] if each["type"] == "bar"]
+    assert [figure["title"] for figure in figures] == ["Where the difference goes", "Where the time goes"]
+    document = json_of(*form.command(values), folder=SCENARIOS)
+    bars = [entry for entry in figures[0]["light"]["data"] if entry["type"] == "bar"]
     # Less than a second: in milliseconds.
-    assert bars[-1]["x"] == pytest.approx([1000 * told["iteration_s"]["difference"]])
-    assert told["says"][0] in str(found(job, "light"))
-    assert {"answer.json", "answer.html", "parts.csv"} <= {each.name for each in job.folder.iterdir()}
+    assert bars[-1]["x"] == pytest.approx([1000 * document["iteration_s"]["difference"]])
+    assert document["says"][0] in str(found(job, "light"))
+    assert {"answer.json", "answer.html", "parts.csv"} <= {path.name for path in job.folder.iterdir()}
 
 
 def test_plan_shows_the_front_and_what_moves_the_time(tmp_path: Path) -> None:
@@ -197,14 +197,14 @@ def test_plan_shows_the_front_and_what_moves_the_time(tmp_path: Path) -> None:
     assert form is not None
     values = forms.read(form, "?target_iteration=2s&gpus=2&method=pipegcn&host=g4dn.12xlarge")
     job, figures = done(tmp_path, form.kind, form.options(values, Files(tmp_path, tmp_path)))
-    assert [each["title"] for each in figures] == ["Time against cost", "What moves the time"]
-    told = json.loads((job.folder / "answer.json").read_text(encoding="utf-8"))
+    assert [figure["title"] for figure in figures] == ["Time against cost", "What moves the time"]
+    content = json.loads((job.folder / "answer.json").read_text(encoding="utf-8"))
     star = figures[0]["dark"]["data"][-1]
     assert star["name"] == "recommended"
     with open(job.folder / "options.csv", encoding="utf-8", newline="") as file:
         options = list(csv.DictReader(file))
-    (chosen,) = [each for each in options if each["recommended"] == "True"]
-    assert told["verdict"] in str(found(job, "dark"))
+    (chosen,) = [option for option in options if option["recommended"] == "True"]
+    assert content["verdict"] in str(found(job, "dark"))
     assert chosen["method"] == "pipegcn"
     assert float(chosen["seconds"]) > 0
 
@@ -214,9 +214,9 @@ def test_validation_shows_each_run_and_each_configuration(folder: Path, tmp_path
     assert form is not None
     values = {"runs": "run", "calibration": "", "measured_compute": ""}
     job, figures = done(tmp_path, form.kind, form.options(values, Files(tmp_path, folder)))
-    assert [each["title"] for each in figures] == ["Predicted against measured", "Error by configuration"]
-    told = json.loads((job.folder / "answer.json").read_text(encoding="utf-8"))
+    assert [figure["title"] for figure in figures] == ["Predicted against measured", "Error by configuration"]
+    content = json.loads((job.folder / "answer.json").read_text(encoding="utf-8"))
     bar = figures[1]["light"]["data"][0]
-    assert bar["x"] == pytest.approx([100 * told["bias"]])
+    assert bar["x"] == pytest.approx([100 * content["bias"]])
     assert "1 runs" not in str(found(job, "light"))
-    assert {"validation.csv", "validation.html", "answer.json"} <= {each.name for each in job.folder.iterdir()}
+    assert {"validation.csv", "validation.html", "answer.json"} <= {path.name for path in job.folder.iterdir()}

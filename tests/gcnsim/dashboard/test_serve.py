@@ -26,8 +26,8 @@ def test_it_ends_while_it_is_asked(tmp_path: Path) -> None:
                 connection.close()
 
     askers = [Thread(target=ask) for _ in range(4)]
-    for each in askers:
-        each.start()
+    for asker in askers:
+        asker.start()
     try:
         ended.wait(0.5)
         process.terminate()
@@ -36,5 +36,5 @@ def test_it_ends_while_it_is_asked(tmp_path: Path) -> None:
         ended.set()
         process.kill()
         process.communicate()
-        for each in askers:
-            each.join()
+        for asker in askers:
+            asker.join()

@@ -6,29 +6,29 @@ import shlex
 
 import pytest
 
-from gcnsim.dashboard.state import BANDWIDTHS, Question, moved, read_address, stops
+from gcnsim.dashboard.state import BANDWIDTHS, PageQuestion, moved, read_address, stops
 from gcnsim.errors import ScenarioError
 
 
 def test_the_first_question_has_no_query() -> None:
-    assert Question().address() == ""
-    assert read_address("") == read_address(None) == Question()
+    assert PageQuestion().address() == ""
+    assert read_address("") == read_address(None) == PageQuestion()
 
 
 @pytest.mark.parametrize(
     "question",
     [
-        Question(gpus=24, bandwidth=2.5, beside=25.0, tau=0, epsilon=1.0, cache=30.0, figure="gpus"),
-        Question(dataset="yelp", device="a100-80", methods=("psc-gcn", "pipegcn")),
-        Question(graph="folder with space/my graph.profile"),
+        PageQuestion(gpus=24, bandwidth=2.5, beside=25.0, tau=0, epsilon=1.0, cache=30.0, figure="gpus"),
+        PageQuestion(dataset="yelp", device="a100-80", methods=("psc-gcn", "pipegcn")),
+        PageQuestion(graph="folder with space/my graph.profile"),
     ],
 )
-def test_an_address_restores_its_question(question: Question) -> None:
+def test_an_address_restores_its_question(question: PageQuestion) -> None:
     assert read_address(question.address()) == question
 
 
 @pytest.mark.parametrize(
-    ("query", "said"),
+    ("query", "message"),
     [
         ("?gpus=-3", "gpus: '-3' is not allowed; a whole number from 1 to 64"),
         ("?gpus=2.5", "gpus: '2.5'"),
@@ -47,31 +47,31 @@ def test_an_address_restores_its_question(question: Question) -> None:
         ("?graph=a%00b", "printable"),
     ],
 )
-def test_what_no_slider_could_have_set_is_refused(query: str, said: str) -> None:
+def test_what_no_slider_could_have_set_is_refused(query: str, message: str) -> None:
     with pytest.raises(ScenarioError) as error:
         read_address(query)
-    assert said in str(error.value)
+    assert message in str(error.value)
     assert "\n" not in str(error.value)
 
 
 def test_moving_checks_as_an_address_does() -> None:
-    assert moved(Question(), gpus=8).gpus == 8
-    assert moved(Question(beside=25.0), beside="").beside is None
+    assert moved(PageQuestion(), gpus=8).gpus == 8
+    assert moved(PageQuestion(beside=25.0), beside="").beside is None
     with pytest.raises(ScenarioError):
-        moved(Question(), cache=-1.0)
+        moved(PageQuestion(), cache=-1.0)
 
 
 def test_the_command_line_asks_the_same() -> None:
-    assert Question().command() == "gcnsim what-if --gpus 6 --bandwidth 15Gbps --tau 2 --epsilon 0.1 --cache 0%"
-    told = Question(dataset="yelp", beside=25.0, methods=("full-graph",), graph="").command()
-    assert shlex.split(told)[2:] == [
+    assert PageQuestion().command() == "gcnsim what-if --gpus 6 --bandwidth 15Gbps --tau 2 --epsilon 0.1 --cache 0%"
+    content = PageQuestion(dataset="yelp", beside=25.0, methods=("full-graph",), graph="").command()
+    assert shlex.split(content)[2:] == [
         *("--gpus", "6", "--bandwidth", "15Gbps,25Gbps", "--dataset", "yelp", "--method", "full-graph")
     ]
-    assert "'$(rm x).npz'" in Question(graph="$(rm x).npz").command()
+    assert "'$(rm x).npz'" in PageQuestion(graph="$(rm x).npz").command()
 
 
 def test_a_row_is_asked_with_the_knobs_that_its_method_has() -> None:
-    question = Question(tau=3, cache=10.0)
+    question = PageQuestion(tau=3, cache=10.0)
     assert question.row_options(None, "full-graph").keys() == {"gpus", "bandwidth", "device", "method", "dataset"}
     found = question.row_options("x.npz", "psc-gcn", cache=50.0)
     assert (found["tau"], found["cache"], found["graph"]) == (3, "50%", "x.npz")

@@ -15,7 +15,7 @@ from gcnsim.dashboard.files import Files
 from gcnsim.dashboard.jobs import Jobs
 from gcnsim.dashboard.pages import forms, sweep
 from gcnsim.errors import FileError, GcnsimError
-from tests.dashboards import said
+from tests.dashboards import json_of
 
 WHERE = "cluster.bandwidth >= 10Gbps; iteration_s < 100"
 
@@ -36,17 +36,17 @@ def test_the_page_says_what_the_command_line_says(folder: Path) -> None:
     assert shlex.join(words[4:]) == (
         "--by epoch_s --descending --where 'cluster.bandwidth >= 10Gbps' --where 'iteration_s < 100'"
     )
-    told = said(*words, folder=folder)
+    document = json_of(*words, folder=folder)
     text = shown(folder, where=WHERE, by="epoch_s", descending="yes")
-    assert f"First by epoch_s ({told[0]['epoch_s']:.4g}) is bandwidth 25Gbps, name " in text
-    assert f"{len(told)} of 6 answered points shown." in text
+    assert f"First by epoch_s ({document[0]['epoch_s']:.4g}) is bandwidth 25Gbps, name " in text
+    assert f"{len(document)} of 6 answered points shown." in text
 
 
 def test_the_table_has_the_points_in_order(folder: Path) -> None:
-    told = said("gcnsim", "sweep", "best", "points", folder=folder)
+    document = json_of("gcnsim", "sweep", "best", "points", folder=folder)
     view: Any = sweep.view(read(folder="points"), Files(folder, folder), "dark")
     body = view.children[-1].children.children[2].children
-    assert [int(row.children[0].children) for row in body] == [each["point"] for each in told]
+    assert [int(row.children[0].children) for row in body] == [entry["point"] for entry in document]
 
 
 def test_a_filter_that_leaves_nothing_says_so(folder: Path) -> None:
@@ -54,7 +54,7 @@ def test_a_filter_that_leaves_nothing_says_so(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "told"),
+    ("values", "text"),
     [
         ({"where": "iteration < 1"}, "--where: unknown column 'iteration'"),
         ({"where": "<script>alert(1)</script>"}, "is not a comparison"),
@@ -65,11 +65,11 @@ def test_a_filter_that_leaves_nothing_says_so(folder: Path) -> None:
         ({"folder": "."}, "is not a folder of a sweep"),
     ],
 )
-def test_what_cannot_be_shown_is_a_line(folder: Path, values: dict[str, str], told: str) -> None:
+def test_what_cannot_be_shown_is_a_line(folder: Path, values: dict[str, str], text: str) -> None:
     files = Files(folder, folder)
     with pytest.raises(GcnsimError) as error:
         sweep.view(read(**({"folder": "points"} | values)), files, "light")
-    assert told in files.shown(str(error.value))
+    assert text in files.shown(str(error.value))
     assert str(folder) not in files.shown(str(error.value))
     assert "\n" not in str(error.value)
 
@@ -83,9 +83,9 @@ def test_a_large_sweep_is_left_to_the_command_line(folder: Path, monkeypatch: py
 def test_a_damaged_file_is_a_line(folder: Path, tmp_path: Path) -> None:
     copied = tmp_path / "points"
     copied.mkdir()
-    for each in (folder / "points").iterdir():
-        if each.is_file():
-            (copied / each.name).write_bytes(each.read_bytes())
+    for path in (folder / "points").iterdir():
+        if path.is_file():
+            (copied / path.name).write_bytes(path.read_bytes())
     held = bytearray((copied / "results.parquet").read_bytes())
     held[len(held) // 2] ^= 0xFF
     (copied / "results.parquet").write_bytes(bytes(held))
@@ -98,10 +98,10 @@ def test_the_files_to_take_home_are_of_the_filtered_points(folder: Path, tmp_pat
     job._thread.join(120)
     assert job.error is None
     points = json.loads((job.folder / "points.json").read_text(encoding="utf-8"))
-    told = said("gcnsim", "sweep", "best", "points", "--where", WHERE.partition(";")[0], folder=folder)
-    assert points == told
+    document = json_of("gcnsim", "sweep", "best", "points", "--where", WHERE.partition(";")[0], folder=folder)
+    assert points == document
     lines = (job.folder / "points.csv").read_text(encoding="utf-8").splitlines()
-    assert [int(each["point"]) for each in csv.DictReader(lines)] == [each["point"] for each in told]
+    assert [int(entry["point"]) for entry in csv.DictReader(lines)] == [entry["point"] for entry in document]
     assert "The fastest of 3 points is" in (job.folder / "points.html").read_text(encoding="utf-8")
 
 
@@ -112,8 +112,8 @@ def test_a_filter_is_typed_and_its_address_opened_again(looking: Any, folder: Pa
     looking.page.fill("input[id*=where]", "cluster.bandwidth >= 10Gbps")
     looking.page.keyboard.press("Enter")
     looking.page.wait_for_selector("#view:has-text('3 of 6 answered points shown.')")
-    told = said(*shlex.split(looking.page.inner_text("#command")), folder=folder)
-    assert f"{1000 * told[0]['iteration_s']:.0f} ms an iteration" in looking.page.inner_text("#view h2")
+    document = json_of(*shlex.split(looking.page.inner_text("#command")), folder=folder)
+    assert f"{1000 * document[0]['iteration_s']:.0f} ms an iteration" in looking.page.inner_text("#view h2")
     assert looking.page.evaluate("location.search") == "?folder=points&where=cluster.bandwidth+%3E%3D+10Gbps"
     looking.page.reload()
     looking.page.wait_for_selector("#view:has-text('3 of 6 answered points shown.')")
@@ -121,4 +121,4 @@ def test_a_filter_is_typed_and_its_address_opened_again(looking: Any, folder: Pa
     looking.page.wait_for_selector("#job-result .files a")
     with looking.page.expect_download() as download:
         looking.page.click("text=points.json")
-    assert json.loads(download.value.path().read_text(encoding="utf-8")) == told
+    assert json.loads(download.value.path().read_text(encoding="utf-8")) == document

@@ -28,7 +28,7 @@ def read(**values: str) -> dict[str, str]:
 
 def tracks(path: Path) -> set[str]:
     events = json.loads(path.read_text(encoding="utf-8"))["traceEvents"]
-    return {each["args"]["name"] for each in events if each["name"] == "thread_name"}
+    return {event["args"]["name"] for event in events if event["name"] == "thread_name"}
 
 
 def test_the_command_line_asks_the_same() -> None:
@@ -44,7 +44,7 @@ def test_the_command_line_asks_the_same() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "said"),
+    ("values", "message"),
     [
         ({"gpus": "-3"}, "gpus: '-3' is not allowed"),
         ({"bandwidth": "nan"}, "bandwidth: 'nan'"),
@@ -55,10 +55,10 @@ def test_the_command_line_asks_the_same() -> None:
         ({"calibration": "."}, "calibration: is of a recorded run"),
     ],
 )
-def test_what_cannot_be_drawn_is_a_line(folder: Path, values: dict[str, str], said: str) -> None:
+def test_what_cannot_be_drawn_is_a_line(folder: Path, values: dict[str, str], message: str) -> None:
     with pytest.raises(GcnsimError) as error:
         timeline.options(read(**values), Files(folder, folder))
-    assert said in str(error.value)
+    assert message in str(error.value)
     assert "\n" not in str(error.value)
     assert timeline.command(read(**values))[0] == "gcnsim"
 
@@ -68,14 +68,14 @@ def test_a_setting_is_drawn_and_taken_home(folder: Path, tmp_path: Path) -> None
     job = Jobs(tmp_path).start("timeline", timeline.options(values, Files(folder, folder)))
     job._thread.join(120)
     assert job.error is None
-    names = {each.name for each in job.folder.iterdir()}
+    names = {path.name for path in job.folder.iterdir()}
     assert {"timeline.json", "timeline.csv", "timeline.html"} <= names
     assert {"compute", "send", "receive"} <= tracks(job.folder / "timeline.json")
     (figure,) = json.loads((job.folder / FIGURES).read_text(encoding="utf-8"))
     assert figure["title"] == "Predicted"
     setting: dict[str, Any] = {"cluster": {"gpus": 2, "bandwidth": "5Gbps"}, "method": {"name": "full-graph"}}
-    told = simulate({"schema": "gcnsim.scenario/1", "name": "x", "workload": {"dataset": "reddit"}} | setting)
-    seconds = told.result.metrics.iteration_s
+    content = simulate({"schema": "gcnsim.scenario/1", "name": "x", "workload": {"dataset": "reddit"}} | setting)
+    seconds = content.result.metrics.iteration_s
     assert f"full-graph on 2 x t4: {seconds:.2f} s an iteration." in str(found(job, "dark"))
 
 
@@ -85,9 +85,9 @@ def test_a_recorded_run_stands_beside_its_prediction(folder: Path, tmp_path: Pat
     assert job.error is None
     assert tracks(job.folder / "measured.json") <= tracks(job.folder / "predicted.json")
     figures = json.loads((job.folder / FIGURES).read_text(encoding="utf-8"))
-    assert [each["title"] for each in figures] == ["Measured", "Predicted"]
-    ends = [max(axis["range"][1] for name, axis in each["light"]["layout"].items() if name == "xaxis")
-            for each in figures]  # fmt: skip
+    assert [figure["title"] for figure in figures] == ["Measured", "Predicted"]
+    ends = [max(axis["range"][1] for name, axis in figure["light"]["layout"].items() if name == "xaxis")
+            for figure in figures]  # fmt: skip
     assert ends[0] == ends[1], "one scale of time"
     assert "run: 100 ms an iteration measured, " in str(found(job, "light"))
 
@@ -102,8 +102,8 @@ def test_a_run_that_is_none_is_a_line(folder: Path, tmp_path: Path) -> None:
 def test_the_page_draws_what_its_address_asks(looking: Any) -> None:
     looking.open("/timeline?gpus=2&method=pipegcn")
     looking.settled("/timeline")
-    told = command_line(*shlex.split(looking.page.inner_text("#command").partition(" --timeline")[0])[2:])
-    seconds = told["results"][0]["iteration_s"]
+    content = command_line(*shlex.split(looking.page.inner_text("#command").partition(" --timeline")[0])[2:])
+    seconds = content["results"][0]["iteration_s"]
     assert f"{seconds:.2f} s an iteration." in looking.page.inner_text("#job-result h2")
     with looking.page.expect_download() as download:
         looking.page.click(".files >> text=timeline.json")

@@ -10,51 +10,51 @@ import pytest
 from gcnsim.boundary import AccessCounts
 from gcnsim.diagnosis import EvenPartition, evened, straggler_of
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
-from gcnsim.simulation import study
+from gcnsim.simulation import simulate_scenario
 from gcnsim.sources import RangeEnd, Source, open_source, resolve_model
 
 
 def scenario(method: str = "psc-gcn", dataset: str = "reddit", **cluster: Any) -> Scenario:
     machine = {"gpus": 6, "bandwidth": "15Gbps"} | cluster
-    asked = {"schema": SCHEMA, "cluster": machine, "method": {"name": method}, "run": {"iterations": 5}}
-    return from_mapping(asked | {"workload": {"dataset": dataset}}, "test")
+    requested = {"schema": SCHEMA, "cluster": machine, "method": {"name": method}, "run": {"iterations": 5}}
+    return from_mapping(requested | {"workload": {"dataset": dataset}}, "test")
 
 
-def counts_of(asked: Scenario, accesses: Source) -> AccessCounts:
-    return accesses.counts(asked, resolve_model(asked.workload, accesses.declared).features, RangeEnd.LIKELY)
+def counts_of(base: Scenario, accesses: Source) -> AccessCounts:
+    return accesses.counts(base, resolve_model(base.workload, accesses.declared).features, RangeEnd.LIKELY)
 
 
 def test_the_straggler_of_reddit_on_six_is_worker_four() -> None:
-    asked = scenario()
-    accesses = open_source(asked)
-    found = straggler_of(study(asked, accesses), counts_of(asked, accesses))
-    assert found is not None
-    assert (found.worker, found.load, found.amount) == (4, "boundary nodes", 145_864)
-    assert found.mean == pytest.approx(89_463, abs=1)
-    assert found.share_of_mean == pytest.approx(1.63, abs=0.005)
-    assert found.busy > 0.98
-    assert found.others_low is not None
-    assert found.others_high is not None
+    base = scenario()
+    accesses = open_source(base)
+    straggler = straggler_of(simulate_scenario(base, accesses), counts_of(base, accesses))
+    assert straggler is not None
+    assert (straggler.worker, straggler.load, straggler.amount) == (4, "boundary nodes", 145_864)
+    assert straggler.mean == pytest.approx(89_463, abs=1)
+    assert straggler.share_of_mean == pytest.approx(1.63, abs=0.005)
+    assert straggler.busy > 0.98
+    assert straggler.others_low is not None
+    assert straggler.others_high is not None
     # The busiest sender has 1.19 times the mean, as counted, so other NICs wait less.
-    assert 0.6 < found.others_low <= found.others_high < 0.78
-    assert found.text.startswith(
+    assert 0.6 < straggler.others_low <= straggler.others_high < 0.78
+    assert straggler.text.startswith(
         "worker 4 has 145,864 boundary nodes, 1.63 times the mean (89,463); NIC of server 2 is"
     )
 
 
 def test_where_gpus_limit_the_straggler_has_more_edges() -> None:
-    asked = scenario("full-graph")
-    accesses = open_source(asked)
-    found = straggler_of(study(asked, accesses), counts_of(asked, accesses))
-    assert found is not None
-    assert (found.worker, found.load) == (4, "edges")
-    assert "that of other workers" in found.text
+    base = scenario("full-graph")
+    accesses = open_source(base)
+    straggler = straggler_of(simulate_scenario(base, accesses), counts_of(base, accesses))
+    assert straggler is not None
+    assert (straggler.worker, straggler.load) == (4, "edges")
+    assert "that of other workers" in straggler.text
 
 
 def test_the_uplink_of_a_rack_is_compared_with_those_of_other_racks() -> None:
-    asked = scenario("pipegcn", servers_per_rack=1, oversubscription=8.0)
-    accesses = open_source(asked)
-    found = straggler_of(study(asked, accesses), counts_of(asked, accesses))
+    base = scenario("pipegcn", servers_per_rack=1, oversubscription=8.0)
+    accesses = open_source(base)
+    found = straggler_of(simulate_scenario(base, accesses), counts_of(base, accesses))
     assert found is not None
     assert "; uplink of rack 2 is busy " in found.text
     assert "% of the time, those of other racks " in found.text
@@ -72,32 +72,32 @@ def test_the_uplink_of_a_rack_is_compared_with_those_of_other_racks() -> None:
 def test_nobody_straggles_alone_in_mini_batches_or_on_a_link_that_all_share(
     method: str, cluster: dict[str, Any]
 ) -> None:
-    asked = scenario(method, **cluster)
-    accesses = open_source(asked)
-    assert straggler_of(study(asked, accesses), counts_of(asked, accesses)) is None
+    base = scenario(method, **cluster)
+    accesses = open_source(base)
+    assert straggler_of(simulate_scenario(base, accesses), counts_of(base, accesses)) is None
 
 
 def test_the_latency_of_messages_has_no_straggler() -> None:
-    asked = scenario("psc-gcn", "yelp", bandwidth="100Gbps", latency="50ms", device="h100")
-    accesses = open_source(asked)
-    result = study(asked, accesses)
+    base = scenario("psc-gcn", "yelp", bandwidth="100Gbps", latency="50ms", device="h100")
+    accesses = open_source(base)
+    result = simulate_scenario(base, accesses)
     assert result.limit.text == "latency of messages (NIC)"
-    assert straggler_of(result, counts_of(asked, accesses)) is None
+    assert straggler_of(result, counts_of(base, accesses)) is None
 
 
 def test_an_even_partition_has_no_straggler_and_is_faster() -> None:
-    asked = scenario()
-    accesses = open_source(asked)
+    base = scenario()
+    accesses = open_source(base)
     even = EvenPartition(accesses)
-    result, counts = study(asked, even), counts_of(asked, even)
+    result, counts = simulate_scenario(base, even), counts_of(base, even)
     assert straggler_of(result, counts) is None
-    assert result.metrics.iteration_s < 0.85 * study(asked, accesses).metrics.iteration_s
+    assert result.metrics.iteration_s < 0.85 * simulate_scenario(base, accesses).metrics.iteration_s
 
 
 @pytest.mark.parametrize("per_server", [1, 2, 4])
 def test_evening_keeps_every_total_and_every_law_of_counts(per_server: int) -> None:
-    asked = scenario(gpus=6)
-    counts = counts_of(asked, open_source(asked))
+    base = scenario(gpus=6)
+    counts = counts_of(base, open_source(base))
     even = evened(counts, per_server)
     for name in ("rows", "hits"):
         before, after = getattr(counts, name), getattr(even, name)
@@ -119,8 +119,8 @@ def test_evening_keeps_every_total_and_every_law_of_counts(per_server: int) -> N
 
 def test_two_workers_are_evened_and_one_has_nobody_to_share_with() -> None:
     for gpus, same in ((2, False), (1, True)):
-        asked = scenario("full-graph", gpus=gpus)
-        counts = counts_of(asked, open_source(asked))
+        base = scenario("full-graph", gpus=gpus)
+        counts = counts_of(base, open_source(base))
         even = evened(counts)
         assert (even is counts) == same
         assert int(np.ptp(even.boundary_nodes)) <= 1
@@ -129,6 +129,6 @@ def test_two_workers_are_evened_and_one_has_nobody_to_share_with() -> None:
 
 
 def test_mini_batches_are_returned_as_they_are() -> None:
-    asked = scenario("distdgl", gpus=4)
-    counts = counts_of(asked, open_source(asked))
+    base = scenario("distdgl", gpus=4)
+    counts = counts_of(base, open_source(base))
     assert evened(counts) is counts

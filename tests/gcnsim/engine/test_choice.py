@@ -101,7 +101,7 @@ def test_a_kernel_that_gives_other_results_is_not_kept(cache: Path, monkeypatch:
     assert "does not work here" in engine().why
     started = listened(monkeypatch)
     choice._simulated[0] = 1
-    choice.compile_later()
+    choice.compile_in_background()
     assert started == [], "what failed is not tried again and again"
 
 
@@ -120,7 +120,7 @@ def test_where_nothing_can_be_kept_the_reference_answers(cache: Path, capsys: py
     assert "cannot be written" in problem
     assert engine().name == "reference"
     choice._simulated[0] = 1
-    choice.compile_later()
+    choice.compile_in_background()
     assert capsys.readouterr() == ("", "")
 
 
@@ -163,7 +163,7 @@ def test_a_process_is_left_behind_by_what_simulated_even_in_another_process(
     schedule = method("full-graph")(facts())
     started = listened(monkeypatch)
     parallel_map(lambda iterations: simulate(schedule, iterations).finished_ops, [1, 2], 2 if forked else 1)
-    choice.compile_later()
+    choice.compile_in_background()
     assert [command[1:] for command in started] == [["-m", "gcnsim.engine.kernel.background"]]
 
 
@@ -171,7 +171,7 @@ def test_none_is_left_behind_where_that_is_not_wanted(cache: Path, monkeypatch: 
     started = listened(monkeypatch)
     choice._simulated[0] = 1
     monkeypatch.setenv(choice.IN_BACKGROUND, "no")
-    choice.compile_later()
+    choice.compile_in_background()
     assert started == []
 
 

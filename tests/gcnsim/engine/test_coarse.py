@@ -57,7 +57,7 @@ def check(run: Run, grain: int) -> None:
     for link, flows in carried(run).items():
         capacity = run.schedule.capacity[link] / PS_PER_S
         order = np.argsort(flows.until)
-        since, until, units = (each[order] for each in flows)
+        since, until, units = (flow[order] for flow in flows)
         spare = SLACK_PS * capacity * (1 + np.arange(units.size)) + 1e-9 * units.sum()
         assert (np.cumsum(units) <= capacity * until + spare).all()
         for begin in np.unique(since):
@@ -77,10 +77,10 @@ def coarse(kernel: Kernel, schedule: Schedule, iterations: int, grain: float, la
 
 def compared(kernel: Kernel, schedule: Schedule, iterations: int, grain: int) -> Run:
     """The run of a grain, which the kernel as it stands and the compiled one agree on."""
-    found = coarse(kernel, schedule, iterations, grain)
-    same(coarse(uncompiled, schedule, iterations, grain), found)
-    assert found.iterations == iterations
-    return found
+    run = coarse(kernel, schedule, iterations, grain)
+    same(coarse(uncompiled, schedule, iterations, grain), run)
+    assert run.iterations == iterations
+    return run
 
 
 @settings(many, max_examples=50)
@@ -115,9 +115,9 @@ def test_many_all_pairs(kernel: Kernel, data: st.DataObject, grain: int) -> None
 @settings(many, max_examples=50)
 @given(schedules(), st.integers(1, 6))
 def test_a_grain_of_a_picosecond_is_exact_to_rounding(kernel: Kernel, schedule: Schedule, iterations: int) -> None:
-    found = coarse(kernel, schedule, iterations, 1)
+    run = coarse(kernel, schedule, iterations, 1)
     expected = simulate(schedule, iterations)
-    np.testing.assert_allclose(found.ends, expected.ends, rtol=1e-9, atol=100)
+    np.testing.assert_allclose(run.ends, expected.ends, rtol=1e-9, atol=100)
 
 
 def one_link(arrivals: list[float], units: list[float], queue: float = 0.0) -> Schedule:
@@ -125,10 +125,10 @@ def one_link(arrivals: list[float], units: list[float], queue: float = 0.0) -> S
     links = tuple(Link(name, "nic", "a", "b", LinkSpec(1.0, 0.0, 0.0, queue)) for name in ("shared", "free"))
     builder = Builder("one link", Cluster((0,), links), 1)
     flows = []
-    for place, (at, size) in enumerate(zip(arrivals, units, strict=True)):
-        before = builder.compute(OpKind.LOSS, 0, at, stream=f"wait{place}")
-        route = (0,) if place % 2 else (0, 1)
-        flows.append(builder.flow(OpKind.WIRE, 0, size, route, stream=f"flow{place}", after=[before]))
+    for index, (at, size) in enumerate(zip(arrivals, units, strict=True)):
+        before = builder.compute(OpKind.LOSS, 0, at, stream=f"wait{index}")
+        route = (0,) if index % 2 else (0, 1)
+        flows.append(builder.flow(OpKind.WIRE, 0, size, route, stream=f"flow{index}", after=[before]))
     return builder.close([builder.compute(OpKind.STEP, 0, 0.0, after=flows)])
 
 
@@ -141,9 +141,9 @@ def test_one_link_is_busy_for_as_long_to_within_two_grains(
     kernel: Kernel, flows: list[tuple[float, float]], grain: int
 ) -> None:
     schedule = one_link([at for at, _ in flows], [units for _, units in flows])
-    found = coarse(kernel, schedule, 1, grain)
+    run = coarse(kernel, schedule, 1, grain)
     exact = simulate(schedule, 1)
-    longer, slack = int(found.ends.max()) - int(exact.ends.max()), SLACK_PS * len(flows)
+    longer, slack = int(run.ends.max()) - int(exact.ends.max()), SLACK_PS * len(flows)
     assert -grain - slack <= longer <= 2 * grain + slack
 
 

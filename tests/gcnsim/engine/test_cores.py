@@ -174,9 +174,9 @@ def test_work_is_conserved_and_bounded(
     wake_s = None if wakes is None else wakes * slice_s
     b = cores(count, slice_s, together=0.9 * count if count > 1 else 1.0, wake_s=wake_s)
     last: int | None = None
-    for place, (thread, seconds, chained) in enumerate(tasks):
+    for index, (thread, seconds, chained) in enumerate(tasks):
         after = (last,) if chained and last is not None else ()
-        last = task(b, f"t{thread}", seconds, stream=f"s{place}", after=after)
+        last = task(b, f"t{thread}", seconds, stream=f"s{index}", after=after)
     assert last is not None
     final = b.compute(LOSS, 0, 0.0, after=range(len(tasks)))
     schedule: Schedule = b.close([final])

@@ -146,7 +146,7 @@ def one_by_one(case: Case) -> list[Fraction]:
             for bundle in rising
         }
         level = min(limit.values())
-        for bundle in [each for each in rising if limit[each] == level]:
+        for bundle in [number for number in rising if limit[number] == level]:
             rates[bundle] = level
             for link in routes[bundle]:
                 left[link] -= level
@@ -191,7 +191,7 @@ def test_a_cap_counts_for_each_flow_and_takes_no_part_of_others() -> None:
 def test_what_is_remembered_is_what_would_be_found_and_no_more_than_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fairness, "REMEMBERED", 2)
     shared = Sharing([12.0], [(0,), (0,)], [None, None])
-    asked = [(1, 1), (1, 2), (2, 2), (1, 1), (3, 0)]
-    assert [shared.rates(counts) for counts in asked] == [[6.0] * 2, [4.0] * 2, [3.0] * 2, [6.0] * 2, [4.0, 0.0]]
+    requested = [(1, 1), (1, 2), (2, 2), (1, 1), (3, 0)]
+    assert [shared.rates(counts) for counts in requested] == [[6.0] * 2, [4.0] * 2, [3.0] * 2, [6.0] * 2, [4.0, 0.0]]
     assert shared.rates((3, 0)) is shared.rates((3, 0)), "found once"
     assert len(shared._known) <= 2

@@ -23,13 +23,13 @@ from gcnsim.engine.kernel.store import LoadedKernel
 from gcnsim.engine.kernel.trial import sample
 from gcnsim.engine.reference import simulate
 from gcnsim.engine.run import Run
-from gcnsim.engine.stopping import Enough
+from gcnsim.engine.stopping import StopCondition
 from gcnsim.errors import ScenarioError
 from gcnsim.ids import IntArray
 from gcnsim.methods import every_method
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
 from gcnsim.schedule import Builder, Schedule
-from gcnsim.simulation import study
+from gcnsim.simulation import simulate_scenario
 from gcnsim.simulation.faults import apply_transient_faults
 from gcnsim.simulation.run import write_schedule
 from gcnsim.sources import open_source
@@ -53,14 +53,16 @@ def same(found: Run, expected: Run) -> None:
     np.testing.assert_array_equal(found.ends, expected.ends)
 
 
-def compare(schedule: Schedule, iterations: int, kernels: Sequence[Kernel], enough: Enough | None = None) -> None:
+def compare(
+    schedule: Schedule, iterations: int, kernels: Sequence[Kernel], enough: StopCondition | None = None
+) -> None:
     """Run `schedule` by the reference engine and by each of `kernels`, each of which may be asked differently often."""
     expected = simulate(schedule, iterations, enough)
-    for each in kernels:
-        same(simulate_by(each, schedule, iterations, enough), expected)
+    for kernel in kernels:
+        same(simulate_by(kernel, schedule, iterations, enough), expected)
 
 
-def at(count: int) -> Enough:
+def at(count: int) -> StopCondition:
     """Enough at `count` iterations."""
     return lambda ends: ends.shape[0] >= count
 
@@ -70,10 +72,10 @@ def at(count: int) -> Enough:
 def test_what_is_laid_out_once_for_a_structure_is_right_for_other_figures(name: str, gpus: int) -> None:
     # Eight GPUs on servers of their own share their links as a matrix.
     cluster = {"gpus": gpus, "gpus_per_server": 1, "bandwidth": "10Gbps"}
-    asked = from_mapping({"schema": SCHEMA, "cluster": cluster, "method": {"name": name}}, "test")
-    accesses = open_source(asked)
-    features = resolve_model(asked.workload, accesses.declared).features
-    first = write_schedule(asked, accesses.counts(asked, features, RangeEnd.LIKELY), accesses)
+    base = from_mapping({"schema": SCHEMA, "cluster": cluster, "method": {"name": name}}, "test")
+    accesses = open_source(base)
+    features = resolve_model(base.workload, accesses.declared).features
+    first = write_schedule(base, accesses.counts(base, features, RangeEnd.LIKELY), accesses)
     layout(first, 3)
     columns = first.columns.with_delays(
         2.0 * first.columns.latency_s, 0.5 * first.columns.latency_s, 1.0 + first.columns.queue
@@ -82,12 +84,12 @@ def test_what_is_laid_out_once_for_a_structure_is_right_for_other_figures(name: 
         first,
         columns=columns,
         demand=1.5 * first.demand,
-        capacity=tuple(value * (1.0 + place / 8.0) for place, value in enumerate(first.capacity)),
+        capacity=tuple(value * (1.0 + index / 8.0) for index, value in enumerate(first.capacity)),
     )
     again = replace(moved, columns=replace(columns))
     assert again.columns._found == {}
     blocks = [[*packed(state), *rows] for state, rows in (layout(moved, 2), layout(again, 2))]
-    for one, other in zip(*(each[:3] for each in blocks), strict=True):
+    for one, other in zip(*(block[:3] for block in blocks), strict=True):
         np.testing.assert_array_equal(one, other)
     same(simulate_by(uncompiled, moved, 2), simulate(again, 2))
 
@@ -99,11 +101,11 @@ def cluster(draw: Callable[..., Any]) -> Cluster:
     """A few links, some with queues, and a machine on whose cores threads take turns."""
     some = st.sampled_from([0.0, 0.0, 0.25, 1.0, 3.0])
     links = []
-    for place in range(draw(st.integers(1, 5))):
+    for index in range(draw(st.integers(1, 5))):
         capacity = draw(st.sampled_from([1.0, 10.0, 0.3, 7.7]) | st.floats(0.1, 50.0))
         latency = draw(some)
         spec = LinkSpec(capacity, latency, latency * draw(st.sampled_from([0.0, 0.5, 1.0])), draw(some))
-        links.append(Link(f"wire{place}", "nic", "a", "b", spec))
+        links.append(Link(f"wire{index}", "nic", "a", "b", spec))
     count = draw(st.integers(1, 3))
     together = draw(st.sampled_from([1.0, 0.9])) * count
     slice_s, wakes = draw(st.sampled_from([0.1, 1.0])), draw(st.sampled_from([None, 0.0, 0.1, 1.0]))
@@ -159,7 +161,7 @@ def pairs(draw: Callable[..., Any], servers: int) -> Schedule:
     """Flows between all pairs of servers, so many that links are shared as a matrix; some pairs have none."""
     some = st.sampled_from([1.0, 2.0, 3.0]) | st.floats(0.1, 9.0)
     capacity = draw(st.lists(some, min_size=2 * servers, max_size=2 * servers))
-    links = tuple(Link(f"l{place}", "nic", "a", "b", LinkSpec(each, 0.1)) for place, each in enumerate(capacity))
+    links = tuple(Link(f"l{index}", "nic", "a", "b", LinkSpec(item, 0.1)) for index, item in enumerate(capacity))
     builder = Builder("pairs", Cluster((0,), links), 1)
     flows: list[int] = []
     for one, other in permutations(range(servers), 2):
@@ -168,7 +170,7 @@ def pairs(draw: Callable[..., Any], servers: int) -> Schedule:
             route, units = (one, servers + other), draw(some)
             flows.append(builder.flow(OpKind.WIRE, 0, units, route, stream=f"{one}>{other}.{copy}", after=after))
     return builder.close(
-        [builder.compute(OpKind.STEP, 0, 0.5, after=[(flow, place % 2) for place, flow in enumerate(flows)])]
+        [builder.compute(OpKind.STEP, 0, 0.5, after=[(flow, index % 2) for index, flow in enumerate(flows)])]
     )
 
 
@@ -272,7 +274,7 @@ def test_a_study_is_the_same_whoever_simulates(kernel: Kernel, monkeypatch: pyte
     runs = []
     for name in ("reference", "compiled"):
         monkeypatch.setenv("GCNSIM_ENGINE", name)
-        runs.append(study(given).run)
+        runs.append(simulate_scenario(given).run)
     same(*runs)
 
 
@@ -287,14 +289,14 @@ def test_a_run_asks_after_every_iteration_what_the_reference_asks(kernel: Kernel
     schedule = written(scenario("pipegcn", cluster={"gpus": 4}))
     heard: list[list[IntArray]] = []
     for one in (simulate, partial(simulate_by, kernel)):
-        asked: list[IntArray] = []
+        requested: list[IntArray] = []
 
-        def enough(ends: IntArray, asked: list[IntArray] = asked) -> bool:
-            asked.append(ends.copy())
-            return len(asked) == 4
+        def enough(ends: IntArray, requested: list[IntArray] = requested) -> bool:
+            requested.append(ends.copy())
+            return len(requested) == 4
 
         assert one(schedule, 20, enough).iterations == 4
-        heard.append(asked)
+        heard.append(requested)
     assert len(heard[0]) == len(heard[1]) == 4
     for mine, theirs in zip(*heard, strict=True):
         np.testing.assert_array_equal(mine, theirs)
@@ -304,5 +306,5 @@ def test_iterations_of_no_work_are_all_complete_at_once(kernel: Kernel) -> None:
     builder = Builder("nothing", Cluster((0,), (Link("l", "nic", "a", "b", LinkSpec(1.0)),)), 1)
     last = builder.compute(OpKind.LOSS, 0, 0.0)
     schedule = builder.close([last])
-    for asked in (None, at(1), at(3)):
-        compare(schedule, 5, [uncompiled, kernel], asked)
+    for requested in (None, at(1), at(3)):
+        compare(schedule, 5, [uncompiled, kernel], requested)

@@ -13,7 +13,7 @@ from gcnsim.engine import Run, compile_now, simulate
 from gcnsim.engine.kernel.driver import simulate_by
 from gcnsim.engine.kernel.run import run as uncompiled
 from gcnsim.engine.reference import simulate as simulate_by_reference
-from gcnsim.engine.stopping import SPAN_PS, Watch
+from gcnsim.engine.stopping import SPAN_PS, PeriodDetector
 from gcnsim.ids import IntArray
 from gcnsim.schedule import Builder, Schedule
 from gcnsim.streams import stream
@@ -45,7 +45,7 @@ def off(schedule: Schedule, run: Run) -> float:
 
 def found(schedules: list[Schedule]) -> list[Run]:
     """Runs of those of `schedules` that have a period, each as near to the simulated run as it must be."""
-    runs = [run for run in (simulate(each, FAR, endless=True) for each in schedules) if run.period is not None]
+    runs = [run for run in (simulate(schedule, FAR, endless=True) for schedule in schedules) if run.period is not None]
     for run in runs:
         assert run.simulated + run.by_period == FAR
         assert off(run.schedule, run) <= TOLERANCE
@@ -53,7 +53,7 @@ def found(schedules: list[Schedule]) -> list[Run]:
 
 
 def drawn(count: int, name: str, scale: float, *, queues: bool = False) -> list[Schedule]:
-    return [coupled(stream(place, name), scale, queues=queues) for place in range(count)]
+    return [coupled(stream(index, name), scale, queues=queues) for index in range(count)]
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e-3])
@@ -138,7 +138,7 @@ ACROSS = every_ten(0, 2), every_ten(4, 13)
 
 def first_shown(starts: IntArray, ends: IntArray, queued: list[bool] | None = None) -> int | None:
     """After how many of these iterations a period is found."""
-    watch = Watch(1, None if queued is None else np.array(queued))
+    watch = PeriodDetector(1, None if queued is None else np.array(queued))
     counts = range(1, starts.shape[0] + 1)
     return next((count for count in counts if watch.look(starts * SPAN_PS, ends * SPAN_PS, count)), None)
 
@@ -151,13 +151,13 @@ def test_as_many_iterations_are_compared_as_matter() -> None:
 
 @pytest.mark.parametrize("which", [0, 1], ids=["starts", "ends"])
 def test_what_went_on_while_an_op_was_under_way_matters(which: int) -> None:
-    times = [each.copy() for each in ACROSS]
+    times = [array.copy() for array in ACROSS]
     times[which][0, 1] += 1
     assert first_shown(times[0], times[1]) == 5
 
 
 def test_what_was_under_way_before_matters() -> None:
-    starts, ends = (each.copy() for each in APART)
+    starts, ends = (array.copy() for array in APART)
     # Iterations 1 and 2 are alike, but when 1 began an op of iteration 0 was still at it.
     ends[0, 1] = 12
     assert first_shown(starts, ends) == 4

@@ -15,7 +15,7 @@ from gcnsim.timeline import PS_PER_S, OpKind
 MakeBuilder = Callable[..., Builder]
 
 
-def told(found: tuple[np.ndarray, np.ndarray]) -> list[tuple[float, float]]:
+def pairs(found: tuple[np.ndarray, np.ndarray]) -> list[tuple[float, float]]:
     """(second, bytes per second from then on)."""
     instants, rates = found
     return [(when / PS_PER_S, rate) for when, rate in zip(instants.tolist(), rates.tolist(), strict=True)]
@@ -30,13 +30,13 @@ def test_a_second_flow_takes_half_while_it_is_under_way(builder: MakeBuilder) ->
     run = simulate(b.close([other]), 1)
     found = link_rates(run)
     assert list(found) == ["wire0", "wire1"], "a link that carries nothing is left out"
-    assert told(found["wire0"]) == [
+    assert pairs(found["wire0"]) == [
         (0.0, pytest.approx(10)),
         (1.0, pytest.approx(5)),
         (3.0, pytest.approx(10)),
         (4.0, 0),
     ]
-    assert told(found["wire1"]) == [(0.0, pytest.approx(10)), (4.0, 0)]
+    assert pairs(found["wire1"]) == [(0.0, pytest.approx(10)), (4.0, 0)]
     assert (begun(run) == run.starts).all(), "nothing waits for a connection"
 
 
@@ -45,8 +45,8 @@ def test_links_without_a_common_flow_are_told_apart_and_caps_hold(builder: MakeB
     b.flow(OpKind.WIRE, 0, 12.0, (0,), stream="a", cap=4.0)
     last = b.flow(OpKind.WIRE, 0, 8.0, (1,), stream="b")
     found = link_rates(simulate(b.close([last]), 1))
-    assert told(found["wire0"]) == [(0.0, pytest.approx(4)), (3.0, 0)]
-    assert told(found["wire1"]) == [(0.0, pytest.approx(8)), (1.0, 0)]
+    assert pairs(found["wire0"]) == [(0.0, pytest.approx(4)), (3.0, 0)]
+    assert pairs(found["wire1"]) == [(0.0, pytest.approx(8)), (1.0, 0)]
 
 
 def test_the_bytes_of_every_iteration_are_carried(builder: MakeBuilder) -> None:

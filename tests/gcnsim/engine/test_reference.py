@@ -119,7 +119,7 @@ def test_half_of_the_capacity_at_latency_times_capacity(builder: Builders) -> No
 def test_small_messages_of_many_pairs_share_a_link_by_their_bytes_alone(builder: Builders) -> None:
     """100 messages of 10 bytes each are 1,000 bytes: what each costs whatever its size, all pay at once."""
     b = builder(100.0, latency=1.0, startup=1.0)
-    sent = [b.flow(WIRE, 0, 10.0, (0,), stream=f"tx{place}") for place in range(100)]
+    sent = [b.flow(WIRE, 0, 10.0, (0,), stream=f"tx{index}") for index in range(100)]
     assert max(ends(b, sent[-1])) == pytest.approx(11 * S, abs=100)
 
 

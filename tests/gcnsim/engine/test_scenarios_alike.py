@@ -26,7 +26,10 @@ def answered(name: str, command: list[str], monkeypatch: pytest.MonkeyPatch, cap
 
 @pytest.mark.parametrize(
     "file",
-    [pytest.param(each, marks=() if each.name in QUICK else pytest.mark.slow, id=each.stem) for each in SCENARIOS],
+    [
+        pytest.param(scenario, marks=() if scenario.name in QUICK else pytest.mark.slow, id=scenario.stem)
+        for scenario in SCENARIOS
+    ],
 )
 def test_both_engines_answer_alike(
     file: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

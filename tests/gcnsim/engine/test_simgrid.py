@@ -41,20 +41,20 @@ def drawn(seed: int) -> tuple[list[float], list[Route], list[Flow]]:
     starts = np.where(draw.random(many) < 0.5, draw.integers(0, 2, many) / 2, draw.uniform(0.0, 1.0, many))
     sizes = np.where(draw.random(many) < 0.3, 1e8, np.floor(draw.uniform(1e6, 4e8, many)))
     ways = draw.integers(0, len(routes), many)
-    flows = [Flow(*each) for each in zip(starts.tolist(), ways.tolist(), sizes.tolist(), strict=True)]
+    flows = [Flow(*item) for item in zip(starts.tolist(), ways.tolist(), sizes.tolist(), strict=True)]
     return capacity, routes, flows
 
 
 def ends(capacity: list[float], routes: list[Route], flows: list[Flow], latency: float) -> FloatArray:
     """When the engine's flows end, in seconds."""
-    links = [Link(f"l{i}", "nic", "a", "b", LinkSpec(each, 0.0 if i else latency)) for i, each in enumerate(capacity)]
+    links = [Link(f"l{i}", "nic", "a", "b", LinkSpec(value, 0.0 if i else latency)) for i, value in enumerate(capacity)]
     builder = Builder("flows", Cluster((0,), tuple(links)), 1)
     ops = []
-    for place, flow in enumerate(flows):
-        waited = builder.compute(OpKind.LOSS, 0, flow.start, stream=f"s{place}")
+    for index, flow in enumerate(flows):
+        waited = builder.compute(OpKind.LOSS, 0, flow.start, stream=f"s{index}")
         route = routes[flow.route]
         ops.append(
-            builder.flow(OpKind.WIRE, 0, flow.amount, route.links, stream=f"s{place}", after=[waited], cap=route.cap)
+            builder.flow(OpKind.WIRE, 0, flow.amount, route.links, stream=f"s{index}", after=[waited], cap=route.cap)
         )
     schedule = builder.close([builder.compute(OpKind.STEP, 0, 0.0, after=ops)])
     return np.asarray(simulate(schedule, 1).ends[0, ops] / PS_PER_S)
@@ -108,6 +108,6 @@ def test_every_op_of_a_method_starts_and_ends_when_that_of_simgrid_does(
 
 def test_a_link_a_millionth_slower_is_noticed() -> None:
     capacity, routes, flows = drawn(0)
-    slower = [each * (1.0 - 1e-6) for each in capacity]
+    slower = [value * (1.0 - 1e-6) for value in capacity]
     found, peer = ends(slower, routes, flows, 0.0), ask_flows(capacity, routes, flows).ends
     assert np.abs(found / peer - 1.0).max() > 100 * RELATIVE

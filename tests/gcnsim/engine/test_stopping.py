@@ -13,7 +13,7 @@ from gcnsim.engine import Run
 from gcnsim.engine.kernel.driver import simulate_by
 from gcnsim.engine.kernel.run import run as uncompiled
 from gcnsim.engine.reference import simulate
-from gcnsim.engine.stopping import Enough
+from gcnsim.engine.stopping import StopCondition
 from gcnsim.ids import IntArray
 from gcnsim.schedule import Schedule
 from gcnsim.streams import stream
@@ -23,7 +23,7 @@ from tests.networks import coupled
 
 class Simulate(Protocol):
     def __call__(
-        self, schedule: Schedule, iterations: int, enough: Enough | None = None, *, endless: bool = False
+        self, schedule: Schedule, iterations: int, enough: StopCondition | None = None, *, endless: bool = False
     ) -> Run: ...
 
 
@@ -32,7 +32,7 @@ ENGINES: Sequence[Simulate] = (simulate, partial(simulate_by, uncompiled))
 engines = pytest.mark.parametrize("run", ENGINES, ids=["reference", "kernel"])
 
 
-def at(count: int) -> Enough:
+def at(count: int) -> StopCondition:
     """Enough at `count` iterations."""
     return lambda ends: ends.shape[0] == count
 
@@ -56,8 +56,8 @@ def test_the_last_iterations_are_those_of_a_longer_run(facts: Callable[..., Case
 
 def test_the_last_iterations_of_random_networks_are_those_of_longer_runs() -> None:
     early = 0
-    for place in range(30):
-        schedule = coupled(stream(place, "stopping"))
+    for index in range(30):
+        schedule = coupled(stream(index, "stopping"))
         whole = simulate(schedule, 30)
         endless, alone = simulate(schedule, 6, endless=True), simulate(schedule, 6)
         np.testing.assert_array_equal(endless.ends, whole.ends[:6])
@@ -87,15 +87,15 @@ def test_a_run_that_is_enough_later_is_simulated_until_then(facts: Callable[...,
 def test_a_run_that_is_never_enough_repeats_its_period(facts: Callable[..., Case], run: Simulate) -> None:
     schedule = method("full-graph")(facts())
     shown = run(schedule, 200, endless=True).simulated
-    asked: list[int] = []
+    requested: list[int] = []
 
     def never(ends: IntArray) -> bool:
-        asked.append(ends.shape[0])
+        requested.append(ends.shape[0])
         return False
 
     found = run(schedule, 200, never, endless=True)
     assert (found.simulated, found.by_period) == (shown, 200 - shown)
-    assert set(asked) == set(range(1, 201))
+    assert set(requested) == set(range(1, 201))
     np.testing.assert_array_equal(found.ends, run(schedule, 200).ends)
 
 

@@ -22,8 +22,8 @@ def queued(queue: float, capacity: float = 100.0) -> Builder:
 def late_message(queue: float, ahead: float, streams: int = 1) -> list[int]:
     """Ends of `streams` flows of `ahead` units from 0 s on, of a delay of 1 s, and of 100 units after it."""
     b = queued(queue)
-    for place in range(streams):
-        b.flow(WIRE, 0, ahead, (0,), stream=f"bulk{place}")
+    for index in range(streams):
+        b.flow(WIRE, 0, ahead, (0,), stream=f"bulk{index}")
     delay = b.compute(LOSS, 0, 1.0)
     late = b.flow(WIRE, 0, 100.0, (0,), stream="late", after=[delay])
     found: list[int] = simulate(b.close([late]), 1).ends[0].tolist()
@@ -66,7 +66,7 @@ def test_bytes_are_conserved_whatever_waits() -> None:
 def test_a_message_right_behind_another_of_its_connection_waits_for_nobody() -> None:
     # Two connections of two messages of 100: each second one moves as its first ends, its place in the queue kept.
     b = queued(50.0)
-    flows = [b.flow(WIRE, 0, 100.0, (0,), stream=f"s{place}", connection=f"c{place % 2}") for place in range(4)]
+    flows = [b.flow(WIRE, 0, 100.0, (0,), stream=f"s{index}", connection=f"c{index % 2}") for index in range(4)]
     assert simulate(b.close([flows[-1]]), 1).ends[0].tolist() == [2 * S, 2 * S, 4 * S, 4 * S]
 
 
@@ -97,8 +97,8 @@ def followers(latency: float, startup: float, second_ready: float) -> list[int]:
     b = Builder("test", cluster, 1)
     delay = b.compute(LOSS, 0, second_ready)
     flows = [
-        b.flow(WIRE, 0, 100.0, (0,), stream=f"s{place}", connection="c", after=after)
-        for place, after in enumerate([[], [delay]])
+        b.flow(WIRE, 0, 100.0, (0,), stream=f"s{index}", connection="c", after=after)
+        for index, after in enumerate([[], [delay]])
     ]
     ends = simulate(b.close([flows[-1]]), 1).ends[0, flows]
     return [int(end) for end in ends]
@@ -120,7 +120,7 @@ def test_the_bounds_hold_where_messages_follow_one_another(startup: float) -> No
     cluster = Cluster((0,), (Link("wire", "nic", "a", "b", LinkSpec(100.0, 0.5, startup)),))
     b = Builder("test", cluster, 1)
     flows = [
-        b.flow(WIRE, 0, 100.0 * (1 + place), (0,), stream=f"s{place}", connection=f"c{place % 2}") for place in range(4)
+        b.flow(WIRE, 0, 100.0 * (1 + index), (0,), stream=f"s{index}", connection=f"c{index % 2}") for index in range(4)
     ]
     last = b.compute(LOSS, 0, 0.1, after=flows)
     for flow in flows:
@@ -137,7 +137,7 @@ def test_the_bounds_hold_where_messages_follow_one_another(startup: float) -> No
 @pytest.mark.parametrize("queue", [0.0, 30.0, 400.0])
 def test_the_bounds_hold_with_waits(queue: float) -> None:
     b = queued(queue)
-    flows = [b.flow(WIRE, 0, 100.0 + 40 * place, (0,), stream=f"s{place}") for place in range(4)]
+    flows = [b.flow(WIRE, 0, 100.0 + 40 * index, (0,), stream=f"s{index}") for index in range(4)]
     delay = b.compute(LOSS, 0, 0.5)
     last = b.flow(WIRE, 0, 50.0, (0,), stream="late", after=[delay, *flows])
     schedule = b.close([last])

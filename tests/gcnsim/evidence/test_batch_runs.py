@@ -60,20 +60,20 @@ def test_a_run_is_asked_with_its_own_batches(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("origin", "said"),
+    ("origin", "message"),
     [
         ({"graph_hash": "f" * 64}, "is of the graph ffffffffffff, the run of"),
         ({"method": "distdgl"}, "was drawn with method distdgl, the run with graphsage"),
         ({"seed": 77}, "was drawn with seed 77, the run with 0"),
     ],
 )
-def test_batches_of_another_run_are_refused_in_one_line(folder: Path, origin: dict[str, Any], said: str) -> None:
+def test_batches_of_another_run_are_refused_in_one_line(folder: Path, origin: dict[str, Any], message: str) -> None:
     write_batch_trace(folder / "access.trace", trace_of(folder, **origin))
     run = read_recorded_run(folder)
-    with pytest.raises(ScenarioError) as told:
+    with pytest.raises(ScenarioError) as content:
         refuse_other_trace(run, scenario_of(run))
-    assert str(told.value).startswith(f"{folder / 'access.trace'}: {said}")
-    assert "\n" not in str(told.value)
+    assert str(content.value).startswith(f"{folder / 'access.trace'}: {message}")
+    assert "\n" not in str(content.value)
 
 
 def test_a_share_of_all_nodes_is_asked_as_it_was_trained(write_run: WriteRun) -> None:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from gcnsim.evidence.facts import differing, facts_of, facts_of_row
 from gcnsim.results import Row
-from tests.gcnsim.results.made import TOLD
+from tests.gcnsim.results.made import DOCUMENT
 
 
 def test_a_row_has_its_own_machine_not_that_of_the_first() -> None:
     scenario = {"cluster": {"gpus": 2, "bandwidth": "10Gbps", "device": "t4"}, "method": {"name": "full-graph"}}
-    found = facts_of_row(scenario, Row.read(TOLD | {"device": "a100-40"}))
+    found = facts_of_row(scenario, Row.read(DOCUMENT | {"device": "a100-40"}))
     machine = [found[f"cluster.{name}"] for name in ("gpus", "bandwidth", "device")]
     assert machine == ["4", "25Gbps", "a100-40"]
-    first = facts_of_row(scenario, Row.read(TOLD))
+    first = facts_of_row(scenario, Row.read(DOCUMENT))
     assert differing(found, first, alike=True) == [{"field": "cluster.device", "a": "a100-40", "b": "t4"}]
 
 

@@ -14,25 +14,25 @@ from gcnsim.evidence.like_questions import (
     FEWEST,
     NONE,
     MeasuredRow,
-    Setting,
+    SettingFacts,
+    answer_for,
     generation_of,
     measured_rows,
-    told,
 )
 from gcnsim.hardware import device, devices
 from gcnsim.results import LikeQuestions, Unlike
 from gcnsim.scenario import from_mapping
 
-ASKED = Setting("Turing", "staged", 1, 4, "full-graph", minibatch=False, attention=False)
+SETTING = SettingFacts("Turing", "staged", 1, 4, "full-graph", minibatch=False, attention=False)
 
 
 def rows(count: int, error: float = 0.1, *, inside: bool = True, **changes: Any) -> list[MeasuredRow]:
-    return [MeasuredRow(replace(ASKED, **changes), error, inside)] * count
+    return [MeasuredRow(replace(SETTING, **changes), error, inside)] * count
 
 
 def test_all_rows_alike_are_counted_with_their_errors() -> None:
     measured = [*rows(4, -0.16), *rows(3, 0.02), *rows(3, 0.5, inside=False)]
-    found = told(ASKED, measured)
+    found = answer_for(SETTING, measured)
     alike = ("one server", "staged", "at most 16 GPUs", "full-graph", "Turing")
     text = f"10 measured rows, median error 16 %, 70 % inside their range; alike: {', '.join(alike)}"
     assert found == LikeQuestions(10, 0.16, 0.7, alike, (), text)
@@ -41,20 +41,20 @@ def test_all_rows_alike_are_counted_with_their_errors() -> None:
 @pytest.mark.parametrize("must", ["minibatch", "attention"])
 def test_mini_batches_and_attention_must_agree(must: str) -> None:
     other = rows(20, **{must: True})
-    assert told(ASKED, [*rows(5), *other]).rows == 5
-    none = told(ASKED, [*rows(2), *other])
+    assert answer_for(SETTING, [*rows(5), *other]).rows == 5
+    none = answer_for(SETTING, [*rows(2), *other])
     assert (none.rows, none.median_error, none.inside, none.text) == (2, None, None, NONE)
     word = {"minibatch": "mini-batches", "attention": "attention"}[must]
-    asked: dict[str, Any] = {must: True}
-    assert told(replace(ASKED, **asked), [*rows(5), *other]).alike[0] == word
+    question: dict[str, Any] = {must: True}
+    assert answer_for(replace(SETTING, **question), [*rows(5), *other]).alike[0] == word
 
 
 def test_few_rows_that_agree_in_the_musts_are_all_counted_in_what_they_share() -> None:
     measured = rows(FEWEST, attention=True)
-    found = told(replace(ASKED, attention=True, method="pipegcn", servers=2), measured)
-    assert found.rows == FEWEST
-    assert found.alike == ("attention", "staged", "at most 16 GPUs", "Turing")
-    assert found.unlike == (Unlike("several servers", 0), Unlike("pipegcn", 0))
+    like_questions = answer_for(replace(SETTING, attention=True, method="pipegcn", servers=2), measured)
+    assert like_questions.rows == FEWEST
+    assert like_questions.alike == ("attention", "staged", "at most 16 GPUs", "Turing")
+    assert like_questions.unlike == (Unlike("several servers", 0), Unlike("pipegcn", 0))
 
 
 @pytest.mark.parametrize(
@@ -68,14 +68,14 @@ def test_few_rows_that_agree_in_the_musts_are_all_counted_in_what_they_share() -
     ],
 )
 def test_a_criterion_that_leaves_too_few_rows_is_passed_over_and_named(change: dict[str, Any], word: str) -> None:
-    asked = replace(ASKED, **change)
-    few = told(asked, [*rows(20), *rows(ENOUGH - 1, 0.9, **change)])
+    setting = replace(SETTING, **change)
+    few = answer_for(setting, [*rows(20), *rows(ENOUGH - 1, 0.9, **change)])
     assert (few.rows, few.unlike) == (20 + ENOUGH - 1, (Unlike(word, ENOUGH - 1),))
     assert f"inside their range (of them {word}: {ENOUGH - 1}); alike: " in few.text
-    none = told(asked, rows(20))
+    none = answer_for(setting, rows(20))
     assert none.unlike == (Unlike(word, 0),)
     assert f"inside their range (of them {word}: none); alike: " in none.text
-    enough = told(asked, [*rows(20), *rows(ENOUGH, 0.9, **change)])
+    enough = answer_for(setting, [*rows(20), *rows(ENOUGH, 0.9, **change)])
     assert (enough.rows, enough.median_error, enough.unlike) == (ENOUGH, 0.9, ())
     assert word in enough.alike
 
@@ -83,13 +83,13 @@ def test_a_criterion_that_leaves_too_few_rows_is_passed_over_and_named(change: d
 def test_the_more_important_criterion_is_met_first() -> None:
     """Five rows have either, none both: the servers decide."""
     measured = [*rows(ENOUGH, servers=2), *rows(ENOUGH, generation="Hopper")]
-    found = told(replace(ASKED, servers=2, generation="Hopper"), measured)
-    assert "several servers" in found.alike
-    assert found.unlike == (Unlike("Hopper", 0),)
+    like_questions = answer_for(replace(SETTING, servers=2, generation="Hopper"), measured)
+    assert "several servers" in like_questions.alike
+    assert like_questions.unlike == (Unlike("Hopper", 0),)
 
 
 def test_one_gpu_has_no_transport() -> None:
-    assert told(replace(ASKED, gpus=1, transport="direct"), rows(9)).unlike == ()
+    assert answer_for(replace(SETTING, gpus=1, transport="direct"), rows(9)).unlike == ()
 
 
 def test_every_gpu_of_the_catalogue_has_one_generation() -> None:

@@ -22,7 +22,7 @@ from gcnsim.runs.files import Cluster
 from gcnsim.runs.recorded_run import read_recorded_run
 from gcnsim.scenario import Scenario, from_mapping, to_mapping
 from gcnsim.schedule import Schedule
-from gcnsim.simulation import study
+from gcnsim.simulation import simulate_scenario
 from gcnsim.sources import open_source
 from gcnsim.timeline import Direction, OpKind
 from runtime.options import Options
@@ -43,7 +43,7 @@ KNOBS = {
 
 
 @pytest.fixture
-def asked(tmp_path: Path) -> Callable[..., Scenario]:
+def make_scenario(tmp_path: Path) -> Callable[..., Scenario]:
     """The scenario of a run with these options, without its trace."""
 
     def make(calibration: str | None = None, emulation: Any = EMULATED, **options: Any) -> Scenario:
@@ -54,8 +54,8 @@ def asked(tmp_path: Path) -> Callable[..., Scenario]:
     return make
 
 
-def test_knobs_arrive(asked: Callable[..., Scenario]) -> None:
-    method = asked(method="psc-gcn", knobs=KNOBS).method
+def test_knobs_arrive(make_scenario: Callable[..., Scenario]) -> None:
+    method = make_scenario(method="psc-gcn", knobs=KNOBS).method
     assert isinstance(method, PscGcn)
     assert (method.tau, method.epsilon, method.sampler) == (3, 0.3, "uniform")
     assert (method.refresh, method.cache, method.cache_policy) == (7, CacheSize(fraction=0.3), "degree")
@@ -63,33 +63,33 @@ def test_knobs_arrive(asked: Callable[..., Scenario]) -> None:
 
 
 @pytest.mark.parametrize("name", ["pipegcn", "pipegcn-g", "pipegcn-f", "pipegcn-gf"])
-def test_a_smoothed_run_is_asked_as_what_it_is(asked: Callable[..., Scenario], name: str) -> None:
-    method = asked(method=name, knobs={"gamma": 0.9, "cold_start": "zeros"}).method
+def test_a_smoothed_run_is_asked_as_what_it_is(make_scenario: Callable[..., Scenario], name: str) -> None:
+    method = make_scenario(method=name, knobs={"gamma": 0.9, "cold_start": "zeros"}).method
     assert (method.name, method.tau, method.epsilon) == (name, 1, 1.0)
 
 
 @pytest.mark.parametrize("scale", ["rate", "ratio"])
-def test_a_rate_arrives_and_its_scale_changes_no_schedule(asked: Callable[..., Scenario], scale: str) -> None:
-    method = asked(method="bns-gcn", knobs={"rate": 0.25, "boundary_scale": scale}).method
+def test_a_rate_arrives_and_its_scale_changes_no_schedule(make_scenario: Callable[..., Scenario], scale: str) -> None:
+    method = make_scenario(method="bns-gcn", knobs={"rate": 0.25, "boundary_scale": scale}).method
     assert (method.name, method.tau, method.epsilon, method.rate) == ("bns-gcn", 0, 1.0, 0.25)
     assert method.overlap == "central"
 
 
-def test_the_model_arrives(asked: Callable[..., Scenario]) -> None:
-    workload = asked(model="graphsage", norm="layer", seed=9, overlap="none")
+def test_the_model_arrives(make_scenario: Callable[..., Scenario]) -> None:
+    workload = make_scenario(model="graphsage", norm="layer", seed=9, overlap="none")
     assert (workload.workload.model, workload.workload.norm) == ("graphsage", "layer")
     widths = workload.workload.features, workload.workload.hidden, workload.workload.classes
     assert widths == (32, 32, 8)
     assert workload.workload.layers == 2
     assert workload.run.seed == 9
     assert workload.method.overlap == "none"
-    assert asked().workload.norm == "none"
+    assert make_scenario().workload.norm == "none"
 
 
-def test_dropout_arrives(asked: Callable[..., Scenario]) -> None:
-    found = asked(dropout=0.5, dropout_order="dropout-first").workload
+def test_dropout_arrives(make_scenario: Callable[..., Scenario]) -> None:
+    found = make_scenario(dropout=0.5, dropout_order="dropout-first").workload
     assert (found.dropout, found.dropout_order) == (0.5, "dropout-first")
-    assert asked().workload.dropout == 0.0, "what a run did not drop is not what a question leaves open"
+    assert make_scenario().workload.dropout == 0.0, "what a run did not drop is not what a question leaves open"
 
 
 def test_a_model_of_one_layer_has_no_hidden_width(tmp_path: Path) -> None:
@@ -98,27 +98,27 @@ def test_a_model_of_one_layer_has_no_hidden_width(tmp_path: Path) -> None:
     assert scenario_of(run).workload.layers == 1
 
 
-def test_the_emulated_cluster_arrives(asked: Callable[..., Scenario]) -> None:
+def test_the_emulated_cluster_arrives(make_scenario: Callable[..., Scenario]) -> None:
     emulation = EMULATED | {"hosts": 3, "workers_per_host": 2, "latency_s": 5e-4, "latency_by": "netem"}
-    cluster = asked("c.json", emulation, workers=6).cluster
+    cluster = make_scenario("c.json", emulation, workers=6).cluster
     assert (cluster.gpus, cluster.gpus_per_server, cluster.servers) == (6, 2, 3)
     assert cluster.bandwidth == 2.5e7
     assert cluster.latency == pytest.approx(5e-4)
     assert (cluster.device, cluster.shared_cores, cluster.calibration) == ("cpu-core", True, "c.json")
 
 
-def test_an_emulation_without_latency_leaves_it_to_the_calibration(asked: Callable[..., Scenario]) -> None:
-    assert asked().cluster.latency is None
+def test_an_emulation_without_latency_leaves_it_to_the_calibration(make_scenario: Callable[..., Scenario]) -> None:
+    assert make_scenario().cluster.latency is None
 
 
-def test_workers_of_one_machine_talk_through_its_memory(asked: Callable[..., Scenario]) -> None:
-    cluster = asked(emulation=None, workers=3).cluster
+def test_workers_of_one_machine_talk_through_its_memory(make_scenario: Callable[..., Scenario]) -> None:
+    cluster = make_scenario(emulation=None, workers=3).cluster
     assert (cluster.gpus, cluster.gpus_per_server, cluster.servers) == (3, 3, 1)
     assert not cluster.shared_cores
 
 
-def test_it_is_a_scenario_like_any_other(asked: Callable[..., Scenario], tmp_path: Path) -> None:
-    found = asked(method="psc-gcn", knobs=KNOBS)
+def test_it_is_a_scenario_like_any_other(make_scenario: Callable[..., Scenario], tmp_path: Path) -> None:
+    found = make_scenario(method="psc-gcn", knobs=KNOBS)
     assert found.name == "run"
     assert found.workload.trace == str(tmp_path / "run" / "access.trace")
     assert from_mapping(to_mapping(found), "again") == found
@@ -127,7 +127,7 @@ def test_it_is_a_scenario_like_any_other(asked: Callable[..., Scenario], tmp_pat
 def test_input_that_was_summed_before_training_is_neither_sent_nor_summed(write_run: WriteRun) -> None:
     def scheduled(*, preaggregate: bool) -> Schedule:
         scenario = scenario_of(read_recorded_run(write_run(f"run-{preaggregate}", preaggregate=preaggregate)))
-        return study(scenario, open_source(scenario)).run.schedule
+        return simulate_scenario(scenario, open_source(scenario)).run.schedule
 
     plain, summed = scheduled(preaggregate=False), scheduled(preaggregate=True)
 
@@ -142,22 +142,24 @@ def test_input_that_was_summed_before_training_is_neither_sent_nor_summed(write_
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ({"dtype": "float64"}, "trained with dtype float64, which the simulator does not model; allowed: float32"),
         ({"device": "cuda"}, "names no GPU; allowed: GPUs of one kind"),
     ],
 )
 def test_what_is_not_modelled_is_refused_by_name(
-    asked: Callable[..., Scenario], tmp_path: Path, options: dict[str, Any], said: str
+    make_scenario: Callable[..., Scenario], tmp_path: Path, options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ScenarioError) as caught:
-        asked(**options)
-    assert str(caught.value) == f"{tmp_path / 'run'}: {said}"
+        make_scenario(**options)
+    assert str(caught.value) == f"{tmp_path / 'run'}: {message}"
 
 
-def test_a_run_with_default_threads_is_what_it_was(asked: Callable[..., Scenario], tmp_path: Path) -> None:
-    assert asked(threads=None).cluster.gpus == 2, "two workers on two cores: one thread each, as one was asked for"
+def test_a_run_with_default_threads_is_what_it_was(make_scenario: Callable[..., Scenario], tmp_path: Path) -> None:
+    assert make_scenario(threads=None).cluster.gpus == 2, (
+        "two workers on two cores: one thread each, as one was asked for"
+    )
     document = run_document(Options(threads=None, hidden=32)) | {"threads": 4}
     folder = write_folder(tmp_path / "new", document, [0.1] * 10)
     with pytest.raises(ScenarioError) as crowded:
@@ -178,8 +180,8 @@ def test_a_run_with_default_threads_is_what_it_was(asked: Callable[..., Scenario
     refuse_other_kernels(run, CoreKernels("plain", 4), "c.json")
 
 
-def test_kernels_and_pooling_arrive(asked: Callable[..., Scenario], write_run: WriteRun) -> None:
-    scenario = asked(model="graphsage", sage_aggregator="pool", aggregator="numba", overlap="central")
+def test_kernels_and_pooling_arrive(make_scenario: Callable[..., Scenario], write_run: WriteRun) -> None:
+    scenario = make_scenario(model="graphsage", sage_aggregator="pool", aggregator="numba", overlap="central")
     assert (scenario.cluster.aggregator, scenario.cluster.threads) == ("numba", 1)
     assert scenario.workload.sage_aggregator == "pool"
     assert scenario.method.overlap == "none", "a maximum waits for all rows"
@@ -212,7 +214,7 @@ def test_the_transport_of_a_run_on_gpus_is_its_backends(write_run: WriteRun, bac
 
 def test_a_run_on_gpus_can_be_studied(write_run: WriteRun) -> None:
     scenario = scenario_of(read_recorded_run(on_gpus(write_run("run", device="cuda", method="pipegcn"))))
-    kinds = {op.kind for op in study(scenario, open_source(scenario)).run.schedule.ops}
+    kinds = {op.kind for op in simulate_scenario(scenario, open_source(scenario)).run.schedule.ops}
     assert {OpKind.D2H, OpKind.WIRE, OpKind.H2D} <= kinds
 
 
@@ -221,17 +223,17 @@ def test_mixed_and_unknown_gpus_are_refused_in_one_line(write_run: WriteRun, gpu
     folder = on_gpus(write_run("run", device="cuda"), gpus=gpus)
     with pytest.raises(ScenarioError) as caught:
         scenario_of(read_recorded_run(folder))
-    said = (
+    text = (
         "has GPUs of several kinds (Tesla P4, Tesla T4)"
         if len(set(gpus)) > 1
         else "the catalogue has no GPU 'Tesla P4'"
     )
-    assert str(caught.value).startswith(f"{folder}: {said}; ")
+    assert str(caught.value).startswith(f"{folder}: {text}; ")
     assert "\n" not in str(caught.value)
 
 
-def test_attention_waits_for_all_rows_whatever_the_run_was_asked(asked: Callable[..., Scenario]) -> None:
-    scenario = asked(model="gat", heads=4, overlap="central")
+def test_attention_waits_for_all_rows_whatever_the_run_was_asked(make_scenario: Callable[..., Scenario]) -> None:
+    scenario = make_scenario(model="gat", heads=4, overlap="central")
     assert (scenario.workload.model, scenario.workload.heads) == ("gat", 4)
     assert scenario.method.overlap == "none"
 
@@ -244,7 +246,7 @@ def test_attention_on_cores_sums_after_the_rows_came(write_run: WriteRun, tmp_pa
     knobs = KNOBS if method == "psc-gcn" else {}
     run = read_recorded_run(write_run("run", method=method, knobs=knobs, model="gat", heads=4))
     scenario = scenario_of(run, str(tmp_path / "c.json"))
-    schedule = study(scenario, open_source(scenario)).run.schedule
+    schedule = simulate_scenario(scenario, open_source(scenario)).run.schedule
     forward = [op for op in schedule.ops if op.worker == 0 and op.direction is Direction.FORWARD]
     for layer in (0, 1):
         (read,) = (op.index for op in forward if op.layer == layer and op.kind is OpKind.SCATTER)
@@ -258,37 +260,37 @@ def test_attention_on_cores_sums_after_the_rows_came(write_run: WriteRun, tmp_pa
 def test_the_scenario_can_be_studied_with_the_runs_own_trace(write_run: WriteRun, method: str) -> None:
     knobs = {**KNOBS, "tau": 1} if method == "psc-gcn" else {}
     scenario = scenario_of(read_recorded_run(write_run("run", method=method, knobs=knobs)))
-    found = study(scenario, open_source(scenario))
-    assert found.metrics.iteration_s > 0.0
-    assert (found.cache_hit_rate > 0.0) == (method == "psc-gcn")
+    result = simulate_scenario(scenario, open_source(scenario))
+    assert result.metrics.iteration_s > 0.0
+    assert (result.cache_hit_rate > 0.0) == (method == "psc-gcn")
 
 
 def test_a_run_that_drew_nodes_is_studied_with_its_own_draws(write_run: WriteRun) -> None:
     run = read_recorded_run(write_run("run", method="bns-gcn", knobs={"rate": 0.2, "boundary_scale": "rate"}))
     scenario = scenario_of(run)
     accesses = open_source(scenario)
-    found = study(scenario, accesses)
-    full = study(replace(scenario, method=create_method("full-graph", overlap="central")), accesses)
-    assert found.metrics.nic_bytes < full.metrics.nic_bytes
-    assert found.metrics.sampling_s > full.metrics.sampling_s == 0.0
+    result = simulate_scenario(scenario, accesses)
+    full = simulate_scenario(replace(scenario, method=create_method("full-graph", overlap="central")), accesses)
+    assert result.metrics.nic_bytes < full.metrics.nic_bytes
+    assert result.metrics.sampling_s > full.metrics.sampling_s == 0.0
     assert run.settings["rate"] == 0.2
 
 
 @pytest.mark.parametrize("method", ["sancus", "cagnet-1d", "cagnet-1.5d"])
 def test_blocks_on_cores_are_studied(write_run: WriteRun, method: str) -> None:
     scenario = scenario_of(read_recorded_run(write_run("run", method=method)))
-    found = study(scenario, open_source(scenario))
-    assert found.metrics.iteration_s > 0.0
+    result = simulate_scenario(scenario, open_source(scenario))
+    assert result.metrics.iteration_s > 0.0
     assert scenario.method.name == method
 
 
 def test_a_method_without_a_schedule_on_cores_is_refused_in_one_line(
-    asked: Callable[..., Scenario], monkeypatch: pytest.MonkeyPatch
+    make_scenario: Callable[..., Scenario], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Sancus, "on_cores", False)
-    said = r"run: trained with method sancus on CPU cores, which is modelled for GPUs only$"
-    with pytest.raises(ScenarioError, match=said):
-        asked(method="sancus")
+    monkeypatch.setattr(Sancus, "supports_cpu", False)
+    text = r"run: trained with method sancus on CPU cores, which is modelled for GPUs only$"
+    with pytest.raises(ScenarioError, match=text):
+        make_scenario(method="sancus")
 
 
 @pytest.mark.parametrize(("warm", "share"), [(0, 0.0), (5, 0.0), (7, 0.4), (50, 1.0)])

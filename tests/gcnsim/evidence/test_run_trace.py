@@ -23,7 +23,7 @@ def check(folder: Path) -> None:
     refuse_other_trace(run, scenario_of(run))
 
 
-def told(folder: Path) -> str:
+def refusal(folder: Path) -> str:
     with pytest.raises(ScenarioError) as caught:
         check(folder)
     path, end = folder / "access.trace", f"; allowed: the trace of {folder}"
@@ -57,12 +57,12 @@ def test_another_is_refused(write_run: WriteRun, change: Callable[[AccessTrace],
     folder = write_run("a", **DRAWN)
     changed = change(read_trace(folder / "access.trace"))
     write_trace(folder / "access.trace", changed)
-    assert told(folder).startswith(words)
+    assert refusal(folder).startswith(words)
 
 
 def test_one_of_other_workers_and_one_of_drawn_graphs_beside_a_run_of_whole_ones(write_run: WriteRun) -> None:
     folder = write_run("a")
     save_trace(folder / "access.trace", workers=3)
-    assert told(folder) == "has 3 workers, the run 2"
+    assert refusal(folder) == "has 3 workers, the run 2"
     save_trace(folder / "access.trace", sampler="vr", epsilon=0.3)
-    assert told(folder) == "was drawn with vr at epsilon 0.3, the run with full at 1"
+    assert refusal(folder) == "was drawn with vr at epsilon 0.3, the run with full at 1"

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from gcnsim.errors import ScenarioError
-from gcnsim.fields.per_layer import Amounts
+from gcnsim.fields.per_layer import PerLayerValues
 
-PLAIN, SHARED = Amounts(), Amounts(shares=True)
+PLAIN, SHARED = PerLayerValues(), PerLayerValues(shares=True)
 
 
 @pytest.mark.parametrize(

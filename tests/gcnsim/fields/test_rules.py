@@ -8,7 +8,7 @@ import pytest
 from gcnsim import units
 from gcnsim.caching import CacheSize
 from gcnsim.errors import ScenarioError, UnitError
-from gcnsim.fields import Measure, Number, Truth, Word, check_fields, entry, shown
+from gcnsim.fields import Choice, Flag, Number, QuantityRange, check_fields, entry, shown
 from gcnsim.scenario import from_mapping, parse_cache
 from gcnsim.units import FRACTION
 
@@ -21,11 +21,11 @@ def test_cache_sizes() -> None:
     assert parse_cache("2gb") == CacheSize(nbytes=2e9)
 
 
-@pytest.mark.parametrize(("raw", "said"), [("30", "30% or 0.3"), (5, "5% or 0.05"), ("1", "1% or 100%")])
-def test_a_bare_number_that_may_be_a_percentage_or_a_share_is_refused_with_both(raw: object, said: str) -> None:
-    with pytest.raises(UnitError, match=f"cache: .*{said}"):
+@pytest.mark.parametrize(("raw", "message"), [("30", "30% or 0.3"), (5, "5% or 0.05"), ("1", "1% or 100%")])
+def test_a_bare_number_that_may_be_a_percentage_or_a_share_is_refused_with_both(raw: object, message: str) -> None:
+    with pytest.raises(UnitError, match=f"cache: .*{message}"):
         parse_cache(raw)
-    with pytest.raises(UnitError, match=said):
+    with pytest.raises(UnitError, match=message):
         FRACTION.parse(raw)
 
 
@@ -59,7 +59,7 @@ def test_numbers() -> None:
 
 
 def test_yes_or_no_is_a_truth_value_and_nothing_else() -> None:
-    rule = Truth()
+    rule = Flag()
     assert (rule.read(True, "p"), rule.read(False, "p")) == (True, False)
     assert (rule.write(True), rule.allowed, rule.unit) == (True, "true or false", "")
     for raw in (0, 1, "true", None, [True]):
@@ -68,7 +68,7 @@ def test_yes_or_no_is_a_truth_value_and_nothing_else() -> None:
 
 
 def test_measures_round_trip_and_keep_their_range() -> None:
-    rule = Measure(units.SECONDS, 0.0, 60.0)
+    rule = QuantityRange(units.SECONDS, 0.0, 60.0)
     assert rule.write(rule.read("20us", "p")) == "20us"
     assert rule.read("0s", "p") == 0.0
     with pytest.raises(ScenarioError, match=r"p: 61s is not allowed; a time of at least 0s and at most 60s"):
@@ -80,21 +80,21 @@ def test_measures_round_trip_and_keep_their_range() -> None:
 
 
 def test_words_name_the_nearest() -> None:
-    rule = Word("a device", lambda: ("t4", "cpu-core"))
+    rule = Choice("a device", lambda: ("t4", "cpu-core"))
     assert rule.read("t4", "p") == "t4"
     with pytest.raises(ScenarioError, match="p: unknown device 'cpu'; did you mean 'cpu-core'"):
         rule.read("cpu", "p")
     with pytest.raises(ScenarioError, match="p: is empty, not a file name"):
-        Word("a file name").read(None, "p")
+        Choice("a file name").read(None, "p")
 
 
 def test_a_file_named_without_its_suffix_is_pointed_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "h10.yaml").touch()
     with pytest.raises(ScenarioError, match=r"unknown device 'h10'; the file h10\.yaml is given as h10\.yaml"):
-        Word("a device", lambda: ("t4", "h100"), own=lambda name: name.endswith(".yaml")).read("h10", "p")
+        Choice("a device", lambda: ("t4", "h100"), own=lambda name: name.endswith(".yaml")).read("h10", "p")
     with pytest.raises(ScenarioError, match="unknown dataset 'h10'; known: h100, t4"):
-        Word("a dataset", lambda: ("t4", "h100")).read("h10", "p")
+        Choice("a dataset", lambda: ("t4", "h100")).read("h10", "p")
 
 
 def test_shown_is_short_and_never_walks_into_a_structure() -> None:

@@ -123,8 +123,8 @@ def test_one_pair_of_entries_out_of_order_is_found_in_a_large_graph(place: int) 
     assert clean.indptr.tolist() == indptr.tolist()
     rows = np.repeat(np.arange(70_000, dtype=np.int32), 2)
     rows[[place, place + 1]], indices[[place, place + 1]] = rows[[place + 1, place]], indices[[place + 1, place]]
-    found = build_csr(rows, indices, 70_000, "ring")
-    assert found.content_hash() == clean.content_hash()
+    graph = build_csr(rows, indices, 70_000, "ring")
+    assert graph.content_hash() == clean.content_hash()
 
 
 def ring(nodes: int) -> tuple[IntArray, Int32Array]:

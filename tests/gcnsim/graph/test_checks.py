@@ -24,7 +24,7 @@ def test_a_note_of_one_number_and_of_two_kinds_is_plain_english(tmp_path: Path) 
         "them out",
     )
     path.write_text("user,item,rating\n0,0,5\n1,1,4\n2,0,3\n")
-    found = load_graph(path)
+    graph = load_graph(path)
     second = "the second column's ids are nodes of another kind, from 3 on"
-    assert graph_notes(found) == ("gap: ignored: rating", f"gap: {second}")
-    assert str(found.cleaning) == f"added 3 reverse entries, ignored: rating; {second}"
+    assert graph_notes(graph) == ("gap: ignored: rating", f"gap: {second}")
+    assert str(graph.cleaning) == f"added 3 reverse entries, ignored: rating; {second}"

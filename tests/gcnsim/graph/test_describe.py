@@ -22,10 +22,13 @@ def test_degree_bins_are_powers_of_two(star: Graph) -> None:
 def test_degree_bins_hold_every_node_and_entry() -> None:
     graph = from_networkx(nx.barabasi_albert_graph(500, 3, seed=1))
     found = degree_bins(graph)
-    assert (sum(each.nodes for each in found), sum(each.entries for each in found)) == (graph.nodes, graph.entries)
-    for each in found:
-        inside = (graph.degrees >= each.least) & (graph.degrees <= each.most)
-        assert each.nodes == np.count_nonzero(inside)
+    assert (sum(degree_bin.nodes for degree_bin in found), sum(degree_bin.entries for degree_bin in found)) == (
+        graph.nodes,
+        graph.entries,
+    )
+    for degree_bin in found:
+        inside = (graph.degrees >= degree_bin.least) & (graph.degrees <= degree_bin.most)
+        assert degree_bin.nodes == np.count_nonzero(inside)
 
 
 def test_percentiles_are_numpys(star: Graph) -> None:

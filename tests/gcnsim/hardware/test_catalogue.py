@@ -70,9 +70,9 @@ def test_sizes_of_caches(name: str, mebibytes: float) -> None:
 
 
 def test_every_gpu_has_a_cache_far_smaller_than_its_memory() -> None:
-    for each in map(hardware.device, hardware.devices()):
-        assert (each.l2_cache is None) == (each.kind == "cpu")
-        assert each.l2_cache is None or 1e6 < each.l2_cache.value < each.memory.value / 100
+    for profile in map(hardware.device, hardware.devices()):
+        assert (profile.l2_cache is None) == (profile.kind == "cpu")
+        assert profile.l2_cache is None or 1e6 < profile.l2_cache.value < profile.memory.value / 100
 
 
 @pytest.mark.parametrize(
@@ -90,9 +90,9 @@ def test_every_gpu_has_a_cache_far_smaller_than_its_memory() -> None:
     ],
 )
 def test_figures_of_data_sheets(name: str, memory: float, bandwidth: float, fp32: float, fp16: float | None) -> None:
-    found = hardware.device(name)
-    assert (found.memory.value, found.memory_bandwidth.value, found.flops_fp32.value) == (memory, bandwidth, fp32)
-    assert (None if found.flops_fp16 is None else found.flops_fp16.value) == fp16
+    profile = hardware.device(name)
+    assert (profile.memory.value, profile.memory_bandwidth.value, profile.flops_fp32.value) == (memory, bandwidth, fp32)
+    assert (None if profile.flops_fp16 is None else profile.flops_fp16.value) == fp16
 
 
 @pytest.mark.parametrize(
@@ -112,10 +112,10 @@ def test_figures_of_data_sheets(name: str, memory: float, bandwidth: float, fp32
 def test_memory_of_hosts_is_channels_times_rate(
     name: str, processors: int, channels: int, transfers: float, of: int, share: int
 ) -> None:
-    found = hardware.host(name)
-    assert found.cores.value == share
-    assert found.memory_bandwidth.value == pytest.approx(processors * channels * 8 * transfers * share / of, rel=1e-3)
-    assert (found.memory_bandwidth.source == "datasheet") == (of == share)
+    host = hardware.host(name)
+    assert host.cores.value == share
+    assert host.memory_bandwidth.value == pytest.approx(processors * channels * 8 * transfers * share / of, rel=1e-3)
+    assert (host.memory_bandwidth.source == "datasheet") == (of == share)
 
 
 def test_no_host_of_a_known_processor_has_a_rate_by_its_vcpus() -> None:
@@ -124,22 +124,22 @@ def test_no_host_of_a_known_processor_has_a_rate_by_its_vcpus() -> None:
 
 
 def test_hosts_name_links_of_the_catalogue() -> None:
-    for each in map(hardware.host, hardware.hosts()):
-        assert each.network is None or each.network in hardware.networks()
-        assert each.pcie is None or each.pcie in hardware.links()
+    for host in map(hardware.host, hardware.hosts()):
+        assert host.network is None or host.network in hardware.networks()
+        assert host.pcie is None or host.pcie in hardware.links()
     assert hardware.host("a2-highgpu-8g").pcie == "pcie3-x16"
 
 
 def test_hosts_are_instance_types_with_gpus_cores_and_a_nic() -> None:
-    found = hardware.host("g4dn.12xlarge")
-    assert found.gpus is not None
-    assert found.nic is not None
-    assert (found.device, found.gpus.value, found.cores.value) == ("t4", 4, 48)
-    assert found.nic.value == units.bandwidth("50Gbps")
-    assert found.sample_edges_per_s.source == "assumed"
+    host = hardware.host("g4dn.12xlarge")
+    assert host.gpus is not None
+    assert host.nic is not None
+    assert (host.device, host.gpus.value, host.cores.value) == ("t4", 4, 48)
+    assert host.nic.value == units.bandwidth("50Gbps")
+    assert host.sample_edges_per_s.source == "assumed"
     generic = hardware.host("generic-16")
     assert (generic.device, generic.gpus, generic.nic) == (None, None, None)
-    assert found.sample_edges_per_s.value == generic.sample_edges_per_s.value
+    assert host.sample_edges_per_s.value == generic.sample_edges_per_s.value
     for name in set(hardware.hosts()) - {"generic-16"}:
         each = hardware.host(name)
         assert each.device in hardware.devices()
@@ -175,7 +175,7 @@ def test_profiles_are_read_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("raw", "said"),
+    ("raw", "message"),
     [
         ("320GB/s", "a figure is"),
         ({"value": "1GB/s", "source": "datasheet"}, "a figure is"),
@@ -188,8 +188,8 @@ def test_profiles_are_read_once() -> None:
         ),
     ],
 )
-def test_a_figure_without_its_origin_is_refused(raw: object, said: str) -> None:
+def test_a_figure_without_its_origin_is_refused(raw: object, message: str) -> None:
     with pytest.raises(FileError) as caught:
         tables.read_figure(raw, units.BANDWIDTH, "t4.memory_bandwidth")
     assert str(caught.value).startswith("t4.memory_bandwidth: ")
-    assert said in str(caught.value)
+    assert message in str(caught.value)

@@ -64,10 +64,10 @@ def test_cards_have_no_nvlink(name: str) -> None:
 
 
 def test_adapters_together_are_the_network_of_the_instance() -> None:
-    found = {name: hardware.host(name) for name in ("p4d.24xlarge", "p5.48xlarge", "Standard_ND96asr_v4", "dgx-h100")}
-    each = {name: host.nic.value / host.nics.value for name, host in found.items() if host.nic and host.nics}
+    hosts = {name: hardware.host(name) for name in ("p4d.24xlarge", "p5.48xlarge", "Standard_ND96asr_v4", "dgx-h100")}
+    each = {name: host.nic.value / host.nics.value for name, host in hosts.items() if host.nic and host.nics}
     assert each == {"p4d.24xlarge": 12.5e9, "p5.48xlarge": 12.5e9, "Standard_ND96asr_v4": 25e9, "dgx-h100": 50e9}
-    assert all(host.gpudirect is not None and host.gpudirect.value for host in found.values())
+    assert all(host.gpudirect is not None and host.gpudirect.value for host in hosts.values())
     assert hardware.host("g5.48xlarge").gpudirect is None
 
 
@@ -103,11 +103,11 @@ def test_a_device_file_may_say_what_its_gpus_have_between_them(tmp_path: Path) -
     more = "nvlink: {value: 56.25GB/s, source: datasheet, reference: sheet, date: 2024}\n"
     more += "peer_to_peer: {value: false, source: datasheet, reference: sheet, date: 2024}\n"
     path.write_text(CARD + more)
-    found = hardware.device(str(path))
-    assert found.nvlink is not None
-    assert found.nvlink.value == 56.25e9
-    assert found.peer_to_peer is not None
-    assert not found.peer_to_peer.value
+    profile = hardware.device(str(path))
+    assert profile.nvlink is not None
+    assert profile.nvlink.value == 56.25e9
+    assert profile.peer_to_peer is not None
+    assert not profile.peer_to_peer.value
 
 
 @pytest.mark.parametrize(

@@ -81,8 +81,8 @@ def test_another_board_is_another_gpu(name: str) -> None:
 def test_every_gpu_of_the_catalogue_is_found_by_its_own_name() -> None:
     gpus = [name for name in devices() if device(name).kind == "gpu"]
     memory = {name: round(device(name).memory.value / 1e9) for name in gpus}
-    said = [name.replace("-", " ").removesuffix(f" {memory[name]}") + f" {memory[name]}GB" for name in gpus]
-    assert [gpu_named(name) for name in said] == gpus
+    lines = [name.replace("-", " ").removesuffix(f" {memory[name]}") + f" {memory[name]}GB" for name in gpus]
+    assert [gpu_named(name) for name in lines] == gpus
     assert gpu_named("cpu-core") is None
 
 

@@ -35,8 +35,8 @@ def test_a_copy_of_a_device_is_that_device_by_another_name(write: Write) -> None
     own, shipped = hardware.device(write(T4)), hardware.device("t4")
     assert (own.name, own.title, own.link) == ("my_gpu.yaml", shipped.title, shipped.link)
     assert hardware.figures_of(own) == hardware.figures_of(shipped)
-    asked = {"gpus": 2, "method": "full-graph", "iterations": 2, "processes": 1}
-    first, second = (gcnsim.what_if(device=name, **asked) for name in ("my_gpu.yaml", "t4"))  # type: ignore[arg-type]
+    requested = {"gpus": 2, "method": "full-graph", "iterations": 2, "processes": 1}
+    first, second = (gcnsim.what_if(device=name, **requested) for name in ("my_gpu.yaml", "t4"))  # type: ignore[arg-type]
     assert first.results[0]["iteration_s"] == second.results[0]["iteration_s"]
     assert first.payload["scenario"]["cluster"]["device"] == "my_gpu.yaml"
     assert "; my_gpu.yaml (SHA-256 " in first.payload["provenance"]["device"]
@@ -49,10 +49,10 @@ def test_it_may_say_how_large_its_cache_is(write: Write) -> None:
     assert own.l2_cache.value == 6 * 2**20
     plain = "".join(line + "\n" for line in T4.splitlines() if not line.startswith("l2_cache"))
     assert hardware.device(write(plain)).l2_cache is None
-    for given, said in ((figure % "0B", "above 0"), (figure % "6", "needs its unit"), ('"6MiB"', "a figure is {value")):
+    for given, text in ((figure % "0B", "above 0"), (figure % "6", "needs its unit"), ('"6MiB"', "a figure is {value")):
         with pytest.raises(FileError, match=r"^my_gpu\.yaml, l2_cache: ") as caught:
             hardware.device(write(f"{plain}l2_cache: {given}\n"))
-        assert said in str(caught.value)
+        assert text in str(caught.value)
 
 
 def test_a_file_that_changes_is_read_again(write: Write) -> None:
@@ -65,7 +65,7 @@ def test_a_file_that_changes_is_read_again(write: Write) -> None:
 def test_servers_may_have_devices_of_files(write: Write) -> None:
     own = write(T4.replace('"320GB/s"', '"160GB/s"'))
     found = resolve_machine(ClusterSpec(gpus=4, devices=(own, "t4"))).devices
-    assert [each.memory_bandwidth.value for each in found] == [160e9, 160e9, 320e9, 320e9]
+    assert [item.memory_bandwidth.value for item in found] == [160e9, 160e9, 320e9, 320e9]
 
 
 def test_its_figures_can_be_set_and_are_drawn_like_the_catalogues(write: Write) -> None:
@@ -79,7 +79,7 @@ def test_its_figures_can_be_set_and_are_drawn_like_the_catalogues(write: Write) 
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "my_gpu.yaml: is not a device; it has the keys title, kind, link, memory"),
         ("title: x", "my_gpu.yaml: kind, link, memory, memory_bandwidth, flops_fp32 are missing"),
@@ -99,18 +99,18 @@ def test_its_figures_can_be_set_and_are_drawn_like_the_catalogues(write: Write) 
         ("title: [", "my_gpu.yaml:2: not a valid YAML document"),
     ],
 )
-def test_a_bad_file_is_one_line(text: str, said: str, write: Write) -> None:
+def test_a_bad_file_is_one_line(text: str, message: str, write: Write) -> None:
     with pytest.raises(FileError) as caught:
         ClusterSpec(device=write(text))
-    assert str(caught.value).startswith(said)
+    assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
 
 
 def test_a_missing_file_is_named_everywhere(write: Write) -> None:
-    said = r"^none\.ya?ml: cannot be read: No such file or directory$"
-    with pytest.raises(GcnsimError, match=said):
+    text = r"^none\.ya?ml: cannot be read: No such file or directory$"
+    with pytest.raises(GcnsimError, match=text):
         ClusterSpec(device="none.yaml")
-    with pytest.raises(GcnsimError, match=said):
+    with pytest.raises(GcnsimError, match=text):
         ClusterSpec(devices=("t4", "none.yml"))
 
 

@@ -41,8 +41,8 @@ def test_a_copy_of_a_host_is_that_host_by_another_name(write: Write) -> None:
     own, shipped = hardware.host(write(G4DN)), hardware.host("g4dn.12xlarge")
     assert (own.name, own.title, own.device) == ("my_host.yaml", shipped.title, "t4")
     assert hardware.figures_of(own) == hardware.figures_of(shipped)
-    asked = {"gpus": 8, "method": "full-graph", "iterations": 2, "processes": 1}
-    first, second = (gcnsim.what_if(host=name, **asked) for name in ("my_host.yaml", "g4dn.12xlarge"))  # type: ignore[arg-type]
+    requested = {"gpus": 8, "method": "full-graph", "iterations": 2, "processes": 1}
+    first, second = (gcnsim.what_if(host=name, **requested) for name in ("my_host.yaml", "g4dn.12xlarge"))  # type: ignore[arg-type]
     assert first.results[0]["iteration_s"] == second.results[0]["iteration_s"]
     cluster = first.payload["scenario"]["cluster"]
     assert (cluster["host"], cluster["device"], cluster["gpus_per_server"]) == ("my_host.yaml", "t4", 4)
@@ -67,9 +67,9 @@ def test_it_brings_a_device_of_a_file_and_its_network(write: Write) -> None:
 
 def test_what_it_does_not_say_is_that_of_the_catalogues_hosts(write: Write) -> None:
     plain = f'title: "Mine"\ncores: {FIGURE % 32}\nmemory_bandwidth: {FIGURE % "100GB/s"}\n'
-    found = hardware.host(write(plain))
-    assert (found.device, found.gpus, found.nic, found.nvlink, found.network) == (None,) * 5
-    assert found.message_s == hardware.host("p4d.24xlarge").message_s
+    host = hardware.host(write(plain))
+    assert (host.device, host.gpus, host.nic, host.nvlink, host.network) == (None,) * 5
+    assert host.message_s == hardware.host("p4d.24xlarge").message_s
     assert hardware.host(write(plain + f"message_s: {FIGURE % '0s'}\n")).message_s.value == 0.0
     assert ClusterSpec(host="my_host.yaml", device="a10g").gpus_per_server == 2
 
@@ -86,7 +86,7 @@ def test_its_pcie_counts_where_it_is_slower_than_the_devices(write: Write) -> No
     links = {name: resolve_machine(ClusterSpec(gpus=2, host=own, device=name)).copies.name for name in ("t4", "h100")}
     assert links == {"t4": "pcie3-x16", "h100": "pcie4-x16"}
     spec = ClusterSpec(gpus=4, host=own, devices=("h100", "t4"))
-    assert [each.name for each in resolve_machine(spec).own_copies] == ["pcie4-x16"] * 2 + ["pcie3-x16"] * 2
+    assert [copy.name for copy in resolve_machine(spec).own_copies] == ["pcie4-x16"] * 2 + ["pcie3-x16"] * 2
     assert resolve_machine(ClusterSpec(gpus=2, host=own, device="h100", pcie="pcie5-x16")).copies.name == "pcie5-x16"
     assert resolve_machine(ClusterSpec(gpus=2, host=own, device="cpu-core")).copies.name == "host-memory"
 
@@ -115,9 +115,9 @@ def test_it_has_the_price_that_is_given(write: Write) -> None:
 
 def test_a_recommendation_may_be_of_it(write: Write) -> None:
     own = write(G4DN)
-    asked = {"dataset": "reddit", "gpus": [4], "method": "full-graph", "minimise": "cost", "processes": 1}
+    requested = {"dataset": "reddit", "gpus": [4], "method": "full-graph", "minimise": "cost", "processes": 1}
     for named in ({"host": own}, {}):
-        found = gcnsim.recommend(**asked, **named, prices=PriceBook.of(f"{own}=0.01USD/h"))  # type: ignore[arg-type]
+        found = gcnsim.recommend(**requested, **named, prices=PriceBook.of(f"{own}=0.01USD/h"))  # type: ignore[arg-type]
         assert found.payload["choice"]["host"] == own
 
 
@@ -129,7 +129,7 @@ def test_sweeps_know_the_files_that_they_read(write: Write) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "my_host.yaml: is not a host; it has the keys title, device, network, pcie, cores"),
         ("title: x", "my_host.yaml: cores, memory_bandwidth are missing"),
@@ -157,18 +157,18 @@ def test_sweeps_know_the_files_that_they_read(write: Write) -> None:
         ("title: [", "my_host.yaml:2: not a valid YAML document"),
     ],
 )
-def test_a_bad_file_is_one_line(text: str, said: str, write: Write) -> None:
+def test_a_bad_file_is_one_line(text: str, message: str, write: Write) -> None:
     with pytest.raises(FileError) as caught:
         ClusterSpec(host=write(text))
-    assert str(caught.value).startswith(said)
+    assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)
 
 
 def test_a_missing_file_is_named(write: Write) -> None:
-    said = r"^none\.yaml: cannot be read: No such file or directory$"
-    with pytest.raises(GcnsimError, match=said):
+    text = r"^none\.yaml: cannot be read: No such file or directory$"
+    with pytest.raises(GcnsimError, match=text):
         ClusterSpec(host="none.yaml")
-    with pytest.raises(GcnsimError, match=said):
+    with pytest.raises(GcnsimError, match=text):
         gcnsim.what_if(host="none.yaml")
     with pytest.raises(ScenarioError, match=r"unknown host 'mine'; .*--host my_host\.yaml"):
         ClusterSpec(host="mine")
@@ -182,8 +182,8 @@ def test_commands_show_it_and_never_replace_it(write: Write, capsys: pytest.Capt
     assert main(["catalog", "show", own]) == 0
     assert capsys.readouterr().out.startswith("my_host.yaml (host): AWS g4dn.12xlarge")
     assert main(["catalog", "compare", own, "g4dn.12xlarge", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["kind"], told["ratios"]["cores"]) == ("host", [1.0, 1.0])
+    content = json.loads(capsys.readouterr().out)
+    assert (content["kind"], content["ratios"]["cores"]) == ("host", [1.0, 1.0])
     Path("s.yaml").write_text(f"schema: gcnsim.scenario/1\ncluster: {{gpus: 2, host: {own}}}\n")
     for words in (
         f"what-if --host {own} --csv {own}",

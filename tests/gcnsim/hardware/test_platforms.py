@@ -48,16 +48,16 @@ def test_an_unknown_platform_names_the_nearest() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ("device: t4", "gpu: t4", "a platform has the keys"),
         ("100%", "120%", "above 0% and at most 100%"),
         ("100%", "fast", "rate_beside_copies"),
     ],
 )
-def test_a_bad_file_is_refused(tmp_path: Path, old: str, new: str, said: str) -> None:
+def test_a_bad_file_is_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
     text = (FOLDER / "psc-gcn-t4.yaml").read_text(encoding="utf-8")
     assert old in text
     (tmp_path / "own.yaml").write_text(text.replace(old, new), encoding="utf-8")
-    with pytest.raises(FileError, match=said):
+    with pytest.raises(FileError, match=message):
         platform(str(tmp_path / "own.yaml"))

@@ -9,10 +9,10 @@ from gcnsim.errors import FileError, GcnsimError, ScenarioError
 from gcnsim.hardware import Price, PriceBook, Rent, exchange_rates
 
 
-def of_t4s(book: PriceBook, gpus: int = 8, each: int = 4, host: str = "generic-16") -> Rent:
-    found = book.rent("t4", gpus, -(-gpus // each), each, host)
-    assert found is not None
-    return found
+def of_t4s(book: PriceBook, gpus: int = 8, number: int = 4, host: str = "generic-16") -> Rent:
+    rent = book.rent("t4", gpus, -(-gpus // number), number, host)
+    assert rent is not None
+    return rent
 
 
 def listed(instance: str, pricing: str = "on-demand") -> Price:
@@ -22,9 +22,9 @@ def listed(instance: str, pricing: str = "on-demand") -> Price:
 
 def test_a_cluster_of_no_instance_pays_for_gpus_at_the_least_price() -> None:
     least = min(price.usd_per_gpu_hour for price in hardware.prices("t4") if price.pricing == "on-demand")
-    told = of_t4s(PriceBook())
-    assert (told.usd_per_hour, told.per_hour, told.currency) == (8 * least, 8 * least, "USD")
-    assert told.text.startswith("0.526 USD/h a GPU (g4dn.xlarge, us-east-1, on-demand, ")
+    rent = of_t4s(PriceBook())
+    assert (rent.usd_per_hour, rent.per_hour, rent.currency) == (8 * least, 8 * least, "USD")
+    assert rent.text.startswith("0.526 USD/h a GPU (g4dn.xlarge, us-east-1, on-demand, ")
 
 
 def test_a_cluster_of_instances_pays_for_whole_ones() -> None:
@@ -50,10 +50,10 @@ def test_no_price_of_another_cloud_stands_for_an_instance() -> None:
     assert spot.rent("t4", 8, 2, 4, "g4dn.12xlarge") is None, "no spot price of AWS is in the catalogue"
     assert PriceBook().rent("l4", 4, 1, 4, "g2-standard-48") is None, "no price of Google's L4s is in the catalogue"
     assert PriceBook.of("g4dn.metal=1USD/h").rent("t4", 4, 1, 4, "g4dn.12xlarge") is not None, "its own, as listed"
-    given = PriceBook.of("t4=0.2USD/h", pricing="spot").rent("t4", 8, 2, 4, "g4dn.12xlarge")
-    assert given is not None
-    assert given.usd_per_hour == pytest.approx(1.6)
-    assert all(each.date == "undated" for each in hardware.prices() if each.pricing == "spot")
+    rent = PriceBook.of("t4=0.2USD/h", pricing="spot").rent("t4", 8, 2, 4, "g4dn.12xlarge")
+    assert rent is not None
+    assert rent.usd_per_hour == pytest.approx(1.6)
+    assert all(price.date == "undated" for price in hardware.prices() if price.pricing == "spot")
 
 
 def test_what_was_given_goes_before_the_catalogue() -> None:
@@ -66,9 +66,9 @@ def test_what_was_given_goes_before_the_catalogue() -> None:
 
 def test_other_currencies_by_the_catalogue_or_as_given() -> None:
     rate = exchange_rates()["EUR"]
-    told = of_t4s(PriceBook.of(currency="eur"))
-    assert told.per_hour == pytest.approx(told.usd_per_hour * rate.per_usd)
-    assert rate.source in told.text
+    rent = of_t4s(PriceBook.of(currency="eur"))
+    assert rent.per_hour == pytest.approx(rent.usd_per_hour * rate.per_usd)
+    assert rate.source in rent.text
     own = of_t4s(PriceBook.of(["t4=0.46EUR/h"], currency="EUR", exchange=0.92))
     assert own.per_hour == pytest.approx(8 * 0.46)
     assert own.usd_per_hour == pytest.approx(8 * 0.5)
@@ -87,14 +87,14 @@ ROW = '{device: t4, instance: mine, gpus: 4, price: "2EUR/h", source: contract, 
 def test_a_file_of_prices_goes_before_the_catalogue(tmp_path: Path) -> None:
     file = tmp_path / "prices.yaml"
     file.write_text(f"- {ROW}}}\n- {ROW.replace('2EUR', '1EUR')}, pricing: spot}}\n", encoding="utf-8")
-    told = of_t4s(PriceBook.of(file=file, currency="EUR"))
-    assert told.per_hour == pytest.approx(2 / 4 * 8)
+    rent = of_t4s(PriceBook.of(file=file, currency="EUR"))
+    assert rent.per_hour == pytest.approx(2 / 4 * 8)
     assert of_t4s(PriceBook.of(file=file, currency="EUR", pricing="spot")).per_hour == pytest.approx(2.0)
     assert PriceBook.of(file=file).rent("a10g", 1, 1, 1, None) == PriceBook().rent("a10g", 1, 1, 1, None)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (f"- {ROW.replace('2EUR/h', '2')}}}", "needs its unit"),
         (f"- {ROW.replace('t4', 'rxt-4090')}}}", "unknown device 'rxt-4090'; did you mean 'rtx-4090'"),
@@ -106,18 +106,18 @@ def test_a_file_of_prices_goes_before_the_catalogue(tmp_path: Path) -> None:
         ("device: t4", "is not a list of prices"),
     ],
 )
-def test_wrong_files_are_refused_in_one_line(text: str, said: str, tmp_path: Path) -> None:
+def test_wrong_files_are_refused_in_one_line(text: str, message: str, tmp_path: Path) -> None:
     file = tmp_path / "prices.yaml"
     file.write_text(f"{text}\n", encoding="utf-8")
     with pytest.raises(FileError) as error:
         PriceBook.of(file=file)
-    assert said in str(error.value)
+    assert message in str(error.value)
     assert str(error.value).startswith(str(file))
     assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         ({"price": "t4=0.35"}, "--price t4: '0.35': a bare number, a price per hour needs its unit"),
         ({"price": "t4"}, "is not NAME=PRICE"),
@@ -133,10 +133,10 @@ def test_wrong_files_are_refused_in_one_line(text: str, said: str, tmp_path: Pat
         ({"pricing": "sport"}, "did you mean 'spot'"),
     ],
 )
-def test_what_cannot_be_a_price_is_refused_in_one_line(given: dict[str, object], said: str) -> None:
+def test_what_cannot_be_a_price_is_refused_in_one_line(given: dict[str, object], message: str) -> None:
     with pytest.raises(GcnsimError) as error:
         PriceBook.of(**given)  # type: ignore[arg-type]
-    assert said in str(error.value)
+    assert message in str(error.value)
     assert "\n" not in str(error.value)
 
 
@@ -144,6 +144,6 @@ def test_instances_of_several_gpus_are_given_by_their_host() -> None:
     with pytest.raises(ScenarioError):
         PriceBook.of("server=1USD/h")
     book = PriceBook.of("server-10x-2080-ti=5USD/h")
-    found = book.rent("rtx-2080-ti", 20, 2, 10, "server-10x-2080-ti")
-    assert found is not None
-    assert found.usd_per_hour == pytest.approx(10.0)
+    rent = book.rent("rtx-2080-ti", 20, 2, 10, "server-10x-2080-ti")
+    assert rent is not None
+    assert rent.usd_per_hour == pytest.approx(10.0)

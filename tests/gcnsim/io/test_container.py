@@ -41,12 +41,12 @@ def refused(path: Path, *, kind: str = "test", version: int = 3) -> str:
 
 
 def test_what_is_written_comes_back(path: Path) -> None:
-    found = read_sections(path, kind="test", version=3)
-    assert (found.kind, found.version, found.meta) == ("test", 3, {"seed": 7})
+    sections = read_sections(path, kind="test", version=3)
+    assert (sections.kind, sections.version, sections.meta) == ("test", 3, {"seed": 7})
     for name, array in ARRAYS.items():
-        assert found.arrays[name].dtype == array.dtype
-        np.testing.assert_array_equal(found.arrays[name], array)
-        assert not found.arrays[name].flags.writeable
+        assert sections.arrays[name].dtype == array.dtype
+        np.testing.assert_array_equal(sections.arrays[name], array)
+        assert not sections.arrays[name].flags.writeable
 
 
 def test_the_hash_names_the_content(path: Path, tmp_path: Path) -> None:
@@ -108,12 +108,12 @@ def test_no_altered_bit_reaches_the_arrays(place: float, bit: int, tmp_path_fact
     raw[int(place * len(raw))] ^= 1 << bit
     path.write_bytes(raw)
     try:
-        found = read_sections(path, kind="test", version=3)
+        sections = read_sections(path, kind="test", version=3)
     except FileError:
         return
-    assert found.meta == {"seed": 7}  # the bit was in the padding
+    assert sections.meta == {"seed": 7}  # the bit was in the padding
     for name, array in ARRAYS.items():
-        np.testing.assert_array_equal(found.arrays[name], array)
+        np.testing.assert_array_equal(sections.arrays[name], array)
 
 
 def test_a_failed_write_leaves_the_old_file_and_no_other(path: Path) -> None:

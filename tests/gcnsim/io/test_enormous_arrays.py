@@ -152,7 +152,7 @@ def test_a_numpy_file_that_no_array_can_be_is_refused(tmp_path: Path, shape: str
     path.write_bytes(npy(shape, dtype))
     with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
         archive.writestr("a.npy", npy(shape, dtype))
-    for file, read in ((path, read_npy), (path, npy_shape), (tmp_path / "a.npz", lambda each: read_arrays(each, "a"))):
+    for file, read in ((path, read_npy), (path, npy_shape), (tmp_path / "a.npz", lambda item: read_arrays(item, "a"))):
         assert "truncated or altered: no array can have the shape [" in one_line(file, read)
 
 

@@ -37,7 +37,7 @@ def test_a_document_of_its_schema_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"", "not a JSON document"),
         (b"\xff", "not UTF-8 text (byte 0)"),
@@ -58,12 +58,12 @@ def test_a_document_of_its_schema_is_read(tmp_path: Path) -> None:
     ],
     ids=range(13),
 )
-def test_what_is_not_is_refused_in_one_line(tmp_path: Path, content: bytes, said: str) -> None:
+def test_what_is_not_is_refused_in_one_line(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "c.json"
     path.write_bytes(content)
     with pytest.raises(FileError) as caught:
         read_json(path, "cluster", "; write it again")
-    assert str(caught.value).startswith(f"{path}: {said}")
+    assert str(caught.value).startswith(f"{path}: {message}")
     assert "\n" not in str(caught.value)
 
 

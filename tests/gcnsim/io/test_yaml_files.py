@@ -33,7 +33,7 @@ def test_nested_mappings_and_lists() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("a: 1\na: 2", "t:2: not a valid YAML document: key 'a' is given twice"),
         ("x: {a: 1, a: 2}", "given twice"),
@@ -55,10 +55,10 @@ def test_nested_mappings_and_lists() -> None:
         ("a: \x00", "not a valid YAML document"),
     ],
 )
-def test_what_is_not_one_plain_document_is_refused_in_one_line(text: str, said: str) -> None:
+def test_what_is_not_one_plain_document_is_refused_in_one_line(text: str, message: str) -> None:
     with pytest.raises(FileError) as caught:
         parse_yaml(text, "t")
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 

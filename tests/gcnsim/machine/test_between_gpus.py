@@ -31,15 +31,15 @@ def rate(found: BetweenGpus) -> float | None:
     ],
 )
 def test_an_instance_has_the_nvlink_that_the_catalogue_says(host: str, device: str, expected: float | None) -> None:
-    found = between(host=host, device=device)
-    assert rate(found) == expected
-    assert NVLINK_THERE not in found.open
+    between_gpus = between(host=host, device=device)
+    assert rate(between_gpus) == expected
+    assert NVLINK_THERE not in between_gpus.open
 
 
 def test_a_server_of_no_instance_has_that_of_its_device_which_is_an_assumption() -> None:
-    found = between(device="h100")
-    assert rate(found) == 450e9
-    assert NVLINK_THERE in found.open
+    between_gpus = between(device="h100")
+    assert rate(between_gpus) == 450e9
+    assert NVLINK_THERE in between_gpus.open
     assert rate(between(device="rtx-4090")) is None
     assert rate(between(device="h100", gpus_per_server=1)) is None
 
@@ -73,9 +73,9 @@ def test_of_unequal_servers_the_slowest_counts() -> None:
 def test_transport_is_direct_on_gpus_unless_something_says_staged(
     cluster: dict[str, Any], transport: str, assumed: bool
 ) -> None:
-    found = between(**cluster)
-    assert found.transport == transport
-    assert (TRANSPORT in found.open) == assumed
+    between_gpus = between(**cluster)
+    assert between_gpus.transport == transport
+    assert (TRANSPORT in between_gpus.open) == assumed
 
 
 def test_staged_software_leaves_nvlink_alone_unless_its_rate_is_asked_for() -> None:
@@ -100,6 +100,6 @@ def test_without_peer_to_peer_direct_copies_pass_host_memory() -> None:
 
 @pytest.mark.parametrize("nvlink", ["none", "300GB/s", None])
 def test_what_is_written_is_read_again(nvlink: str | None) -> None:
-    asked = {"schema": "gcnsim.scenario/1", "cluster": {"gpus": 4, "device": "a100-40", "nvlink": nvlink}}
-    given = from_mapping(asked, "test")
-    assert from_mapping(to_mapping(given), "again") == given
+    requested = {"schema": "gcnsim.scenario/1", "cluster": {"gpus": 4, "device": "a100-40", "nvlink": nvlink}}
+    scenario = from_mapping(requested, "test")
+    assert from_mapping(to_mapping(scenario), "again") == scenario

@@ -12,21 +12,21 @@ from gcnsim.errors import GcnsimError
 from gcnsim.hardware import device, host, link, platform
 from gcnsim.machine import refuse_no_effect, resolve_machine
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping, scenario_hash, to_mapping
-from gcnsim.simulation import Result, link_units, study
+from gcnsim.simulation import Result, link_units, simulate_scenario
 from gcnsim.timeline import OpKind
 
 
 def scenario(method: str = "full-graph", **cluster: Any) -> Scenario:
     given = {"gpus": 4, "gpus_per_server": 2, "bandwidth": "25Gbps"} | cluster
-    asked = {"schema": SCHEMA, "cluster": given, "method": {"name": method}, "run": {"iterations": 4}}
-    return from_mapping(asked, "test")
+    requested = {"schema": SCHEMA, "cluster": given, "method": {"name": method}, "run": {"iterations": 4}}
+    return from_mapping(requested, "test")
 
 
 def ran(method: str = "full-graph", **cluster: Any) -> Result:
-    return study(scenario(method, **cluster))
+    return simulate_scenario(scenario(method, **cluster))
 
 
-ASKED: dict[str, dict[str, Any]] = {
+SETTINGS: dict[str, dict[str, Any]] = {
     "nvlink": {"nvlink": "300GB/s"},
     "direct": {"transport": "direct"},
     "gpudirect": {"gpudirect": True},
@@ -42,12 +42,12 @@ ASKED: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("asked", ASKED.values(), ids=ASKED)
-def test_what_is_asked_is_written_read_again_and_simulated_within_its_bounds(asked: dict[str, Any]) -> None:
-    given = scenario("pipegcn", **asked)
+@pytest.mark.parametrize("question", SETTINGS.values(), ids=SETTINGS)
+def test_what_is_asked_is_written_read_again_and_simulated_within_its_bounds(question: dict[str, Any]) -> None:
+    given = scenario("pipegcn", **question)
     assert from_mapping(to_mapping(given), "again") == given
     assert scenario_hash(given) != scenario_hash(scenario("pipegcn"))
-    result = study(given)
+    result = simulate_scenario(given)
     assert result.bounds.lower_s <= result.metrics.iteration_s * 1.005
     assert result.metrics.iteration_s <= result.bounds.upper_s * 1.005
 
@@ -68,22 +68,22 @@ def test_a_scenario_that_asks_for_nothing_is_the_one_it_was() -> None:
     assert scenario_hash(scenario(**same)) == scenario_hash(scenario())
 
 
-@pytest.mark.parametrize("asked", ["nvlink", "direct", "gpudirect"])
-def test_faster_paths_are_never_slower(asked: str) -> None:
+@pytest.mark.parametrize("name", ["nvlink", "direct", "gpudirect"])
+def test_faster_paths_are_never_slower(name: str) -> None:
     for method in ("full-graph", "pipegcn", "bns-gcn"):
         # Within what a pipeline's window may still drift.
         staged = ran(method, transport="staged")
-        assert ran(method, **ASKED[asked]).metrics.iteration_s <= staged.metrics.iteration_s * 1.001
+        assert ran(method, **SETTINGS[name]).metrics.iteration_s <= staged.metrics.iteration_s * 1.001
 
 
-@pytest.mark.parametrize("asked", ["switch", "racks", "memory"])
-def test_narrower_ones_are_never_faster(asked: str) -> None:
-    narrow, wide = ran(transport="staged", **ASKED[asked]), ran(transport="staged")
+@pytest.mark.parametrize("name", ["switch", "racks", "memory"])
+def test_narrower_ones_are_never_faster(name: str) -> None:
+    narrow, wide = ran(transport="staged", **SETTINGS[name]), ran(transport="staged")
     assert narrow.metrics.iteration_s > wide.metrics.iteration_s
 
 
 def test_rows_on_a_direct_path_are_not_copied() -> None:
-    direct, staged = (ran(transport=each).run.schedule for each in ("direct", "staged"))
+    direct, staged = (ran(transport=text).run.schedule for text in ("direct", "staged"))
     assert not {op.kind for op in direct.ops} & {OpKind.D2H, OpKind.H2D}
     moved = [sum(run.demand[:, op.index].sum() for op in run.ops if op.kind is OpKind.WIRE) for run in (direct, staged)]
     assert moved[0] == moved[1] > 0
@@ -92,8 +92,8 @@ def test_rows_on_a_direct_path_are_not_copied() -> None:
 @pytest.mark.parametrize("name", ["full-graph", "pipegcn", "bns-gcn", "cagnet-1d", "sancus", "distdgl"])
 def test_every_method_that_reduces_has_the_all_reduce_asked_for(name: str) -> None:
     streams = []
-    for asked in ({}, ASKED["tree"]):
-        schedule = ran(name, **asked).run.schedule
+    for requested in ({}, SETTINGS["tree"]):
+        schedule = ran(name, **requested).run.schedule
         sums = {schedule.streams[op.stream].name for op in schedule.ops if op.kind is OpKind.ALLREDUCE}
         streams.append(sums & {"reduce.ring", "reduce.tree"})
     assert streams == [{"reduce.ring"}, {"reduce.tree"}]
@@ -102,12 +102,12 @@ def test_every_method_that_reduces_has_the_all_reduce_asked_for(name: str) -> No
 def test_sockets_matter_where_the_network_is_faster_than_a_core() -> None:
     for bandwidth, least, most in (("25Gbps", -1e-3, 1e-3), ("400Gbps", 0.01, 0.2)):
         # The host side of a worker, which is slower than such a network too, is left out.
-        asked: dict[str, Any] = {
+        question: dict[str, Any] = {
             "transport": "staged",
             "gpus_per_server": 1,
             "figures": "generic-16.staging_bandwidth=100GB/s",
         }
-        free, cores = (ran(bandwidth=bandwidth, sockets=each, **asked) for each in ("free", "cores"))
+        free, cores = (ran(bandwidth=bandwidth, sockets=text, **question) for text in ("free", "cores"))
         assert least < cores.metrics.iteration_s / free.metrics.iteration_s - 1.0 < most
     units = link_units(cores.run, 2)
     assert units["cpu0"] > 0.0
@@ -126,22 +126,24 @@ def test_sockets_and_samplers_take_cores_from_each_other() -> None:
 
 
 def test_compute_beside_copies_is_slower_as_asked_and_only_where_it_is_beside() -> None:
-    paces = [ran("pipegcn", **asked).metrics for asked in ({}, {"rate_beside_copies": "100%"}, ASKED["beside"])]
+    paces = [
+        ran("pipegcn", **requested).metrics for requested in ({}, {"rate_beside_copies": "100%"}, SETTINGS["beside"])
+    ]
     assert paces[0] == paces[1]
     # Transfers take part of the iteration, so kernels are slower by part of 1 / 68 %.
     assert 1.0 < paces[2].compute_s / paces[0].compute_s <= 1 / 0.68 + 1e-9
-    assert ran(**ASKED["beside"]).metrics == ran().metrics, "nothing is beside in a synchronous method"
+    assert ran(**SETTINGS["beside"]).metrics == ran().metrics, "nothing is beside in a synchronous method"
 
 
 def test_what_is_asked_goes_before_what_a_platform_says() -> None:
     fitted = scenario(platform="psc-gcn-t4").cluster
-    asked = scenario(platform="psc-gcn-t4", rate_beside_copies="90%").cluster
+    requested = scenario(platform="psc-gcn-t4", rate_beside_copies="90%").cluster
     assert resolve_machine(fitted).rate_beside_copies == platform("psc-gcn-t4").rate_beside_copies.value
-    assert resolve_machine(asked).rate_beside_copies == 0.9
+    assert resolve_machine(requested).rate_beside_copies == 0.9
 
 
 def test_nvlink_takes_the_rows_within_a_server_off_pcie() -> None:
-    runs = [ran(transport="staged", **asked).run for asked in ({}, ASKED["nvlink"])]
+    runs = [ran(transport="staged", **requested).run for requested in ({}, SETTINGS["nvlink"])]
     before, after = (link_units(run, 2) for run in runs)
     assert after["pcie0.up"] < before["pcie0.up"]
     assert after["nic0.tx"] == before["nic0.tx"]
@@ -179,7 +181,9 @@ def test_unequal_servers_compute_at_their_own_rate() -> None:
 
 @pytest.mark.parametrize("method", ["cagnet-1d", "cagnet-1.5d", "sancus"])
 def test_block_rows_are_multiplied_at_the_rate_of_their_own_server(method: str) -> None:
-    slow, fast, mixed = (ran(method, **asked) for asked in ({"device": "t4"}, {"device": "v100-16"}, ASKED["devices"]))
+    slow, fast, mixed = (
+        ran(method, **requested) for requested in ({"device": "t4"}, {"device": "v100-16"}, SETTINGS["devices"])
+    )
 
     def multiplying(result: Result, rank: int) -> float:
         ops = [op.index for op in result.run.schedule.ops if op.worker == rank and op.kind is OpKind.AGGREGATE]
@@ -202,7 +206,7 @@ def test_gpus_of_unequal_servers_have_the_links_of_their_device() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    ("question", "message"),
     [
         ({"nvlink": "0GB/s"}, "is not allowed; a bandwidth"),
         ({"nvlink": 300}, "cluster.nvlink: 300: a bare number"),
@@ -236,28 +240,28 @@ def test_gpus_of_unequal_servers_have_the_links_of_their_device() -> None:
     ],
     ids=str,
 )
-def test_what_cannot_be_is_refused_in_one_line(asked: dict[str, Any], message: str) -> None:
+def test_what_cannot_be_is_refused_in_one_line(question: dict[str, Any], message: str) -> None:
     with pytest.raises(GcnsimError) as caught:
-        ran(**asked)
+        ran(**question)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("asked", [{"device": "t4"}, {"transport": "direct", "gpudirect": True}])
-def test_what_agrees_is_not_refused(asked: dict[str, Any]) -> None:
-    found = scenario(**({"devices": "t4,v100-16"} | asked)).cluster
+@pytest.mark.parametrize("question", [{"device": "t4"}, {"transport": "direct", "gpudirect": True}])
+def test_what_agrees_is_not_refused(question: dict[str, Any]) -> None:
+    found = scenario(**({"devices": "t4,v100-16"} | question)).cluster
     assert found.devices == ("t4", "v100-16")
-    assert {name: getattr(found, name) for name in asked} == asked
+    assert {name: getattr(found, name) for name in question} == question
 
 
 @pytest.mark.parametrize("racks", [2, 1000])
 def test_racks_that_hold_every_server_are_refused_where_no_machine_asked_for_has_more(racks: int) -> None:
     cluster = {"gpus": 4, "servers_per_rack": racks, "oversubscription": 1000}
-    asked = {"schema": SCHEMA, "cluster": cluster, "method": {"name": "full-graph"}, "run": {"iterations": 2}}
+    requested = {"schema": SCHEMA, "cluster": cluster, "method": {"name": "full-graph"}, "run": {"iterations": 2}}
     with pytest.raises(
         GcnsimError, match=f"servers_per_rack: {racks} is all of 2 servers.*allowed: less than 2, or null"
     ):
-        gcnsim.simulate(asked)
+        gcnsim.simulate(requested)
     given = [f"cluster.servers_per_rack={racks}", "cluster.oversubscription=4"]
     with pytest.raises(GcnsimError, match=r"servers_per_rack: \d+ is all of 2 servers"):
         gcnsim.what_if(gpus=[2, 4], method="full-graph", iterations=2, overrides=given, processes=1)
@@ -273,7 +277,7 @@ def test_unequal_servers_can_be_named_by_an_option() -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "asked"),
+    ("method", "name"),
     [
         ("distdgl", "devices"),
         ("cagnet-1d", "serial"),
@@ -284,6 +288,6 @@ def test_unequal_servers_can_be_named_by_an_option() -> None:
         ("roc", "tree"),
     ],
 )
-def test_a_method_that_has_no_such_path_says_which_have(method: str, asked: str) -> None:
+def test_a_method_that_has_no_such_path_says_which_have(method: str, name: str) -> None:
     with pytest.raises(GcnsimError, match=f"not modelled with {method}; methods with it: full-graph"):
-        ran(method, **ASKED[asked])
+        ran(method, **SETTINGS[name])

@@ -27,10 +27,10 @@ def test_the_nic_offers_the_scenarios_bandwidth_less_framing() -> None:
 
 def test_a_message_costs_cpu_time_at_both_ends() -> None:
     message = host(SPEC.host).message_s.value
-    default, given = (
+    default, cluster = (
         resolve_machine(ClusterSpec(gpus=2, gpus_per_server=1, latency=latency)).topology for latency in (None, 0.25)
     )
-    assert given.latency(given.between(0, 1)) == pytest.approx(0.25 + 2 * message)
+    assert cluster.latency(cluster.between(0, 1)) == pytest.approx(0.25 + 2 * message)
     assert default.latency(default.between(0, 1)) == pytest.approx(link(SPEC.link).latency_s.value + 2 * message)
 
 

@@ -48,7 +48,7 @@ P4D = {"host": "p4d.24xlarge", "device": "a100-40", "bandwidth": "400Gbps"}
 )
 def test_a_rate_above_what_there_is_names_the_mix_up(cluster: dict[str, object], words: tuple[str, ...]) -> None:
     (warning,) = rate_warnings([scenario(**cluster)])
-    assert all(each in warning for each in words), warning
+    assert all(word in warning for word in words), warning
     assert "\n" not in warning
 
 
@@ -76,5 +76,5 @@ def test_the_warning_is_in_text_and_json() -> None:
         device="h100", gpus=2, gpus_per_server=2, method="full-graph", iterations=2, processes=1,
         overrides=["cluster.nvlink=900GB/s"],
     )  # fmt: skip
-    assert any("both directions" in each for each in answer.payload["provenance"]["warnings"])
+    assert any("both directions" in warning for warning in answer.payload["provenance"]["warnings"])
     assert "Warnings" in str(answer)

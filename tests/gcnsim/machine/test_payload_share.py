@@ -11,8 +11,8 @@ from gcnsim.scenario import SCHEMA, from_mapping
 
 
 def shares_of(**cluster: Any) -> dict[str, float]:
-    asked = {"schema": SCHEMA, "cluster": {"gpus": 4, "servers_per_rack": 1} | cluster}
-    return payload_shares(resolve_machine(from_mapping(asked, "test").cluster))
+    requested = {"schema": SCHEMA, "cluster": {"gpus": 4, "servers_per_rack": 1} | cluster}
+    return payload_shares(resolve_machine(from_mapping(requested, "test").cluster))
 
 
 def test_every_kind_of_link_has_its_own_share() -> None:
@@ -24,11 +24,11 @@ def test_every_kind_of_link_has_its_own_share() -> None:
 
 
 def test_capacities_are_what_is_offered_times_the_share() -> None:
-    asked = {"schema": SCHEMA, "cluster": {"gpus": 4, "nvlink": "300GB/s", "servers_per_rack": 1}}
-    spec = from_mapping(asked, "test").cluster
+    requested = {"schema": SCHEMA, "cluster": {"gpus": 4, "nvlink": "300GB/s", "servers_per_rack": 1}}
+    spec = from_mapping(requested, "test").cluster
     machine = resolve_machine(spec)
     shares = payload_shares(machine)
-    offered = {each.name: each.spec.capacity / shares.get(each.name, 1.0) for each in machine.topology.links}
+    offered = {link.name: link.spec.capacity / shares.get(link.name, 1.0) for link in machine.topology.links}
     assert offered["nic0.tx"] == pytest.approx(spec.bandwidth)
     assert offered["rack1.up"] == pytest.approx(spec.bandwidth)
     assert offered["nvlink2.rx"] == pytest.approx(3e11)

@@ -17,20 +17,20 @@ from gcnsim.machine import resolve_machine
 from gcnsim.machine.links import cached_share, with_l2_cache
 from gcnsim.sampling import DEGREE_SPREAD
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
-from gcnsim.simulation import study
+from gcnsim.simulation import simulate_scenario
 from gcnsim.sources import open_source
 from tests.cases import Case
 
 CLUSTER = {"gpus": 2, "gpus_per_server": 2, "device": "rtx-2080-ti", "platform": "rtx-2080-ti-server"}
 
 
-def asked(cluster: dict[str, object], workload: dict[str, object], method: dict[str, object]) -> Scenario:
+def make_scenario(cluster: dict[str, object], workload: dict[str, object], method: dict[str, object]) -> Scenario:
     return from_mapping({"schema": SCHEMA, "cluster": cluster, "workload": workload, "method": method}, "test")
 
 
 def iteration_s(workload: dict[str, object], method: str = "full-graph") -> float:
-    scenario = asked(dict(CLUSTER), {"dataset": "reddit-train", **workload}, {"name": method})
-    return study(scenario, open_source(scenario)).metrics.iteration_s
+    scenario = make_scenario(dict(CLUSTER), {"dataset": "reddit-train", **workload}, {"name": method})
+    return simulate_scenario(scenario, open_source(scenario)).metrics.iteration_s
 
 
 def test_a_cache_of_all_columns_holds_all_and_of_equal_columns_its_share() -> None:
@@ -64,7 +64,7 @@ def test_a_cache_that_holds_all_rows_is_faster_than_memory(facts: Callable[..., 
 
 
 def test_everything_a_worker_moves_passes_its_host_side() -> None:
-    scenario = asked(dict(CLUSTER), {"dataset": "reddit-train"}, {"name": "full-graph"})
+    scenario = make_scenario(dict(CLUSTER), {"dataset": "reddit-train"}, {"name": "full-graph"})
     cluster = resolve_machine(scenario.cluster).topology
     route = [cluster.links[link].name for link in cluster.between(0, 1)]
     assert route == ["staging0", "memory0", "staging1"]
@@ -74,7 +74,7 @@ def test_everything_a_worker_moves_passes_its_host_side() -> None:
     (down,) = cluster.to_host(0)
     assert cluster.links[down].spec.capacity == pytest.approx(min(staging / 2, 15.754e9 * 0.78))
     plain = resolve_machine(
-        asked(CLUSTER | {"platform": None}, {"dataset": "reddit-train"}, {"name": "full-graph"}).cluster
+        make_scenario(CLUSTER | {"platform": None}, {"dataset": "reddit-train"}, {"name": "full-graph"}).cluster
     ).topology
     assert plain.staging == (), "rows pass from GPU to GPU"
 
@@ -82,15 +82,15 @@ def test_everything_a_worker_moves_passes_its_host_side() -> None:
 def test_a_call_of_the_host_is_as_fitted_to_a_platform_and_given_figures_are_above_it() -> None:
     fitted = platform("rtx-2080-ti-server").operation_s
     assert fitted is not None
-    spec = asked(dict(CLUSTER), {"dataset": "reddit-train"}, {"name": "full-graph"}).cluster
+    spec = make_scenario(dict(CLUSTER), {"dataset": "reddit-train"}, {"name": "full-graph"}).cluster
     assert resolve_machine(spec).host.operation_s == fitted
     given = {**CLUSTER, "figures": "generic-16.operation_s=1ms"}
-    spec = asked(given, {"dataset": "reddit-train"}, {"name": "full-graph"}).cluster
+    spec = make_scenario(given, {"dataset": "reddit-train"}, {"name": "full-graph"}).cluster
     assert resolve_machine(spec).host.operation_s.value == pytest.approx(1e-3)
 
 
 def test_a_platform_without_a_host_side_limits_no_copies() -> None:
-    scenario = asked(
+    scenario = make_scenario(
         CLUSTER | {"device": "t4", "platform": "psc-gcn-t4"}, {"dataset": "reddit"}, {"name": "full-graph"}
     )
     cluster = resolve_machine(scenario.cluster).topology
@@ -101,7 +101,9 @@ def test_a_platform_file_that_changes_is_read_again(tmp_path: Path) -> None:
     path = tmp_path / "own.yaml"
     text = (FOLDER / "rtx-2080-ti-server.yaml").read_text(encoding="utf-8")
     path.write_text(text, encoding="utf-8")
-    spec = asked({**CLUSTER, "platform": str(path)}, {"dataset": "reddit-train"}, {"name": "full-graph"}).cluster
+    spec = make_scenario(
+        {**CLUSTER, "platform": str(path)}, {"dataset": "reddit-train"}, {"name": "full-graph"}
+    ).cluster
     before = resolve_machine(spec).platform
     assert resolve_machine(spec).platform is before
     path.write_text(f"# looked at again\n{text}", encoding="utf-8")
@@ -112,7 +114,7 @@ def test_a_platform_file_that_changes_is_read_again(tmp_path: Path) -> None:
 
 
 def test_a_platform_of_another_device_is_refused() -> None:
-    scenario = asked(CLUSTER | {"device": "t4"}, {"dataset": "reddit-train"}, {"name": "full-graph"})
+    scenario = make_scenario(CLUSTER | {"device": "t4"}, {"dataset": "reddit-train"}, {"name": "full-graph"})
     with pytest.raises(ScenarioError, match=r"rtx-2080-ti-server is of rtx-2080-ti, cluster\.device is t4"):
         resolve_machine(scenario.cluster).topology  # noqa: B018
 
@@ -125,16 +127,16 @@ def test_layers_that_sum_no_neighbours_exchange_nothing() -> None:
 
 
 def test_drawn_edges_cannot_be_aggregated_before() -> None:
-    scenario = asked(dict(CLUSTER), {"dataset": "reddit-train", "preaggregate": True}, {"name": "psc-gcn"})
+    scenario = make_scenario(dict(CLUSTER), {"dataset": "reddit-train", "preaggregate": True}, {"name": "psc-gcn"})
     with pytest.raises(ScenarioError, match=r"preaggregate: true is not allowed with method.epsilon 0\.1"):
-        study(scenario, open_source(scenario))
+        simulate_scenario(scenario, open_source(scenario))
 
 
 def test_workers_on_cores_have_no_dense_layers() -> None:
     cluster = {"gpus": 2, "gpus_per_server": 2, "device": "cpu-core"}
-    scenario = asked(cluster, {"dataset": "reddit-train", "dense_layers": 1}, {"name": "full-graph"})
+    scenario = make_scenario(cluster, {"dataset": "reddit-train", "dense_layers": 1}, {"name": "full-graph"})
     with pytest.raises(ScenarioError, match="dense_layers: 1 is modelled for GPUs only"):
-        study(scenario, open_source(scenario))
+        simulate_scenario(scenario, open_source(scenario))
 
 
 def test_not_all_layers_can_be_dense() -> None:

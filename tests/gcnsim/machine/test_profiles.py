@@ -33,7 +33,7 @@ from gcnsim.machine import for_graph, resolve_machine
 from gcnsim.machine.profiles import calibration_of
 from gcnsim.methods import create_method
 from gcnsim.scenario import ClusterSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec
-from gcnsim.simulation import study
+from gcnsim.simulation import simulate_scenario
 from gcnsim.timeline import OpKind
 from tests.gcnsim.calibration.made import DEVICE, HOST, NETWORK, calibration, fitted
 from tests.gcnsim.calibration.made_gpu import COPIES
@@ -56,10 +56,10 @@ def spec(path: Path, record: Calibration | None = None, **changes: object) -> Cl
 def test_fitted_figures_replace_those_of_the_catalogue(tmp_path: Path) -> None:
     machine = resolve_machine(spec(tmp_path))
     for profile, known in zip((machine.device, machine.host, machine.network), (DEVICE, HOST, NETWORK), strict=True):
-        found = figures_of(profile)
-        assert {name: found[name].value for name in known} == known
-        assert {found[name].source for name in known} == {"fitted"}
-        assert found[next(iter(known))].reference == "chosen for a test"
+        figures = figures_of(profile)
+        assert {name: figures[name].value for name in known} == known
+        assert {figures[name].source for name in known} == {"fitted"}
+        assert figures[next(iter(known))].reference == "chosen for a test"
 
 
 def test_figures_the_record_lacks_stay(tmp_path: Path) -> None:
@@ -151,13 +151,13 @@ def test_a_graphs_factor_moves_the_whole_curve(tmp_path: Path) -> None:
     assert slow.spmm_curve is not None
     assert slow.spmm_curve.values == pytest.approx((0.4, 0.24))
     sizes = np.array([1.0, 1e5, 1e9])
-    before, after = (float(spmm_seconds(each, 1e6, 1e4, 64, 5000)) for each in (chosen, slow))
+    before, after = (float(spmm_seconds(item, 1e6, 1e4, 64, 5000)) for item in (chosen, slow))
     assert after == pytest.approx(1.25 * before, rel=1e-3)
     assert chosen.spmm_curve is not None
     assert slow.spmm_curve.at(sizes) == pytest.approx(chosen.spmm_curve.at(sizes) / 1.25)
 
 
-def asked(path: Path, record: Calibration, trace: Path) -> Scenario:
+def make_scenario(path: Path, record: Calibration, trace: Path) -> Scenario:
     workload = WorkloadSpec(dataset=None, trace=str(trace), layers=2, hidden=32, features=32, classes=8)
     cluster = spec(path, record)
     return Scenario("test", cluster, workload, PartitionSpec(), create_method("full-graph"), RunSpec())
@@ -172,7 +172,7 @@ def test_only_the_graph_with_a_factor_is_slower(tmp_path: Path) -> None:
     trace = save_trace(tmp_path / "a.trace")
     known = calibration(graphs={small_graph().content_hash(): 2.0})
     plain, slow = (
-        study(asked(folder(tmp_path, name), record, trace)).run.schedule
+        simulate_scenario(make_scenario(folder(tmp_path, name), record, trace)).run.schedule
         for name, record in (("plain", calibration()), ("slow", known))
     )
     sums = [op.index for op in plain.ops if op.kind is OpKind.AGGREGATE]
@@ -184,7 +184,9 @@ def test_only_the_graph_with_a_factor_is_slower(tmp_path: Path) -> None:
 def test_the_interval_widens_by_what_the_calibration_left_unexplained(tmp_path: Path) -> None:
     trace = save_trace(tmp_path / "a.trace")
     records = {name: calibration(error=error) for name, error in (("none", None), ("some", 0.05), ("much", 0.2))}
-    none, some, much = (study(asked(folder(tmp_path, name), record, trace)) for name, record in records.items())
+    none, some, much = (
+        simulate_scenario(make_scenario(folder(tmp_path, name), record, trace)) for name, record in records.items()
+    )
     assert none.metrics == some.metrics == much.metrics
     seconds = none.metrics.iteration_s
     own = (none.high_s - seconds) / seconds
@@ -197,8 +199,8 @@ def test_the_interval_widens_by_what_the_calibration_left_unexplained(tmp_path: 
 def test_a_record_without_figures_changes_nothing(tmp_path: Path) -> None:
     empty = calibration(figures={"device": {}, "host": {}, "network": {}}, curve=(), graphs={})
     calibrated = spec(tmp_path, empty)
-    found, plain = resolve_machine(calibrated), resolve_machine(replace(calibrated, calibration=None))
-    assert (found.device, found.host, found.network) == (plain.device, plain.host, plain.network)
+    machine, plain = resolve_machine(calibrated), resolve_machine(replace(calibrated, calibration=None))
+    assert (machine.device, machine.host, machine.network) == (plain.device, plain.host, plain.network)
 
 
 KNOWN: Any = {
@@ -221,27 +223,27 @@ def test_a_worker_of_several_threads_has_a_core_that_is_as_many(tmp_path: Path) 
     four = {name: figure for name, figure in fitted(HOST).items() if name != "cores"} | fitted({"cores": 5.0})
     figures = {**calibration().figures, "host": four}
     record = calibration(**KNOWN, figures=figures, kernels=CoreKernels("numba", 2))
-    asked = spec(tmp_path, record, gpus=2, gpus_per_server=2, threads=2)
-    machine = resolve_machine(asked)
+    cluster = spec(tmp_path, record, gpus=2, gpus_per_server=2, threads=2)
+    machine = resolve_machine(cluster)
     assert machine.host.cores.value == 2.0
     assert machine.device.kernels == CoreKernels("numba", 2)
     (cores,) = machine.topology.cores(0)
     assert machine.topology.links[cores].spec.cores == 2
-    assert resolve_machine(replace(asked, threads=None, aggregator=None)).host.cores.value == 2.0, "as measured"
-    more = replace(asked, figures=(("generic-16.cores", 8.0),))
+    assert resolve_machine(replace(cluster, threads=None, aggregator=None)).host.cores.value == 2.0, "as measured"
+    more = replace(cluster, figures=(("generic-16.cores", 8.0),))
     assert resolve_machine(more).host.cores.value == 4.0, "a figure of the question is of single cores too"
     with pytest.raises(ScenarioError, match=r"2 workers of 2 threads each need 4 cores, a server has 3"):
-        resolve_machine(replace(asked, figures=(("generic-16.cores", 3.0),)))
+        resolve_machine(replace(cluster, figures=(("generic-16.cores", 3.0),)))
     with pytest.raises(
         ScenarioError, match=r"cluster.threads: 3 workers of 2 threads each need 6 cores, a server has 5; more"
     ):
-        resolve_machine(replace(asked, gpus=3, gpus_per_server=3))
+        resolve_machine(replace(cluster, gpus=3, gpus_per_server=3))
     with pytest.raises(ScenarioError, match=r"cluster.threads: 4 workers of 2 threads each need 8 cores"):
-        resolve_machine(replace(asked, gpus=4, gpus_per_server=1, shared_cores=True))
+        resolve_machine(replace(cluster, gpus=4, gpus_per_server=1, shared_cores=True))
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         (
             {"threads": 2},
@@ -258,7 +260,7 @@ def test_a_worker_of_several_threads_has_a_core_that_is_as_many(tmp_path: Path) 
         ),
     ],
 )
-def test_kernels_that_no_figure_is_of_are_refused(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
-    with pytest.raises(ScenarioError, match=said):
+def test_kernels_that_no_figure_is_of_are_refused(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(ScenarioError, match=message):
         resolve_machine(spec(tmp_path, **changes))
     assert resolve_machine(spec(tmp_path, threads=1, aggregator="plain")).device.kernels == PLAIN_KERNELS

@@ -12,7 +12,7 @@ from gcnsim.hardware import device, host, link
 from gcnsim.machine.profiles import GIVEN, with_drawn, with_given
 from gcnsim.methods import create_method
 from gcnsim.scenario import ClusterSpec
-from gcnsim.simulation import study
+from gcnsim.simulation import simulate_scenario
 from tests.gcnsim.scenario.test_figures import scenario
 
 
@@ -39,8 +39,10 @@ def test_drawn_figures_are_arrays_of_their_profile_alone() -> None:
     [("t4.spmm_efficiency=30%", True), ("t4.spmm_efficiency=90%", False), ("ethernet.efficiency=50%", True)],
 )
 def test_they_change_the_simulated_time(figure: str, slower: bool) -> None:
-    asked = [scenario(gpus=2, gpus_per_server=1, figures=figures) for figures in ("none", figure)]
-    now, then = (study(replace(each, method=create_method("full-graph"))).metrics.iteration_s for each in asked)
+    requested = [scenario(gpus=2, gpus_per_server=1, figures=figures) for figures in ("none", figure)]
+    now, then = (
+        simulate_scenario(replace(item, method=create_method("full-graph"))).metrics.iteration_s for item in requested
+    )
     assert (then > 1.01 * now) if slower else (then < 0.99 * now)
 
 
@@ -48,9 +50,9 @@ def test_an_answer_names_them() -> None:
     answer = gcnsim.what_if(
         gpus=2, method="pipegcn", iterations=2, processes=1, overrides=["cluster.figures=t4.spmm_efficiency=50%"]
     )
-    told = answer.payload["provenance"]
-    assert told["given_figures"] == "t4.spmm_efficiency 50%"
-    assert "given" in told["device"]
-    assert "t4.spmm_efficiency" not in {each["name"] for each in answer.payload["certainty"]["assumptions"]}
+    content = answer.payload["provenance"]
+    assert content["given_figures"] == "t4.spmm_efficiency 50%"
+    assert "given" in content["device"]
+    assert "t4.spmm_efficiency" not in {assumption["name"] for assumption in answer.payload["certainty"]["assumptions"]}
     assert answer.payload["scenario"]["cluster"]["figures"] == "t4.spmm_efficiency=50%"
     assert "given_figures" not in gcnsim.what_if(gpus=2, method="pipegcn", iterations=2).payload["provenance"]

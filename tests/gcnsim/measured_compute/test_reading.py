@@ -27,20 +27,20 @@ def graph(tmp_path: Path) -> Path:
 def test_times_are_read_by_setting_part_and_operation(tmp_path: Path, graph: Path) -> None:
     settings = [("full-graph", {}), ("psc-gcn", {"epsilon": 0.1, "tau": 2})]
     path = measured_file(tmp_path, graph, 2, settings, lambda kind, layer, part, way, t: 1.0 + part + 0.1 * t)
-    found = read_measured_compute(str(path))
-    assert (found.parts, found.methods, found.on_gpu) == (2, ("full-graph", "psc-gcn"), True)
-    part = found.settings[0].parts[1]
+    measured = read_measured_compute(str(path))
+    assert (measured.parts, measured.methods, measured.on_gpu) == (2, ("full-graph", "psc-gcn"), True)
+    part = measured.settings[0].parts[1]
     assert part.seconds.shape == (ITERATIONS, len(part.keys))
     assert part.means[OpKey(OpKind.STEP, -1, Direction.NONE)] == pytest.approx(2.15)
-    assert OpKey(OpKind.SAMPLE, -1, Direction.NONE) in found.settings[1].parts[0].means
+    assert OpKey(OpKind.SAMPLE, -1, Direction.NONE) in measured.settings[1].parts[0].means
 
 
 def test_an_operation_that_an_iteration_does_not_have_took_no_time(tmp_path: Path, graph: Path) -> None:
     about = header(graph)
     columns = rows(about, even)
     columns = {name: values[1:] for name, values in columns.items()}
-    found = read_measured_compute(str(write(tmp_path / "m.parquet", about, columns)))
-    assert found.settings[0].parts[0].seconds.min() == 0.0
+    measured = read_measured_compute(str(write(tmp_path / "m.parquet", about, columns)))
+    assert measured.settings[0].parts[0].seconds.min() == 0.0
 
 
 def test_a_file_is_read_again_only_where_it_has_changed(tmp_path: Path, graph: Path) -> None:
@@ -87,13 +87,13 @@ HEADERS = [
 ]
 
 
-@pytest.mark.parametrize(("change", "told"), HEADERS)
-def test_a_wrong_header_is_refused(tmp_path: Path, graph: Path, change: Callable[[Any], Any], told: str) -> None:
+@pytest.mark.parametrize(("change", "text"), HEADERS)
+def test_a_wrong_header_is_refused(tmp_path: Path, graph: Path, change: Callable[[Any], Any], text: str) -> None:
     about = header(graph)
     path = write(tmp_path / "m.parquet", change(about), rows(about, even))
     with pytest.raises(FileError) as caught:
         read_measured_compute(str(path))
-    assert told in str(caught.value)
+    assert text in str(caught.value)
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -114,14 +114,14 @@ COLUMNS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "value", "told"), COLUMNS)
-def test_a_wrong_row_is_refused(tmp_path: Path, graph: Path, name: str, value: Any, told: str) -> None:
+@pytest.mark.parametrize(("name", "value", "text"), COLUMNS)
+def test_a_wrong_row_is_refused(tmp_path: Path, graph: Path, name: str, value: Any, text: str) -> None:
     about = header(graph)
     columns = rows(about, even)
     columns[name][0] = value
     with pytest.raises(FileError) as caught:
         read_measured_compute(str(write(tmp_path / "m.parquet", about, columns)))
-    assert told in str(caught.value)
+    assert text in str(caught.value)
 
 
 def test_other_columns_and_missing_ones_are_refused(tmp_path: Path, graph: Path) -> None:
@@ -130,7 +130,9 @@ def test_other_columns_and_missing_ones_are_refused(tmp_path: Path, graph: Path)
     more = write(tmp_path / "more.parquet", about, columns | {"colour": columns["part"]})
     with pytest.raises(FileError, match="unknown column 'colour'"):
         read_measured_compute(str(more))
-    fewer = write(tmp_path / "fewer.parquet", about, {key: each for key, each in columns.items() if key != "seconds"})
+    fewer = write(
+        tmp_path / "fewer.parquet", about, {key: column for key, column in columns.items() if key != "seconds"}
+    )
     with pytest.raises(FileError, match="has no column 'seconds'"):
         read_measured_compute(str(fewer))
     table = pq.read_table(tmp_path / "more.parquet").drop_columns("colour")
@@ -145,13 +147,13 @@ def test_other_columns_and_missing_ones_are_refused(tmp_path: Path, graph: Path)
 
 
 @pytest.mark.parametrize(
-    ("metadata", "told"),
+    ("metadata", "text"),
     [(None, "has no key 'gcnsim'"), (b"{", "not a JSON document"), (b"\xff", "not UTF-8"), (b"[" * 5000, "not a JSON")],
 )
-def test_metadata_that_is_none_is_refused(tmp_path: Path, graph: Path, metadata: bytes | None, told: str) -> None:
+def test_metadata_that_is_none_is_refused(tmp_path: Path, graph: Path, metadata: bytes | None, text: str) -> None:
     with pytest.raises(FileError) as caught:
         read_measured_compute(str(write(tmp_path / "m.parquet", metadata, rows(header(graph), even))))
-    assert told in str(caught.value)
+    assert text in str(caught.value)
 
 
 def test_a_damaged_file_is_refused_in_one_line(tmp_path: Path, graph: Path) -> None:

@@ -57,11 +57,11 @@ def test_rows_are_picked_read_or_there(batched: MakeFacts, features: str, on_gpu
 def test_a_gpu_draws_in_turn_with_its_training(batched: MakeFacts, pace: Pace) -> None:
     given = replace(batched(workers=1, per_server=1), placement=Placement(True, 1, ON_GPU))
     schedule = method("dgl")(given)
-    (drawn,) = of(schedule, OpKind.SAMPLE)
-    assert schedule.streams[drawn.stream].name == "gpu"
+    (op,) = of(schedule, OpKind.SAMPLE)
+    assert schedule.streams[op.stream].name == "gpu"
     entries = given.counts.batches.entries[0, 0].sum()  # type: ignore[union-attr]
     seconds = float(gpu_draw_seconds(given.device, given.host, entries, 3))
-    assert schedule.demand[0, drawn.index] == pytest.approx(seconds, rel=1e-12)
+    assert schedule.demand[0, op.index] == pytest.approx(seconds, rel=1e-12)
     on_gpu = [op.index for op in schedule.ops if op.worker == 0 and schedule.streams[op.stream].name == "gpu"]
     assert pace(schedule) == pytest.approx(float(schedule.demand[0, on_gpu].sum()), rel=1e-6)
 
@@ -71,9 +71,9 @@ def test_more_host_threads_draw_as_many_times_as_much(batched: MakeFacts, pace: 
     given = batched(workers=1, per_server=1, cores=8.0)
     slow = replace(given.host, neighbour_draws_per_s=replace(given.host.neighbour_draws_per_s, value=1e5))
     schedule = method("dgl")(replace(given, host=slow, placement=Placement(False, threads, ON_GPU)))
-    (drawn,) = of(schedule, OpKind.SAMPLE)
-    assert drawn.cap == threads
-    assert pace(schedule, 12) == pytest.approx(float(schedule.demand[0, drawn.index]) / threads, rel=0.02)
+    (op,) = of(schedule, OpKind.SAMPLE)
+    assert op.cap == threads
+    assert pace(schedule, 12) == pytest.approx(float(schedule.demand[0, op.index]) / threads, rel=0.02)
 
 
 def test_without_threads_the_trainer_draws_each_batch_before_it_loads_it(batched: MakeFacts, pace: Pace) -> None:
@@ -91,8 +91,8 @@ def test_what_is_usual_is_written_where_nobody_says_otherwise(batched: MakeFacts
     assert isinstance(made, MiniBatch)
     usual = made.usual
     stated = replace(usual, features=usual.features or ON_GPU)
-    default, said = (written(batched, name, each) for each in (None, stated))
-    assert default.demand.tolist() == said.demand.tolist()
+    default, text = (written(batched, name, item) for item in (None, stated))
+    assert default.demand.tolist() == text.demand.tolist()
     assert usual.features in (None, *made.rows_in)
     assert made.scripts.features in (None, *made.rows_in)
 

@@ -58,12 +58,12 @@ def test_rate_1_is_full_graph_training(make: MakeFacts, label: Label, shape: dic
 def test_drawing_comes_on_top_of_full_graph_training(make: MakeFacts, pace: Pace) -> None:
     """With the rows of the whole boundary an iteration is longer by what comes before its first sum."""
     given = make(rate=0.999, per_server=1)
-    full, drawn = method("full-graph")(given), build(given)
-    assert carried(drawn, OpKind.WIRE) == carried(full, OpKind.WIRE) + 4 * given.counts.rows.sum() + 4 * 12
-    run = simulate(drawn, 4)
-    ready = [op.index for op in drawn.ops if op.kind is OpKind.INDEX and op in computing(drawn, op.worker)]
-    before = run.ends[2, ready].max() - run.ends[1, list(drawn.ends)].max()
-    assert pace(drawn) - pace(full) == pytest.approx(before * 1e-12, rel=1e-3)
+    full, schedule = method("full-graph")(given), build(given)
+    assert carried(schedule, OpKind.WIRE) == carried(full, OpKind.WIRE) + 4 * given.counts.rows.sum() + 4 * 12
+    run = simulate(schedule, 4)
+    ready = [op.index for op in schedule.ops if op.kind is OpKind.INDEX and op in computing(schedule, op.worker)]
+    before = run.ends[2, ready].max() - run.ends[1, list(schedule.ends)].max()
+    assert pace(schedule) - pace(full) == pytest.approx(before * 1e-12, rel=1e-3)
     assert before > 0
 
 
@@ -93,12 +93,12 @@ def test_one_worker_draws_nothing(make: MakeFacts) -> None:
 def test_owners_tell_how_many_and_which(make: MakeFacts) -> None:
     given = make(iterations=3, spread=0.5, slope=0.2, rate=0.3)
     schedule = build(given)
-    told: dict[tuple[int, int], list[list[float]]] = {}
+    document: dict[tuple[int, int], list[list[float]]] = {}
     for op in ids(schedule):
-        told.setdefault((op.worker, op.peer), []).append(schedule.demand[:, op.index].tolist())
+        document.setdefault((op.worker, op.peer), []).append(schedule.demand[:, op.index].tolist())
         assert op.route == given.cluster.between(op.worker, op.peer)
-    assert set(told) == set(permutations(range(4), 2))
-    for (owner, receiver), sent in told.items():
+    assert set(document) == set(permutations(range(4), 2))
+    for (owner, receiver), sent in document.items():
         assert sent == [[4.0] * 3, (4.0 * given.counts.rows[:, receiver, owner]).tolist()]
 
 

@@ -70,8 +70,8 @@ def test_what_pools_learns_in_layer_0_too_and_needs_no_transpose(cases: MakeFact
     shapes = layer_shapes("graphsage", *widths, sage_aggregator="pool")
     pooled = replace(given, shapes=shapes, device=replace(given.device, pooling=pooling))
     mean = replace(given, shapes=layer_shapes("graphsage", *widths))
-    for each, learns in ((mean, set(range(1, len(shapes)))), (pooled, set(range(len(shapes))))):
-        sums = on(method("graphsage")(each), 0, COMPUTE_STREAM, OpKind.AGGREGATE)
+    for item, learns in ((mean, set(range(1, len(shapes)))), (pooled, set(range(len(shapes))))):
+        sums = on(method("graphsage")(item), 0, COMPUTE_STREAM, OpKind.AGGREGATE)
         assert {op.layer for op in sums if op.direction is Direction.BACKWARD} == learns
     schedule, batches = method("graphsage")(pooled), given.counts.batches
     assert batches is not None
@@ -181,7 +181,7 @@ def test_sums_of_drawn_rows_follow_the_law_that_knows_the_caches(cases: MakeFact
     def cost(between: float, caches: tuple[float, ...], first: bool = False, **seconds: float) -> tuple[float, float]:
         far = FarFigures(1e6, 0.0, 1.0, 1.0, 1.0, {})
         device = replace(given.device, far=far, sums=SumFigures(caches, dict.fromkeys(TERMS, 0.0) | seconds))
-        found = batch_core_cost(
+        core_cost = batch_core_cost(
             device,
             shape,
             rows_in=np.array([100]),
@@ -192,7 +192,7 @@ def test_sums_of_drawn_rows_follow_the_law_that_knows_the_caches(cases: MakeFact
             norm=False,
             between=between,
         )
-        return float(found.aggregate[0]), float(found.aggregate_backward[0])
+        return float(core_cost.aggregate[0]), float(core_cost.aggregate_backward[0])
 
     large, small = (1e6, 2e6, 4e6), (1.0, 2.0, 4.0)
     assert cost(0.0, large, entry=1e-9) == pytest.approx((1e-6, 1e-6)), "self-loops are entries too"
@@ -271,14 +271,14 @@ def test_what_runs_ahead_is_of_the_batch_it_prepares(cases: MakeFacts) -> None:
 
 def test_figures_that_no_calibration_told_are_asked_for_in_one_line(on_cores: MakeFacts, batched: MakeFacts) -> None:
     given = replace(on_cores(workers=2, per_server=1), counts=batched(workers=2, per_server=1).counts)
-    with pytest.raises(ScenarioError, match=r"^cluster.calibration: has no batch_s; .*runtime.profile") as told:
+    with pytest.raises(ScenarioError, match=r"^cluster.calibration: has no batch_s; .*runtime.profile") as content:
         method("graphsage")(given)
-    assert "\n" not in str(told.value)
+    assert "\n" not in str(content.value)
 
 
 def test_every_system_of_mini_batches_has_a_schedule_on_cores(cases: MakeFacts) -> None:
     for name in ("graphsage", "clustergcn", "graphsaint", "dgl", "pagraph", "distdgl"):
-        assert method_type(name).on_cores
+        assert method_type(name).supports_cpu
         assert len(method(name)(cases()).ends) == 2
 
 
@@ -287,7 +287,7 @@ def test_what_pools_goes_through_more_than_a_mean_beside_busy_cores(on_cores: Ma
     cores, given = on_cores(workers=2, per_server=2), batched(workers=2, per_server=2)
     batches, widths = given.counts.batches, (cores.shapes[0].d_in, cores.shapes[0].d_out)
     assert batches is not None
-    read, made = (int(each) for each in batches.levels[0, 0, :2])
+    read, made = (int(item) for item in batches.levels[0, 0, :2])
     figures: dict[str, Any] = {name: Figure(value, "fitted", "a test", "2026") for name, value in FIGURES.items()}
     pooling = PoolingFigures(*(dict.fromkeys(POOLING_TERMS, 0.0) for _ in range(2)))
     host = replace(cores.host, cores=Figure(2.0, "fitted", "a test", "2026"), **figures)

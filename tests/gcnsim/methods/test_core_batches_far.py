@@ -54,7 +54,7 @@ def test_what_comes_from_memory_slows_down_a_batch_that_touches_much(cases: Make
     )
     batches = given.counts.batches
     assert batches is not None
-    schedules = [method("graphsage")(replace(near, device=replace(near.device, far=each))) for each in (None, far)]
+    schedules = [method("graphsage")(replace(near, device=replace(near.device, far=item))) for item in (None, far)]
     drawn = [work(schedule, on(schedule, 0, "sampler")[0]) for schedule in schedules]
     assert drawn[1] - drawn[0] == pytest.approx(5e-3 - 1e-3)
     loaded = [work(schedule, on(schedule, 0, "load", OpKind.GATHER)[0]) for schedule in schedules]
@@ -81,7 +81,7 @@ def test_by_records_that_know_distances_all_lose_alike_beside_busy_cores(
     maps = MapFigures(dict.fromkeys(MAP_TERMS, 1e-9), ((5.0, 1e-7),))
     case = replace(given, counts=counts, host=host, device=replace(given.device, sums=sums, maps=maps))
     far = FarFigures(1e15, 0.0, 1.0, 1.0, 1.0, {})
-    plain, knows = (method("graphsage")(replace(case, device=replace(case.device, far=each))) for each in (None, far))
+    plain, knows = (method("graphsage")(replace(case, device=replace(case.device, far=item))) for item in (None, far))
     before, after = (work(schedule, on(schedule, 0, COMPUTE_STREAM, OpKind.UPDATE)[0]) for schedule in (plain, knows))
     assert before == pytest.approx(0.5 * after)
 

@@ -75,7 +75,7 @@ def test_a_block_that_is_kept_does_not_travel_and_is_multiplied_first(on_cores: 
     some = method("sancus")(replace(given, block_rule=BlockRule("fixed", 2.0)))
     assert some.periodic
     assert not every.periodic
-    forward = [np.mean(sent(each, 0, 1, FORWARD)) for each in (every, some)]
+    forward = [np.mean(sent(item, 0, 1, FORWARD)) for item in (every, some)]
     assert forward[1] == pytest.approx(forward[0] / 3)
     assert sent(some, 0, 1, BACKWARD) == pytest.approx([sent(every, 0, 1, BACKWARD)[0]] * some.demand.shape[0])
 

@@ -43,7 +43,7 @@ def test_own_rows_are_dropped_before_they_leave_and_others_once_they_are_there(
         reads = ops(schedule, OpKind.SCATTER, worker=0, layer=layer, direction=FORWARD)
         assert own.index < max(read.index for read in reads if read.after) < other.index
         leaves = ops(schedule, OpKind.PACK, worker=0, layer=layer, direction=FORWARD)
-        assert all((own.index, 0) in [tuple(each) for each in op.after] for op in leaves)
+        assert all((own.index, 0) in [tuple(item) for item in op.after] for op in leaves)
 
 
 def test_gradients_meet_their_masks_others_before_they_leave(on_cores: MakeFacts) -> None:
@@ -53,7 +53,7 @@ def test_gradients_meet_their_masks_others_before_they_leave(on_cores: MakeFacts
     assert given == pytest.approx(float(elementwise_seconds(facts.device, float(counts.rows[0, 0].sum() * 32), 3)))
     assert own == pytest.approx(float(elementwise_seconds(facts.device, float(counts.inner_nodes[0] * 32), 3)))
     packed = ops(schedule, OpKind.PACK, worker=0, layer=1, direction=BACKWARD)
-    assert all((boundary.index, 0) in [tuple(each) for each in op.after] for op in packed)
+    assert all((boundary.index, 0) in [tuple(item) for item in op.after] for op in packed)
     assert len(updates(schedule, 0, 0, BACKWARD)) == 1, "the input learns nothing"
 
 
@@ -62,12 +62,12 @@ def test_dropout_first_drops_own_rows_alone(on_cores: MakeFacts, name: str) -> N
     facts = on_cores(workers=4, layers=2, widths=WIDTHS, dropout="dropout-first")
     schedule, plain = method(name)(facts), method(name)(replace(facts, dropout="none"))
     for layer in (0, 1):
-        found, before = (updates(each, 1, layer, FORWARD) for each in (schedule, plain))
+        found, before = (updates(item, 1, layer, FORWARD) for item in (schedule, plain))
         assert len(found) == len(before) + 1
         rows = found[0][1] * DROPPED_PER_S / WIDTHS[layer]
         blocks = int(facts.counts.inner_nodes[0] + facts.counts.inner_nodes[1])
         assert rows == pytest.approx(blocks if name == "cagnet-1.5d" else int(facts.counts.inner_nodes[1]))
-    bytes_sent = [sum(float(each.demand[0, op.index]) for op in each.ops if ahead(op)) for each in (schedule, plain)]
+    bytes_sent = [sum(float(item.demand[0, op.index]) for op in item.ops if ahead(op)) for item in (schedule, plain)]
     assert bytes_sent[0] == bytes_sent[1] > VALUE
 
 
@@ -92,7 +92,7 @@ def test_one_worker_attends_to_its_own_rows(on_cores: MakeFacts, dropout: str) -
     more = 0 if dropout == "none" else 1
     for direction, expected in ((FORWARD, [1 + more, 1 + more]), (BACKWARD, [1, 1 + more])):
         found = [updates(schedule, 0, layer, direction) for layer in (0, 1)]
-        assert [sum(seconds > 0 for _, seconds in each) for each in found] == expected
+        assert [sum(seconds > 0 for _, seconds in item) for item in found] == expected
 
 
 def test_a_sum_made_before_training_is_dropped_beside_the_own_rows(on_cores: MakeFacts) -> None:

@@ -50,7 +50,7 @@ def words(schedule: Schedule, facts: Case, worker: int) -> list[str]:
     """The compute stream of one worker; a sum is `inner` or `boundary` by its work, a read waits for a transfer."""
     counts = facts.counts
     inner = int(counts.inner_nodes[worker])
-    kept = Kept(
+    matrix = Kept(
         inner,
         counts.inner_edges[:, worker] + inner,
         counts.boundary_edges[:, worker],
@@ -61,7 +61,7 @@ def words(schedule: Schedule, facts: Case, worker: int) -> list[str]:
         work = float(schedule.demand[0, op.index])
         name = str(op.kind)
         if op.kind is OpKind.AGGREGATE:
-            cost = core_cost(facts.device, facts.shapes[op.layer], kept, first=False, last=False, norm=facts.norm)
+            cost = core_cost(facts.device, facts.shapes[op.layer], matrix, first=False, last=False, norm=facts.norm)
             name = "inner" if work == float(cost.inner[0]) else "boundary"
         if op.kind is OpKind.SCATTER:
             name = "+".join(word for word, holds in (("read", bool(op.after)), ("add", work > WOKEN_S)) if holds)
@@ -251,7 +251,7 @@ def test_a_step_waits_for_the_last_chunk_of_every_layer(on_cores: MakeFacts) -> 
     for rank in range(4):
         # The optimizer's kernel, then the last hand-over.
         op = ops(schedule, OpKind.STEP, worker=rank)[-2]
-        left = [each.index for each in on_stream(schedule, (rank - 1) % 4, "reduce.ring")]
+        left = [item.index for item in on_stream(schedule, (rank - 1) % 4, "reduce.ring")]
         assert len(left) == 3 * 6
         assert (run.starts[:, op.index] >= run.ends[:, left].max(axis=1)).all()
 
@@ -262,8 +262,8 @@ def test_a_sampler_builds_one_joined_matrix_for_attention(on_cores: MakeFacts) -
     shapes = layer_shapes("gat", 48, 32, len(facts.shapes), 16, heads=2)
     attends = replace(facts, shapes=shapes, device=replace(facts.device, attention=attention))
     found = []
-    for each in (facts, attends):
-        schedule = method("psc-gcn")(each)
+    for item in (facts, attends):
+        schedule = method("psc-gcn")(item)
         drawing = [op for op in ops(schedule, OpKind.SAMPLE) if stream(schedule, op) != COMPUTE_STREAM]
         assert [op.worker for op in drawing] == [0, 1, 2, 3]
         found.append(schedule.demand[:, [op.index for op in drawing]])
@@ -281,10 +281,10 @@ def test_a_sampler_draws_builds_and_asks(on_cores: MakeFacts) -> None:
         kept = facts.counts.inner_edges[:, op.worker] + facts.counts.boundary_edges[:, op.worker]
         built = (np.roll(kept, -2) + facts.counts.inner_nodes[op.worker]) / 2e7
         assert schedule.demand[:, op.index] == pytest.approx(0.01 + 0.1 / 20 + built)
-    asked = [op for op in ops(schedule, OpKind.INDEX) if ahead(op)]
+    requested = [op for op in ops(schedule, OpKind.INDEX) if ahead(op)]
     for sender, receiver in permutations(range(4), 2):
-        told, ids = (op for op in asked if (op.worker, op.peer) == (sender, receiver))
-        assert set(schedule.demand[:, told.index]) == {8.0}
+        content, ids = (op for op in requested if (op.worker, op.peer) == (sender, receiver))
+        assert set(schedule.demand[:, content.index]) == {8.0}
         assert (
             schedule.demand[:, ids.index].tolist() == (4 * np.roll(facts.counts.rows[:, sender, receiver], -2)).tolist()
         )

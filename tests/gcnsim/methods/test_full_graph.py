@@ -34,10 +34,10 @@ def test_a_message_moves_once_its_receiver_has_come_to_the_layer(facts: Callable
     run = simulate(schedule, 3)
     for op in messages:
         made = [
-            (each, 0)
-            for each in schedule.ops
-            if each.worker == op.peer
-            and (each.kind, each.direction, each.layer)
+            (item, 0)
+            for item in schedule.ops
+            if item.worker == op.peer
+            and (item.kind, item.direction, item.layer)
             == (
                 (OpKind.UPDATE, Direction.FORWARD, op.layer - 1)
                 if op.direction is Direction.FORWARD
@@ -54,4 +54,4 @@ def test_a_stale_message_does_not_wait_for_its_receiver_to_come(facts: Callable[
     schedule = method("pipegcn")(facts(workers=4, per_server=2))
     for op in schedule.ops:
         if op.kind is OpKind.WIRE:
-            assert {schedule.ops[each].worker for each, _ in op.after} == {op.worker}
+            assert {schedule.ops[item].worker for item, _ in op.after} == {op.worker}

@@ -19,7 +19,7 @@ def test_large_schedules_say_the_same(facts: MakeFacts, monkeypatch: pytest.Monk
     given = facts(workers=6, per_server=2)
     whole = method(name)(given)
     assert whole.columns.worker.dtype == np.int64
-    said, guess, run = bounds(whole), estimate(whole), simulate(whole, 5)
+    schedule_bounds, guess, run = bounds(whole), estimate(whole), simulate(whole, 5)
     for module in ("columns", "assembly"):
         monkeypatch.setattr(f"gcnsim.schedule.{module}.LARGE", 1)
     monkeypatch.setattr("gcnsim.schedule.assembly._KEPT", {})
@@ -28,7 +28,7 @@ def test_large_schedules_say_the_same(facts: MakeFacts, monkeypatch: pytest.Monk
     for column in ("kind", "worker", "stream", "peer", "way", "wait_at", "wait", "lag"):
         assert getattr(narrow.columns, column).dtype == np.int32
         assert np.array_equal(getattr(narrow.columns, column), getattr(whole.columns, column))
-    assert (bounds(narrow), estimate(narrow)) == (said, guess)
+    assert (bounds(narrow), estimate(narrow)) == (schedule_bounds, guess)
     again = simulate(narrow, 5)
     assert np.array_equal(again.starts, run.starts)
     assert np.array_equal(again.ends, run.ends)

@@ -79,8 +79,8 @@ def test_a_longer_queue_does_not_change_the_pace_of_equal_batches(batched: MakeF
 
 
 def test_a_longer_queue_evens_out_batches_of_different_size(batched: MakeFacts, pace: Pace) -> None:
-    given = quick_draws(batched(workers=1, per_server=1, iterations=2, cores=2.0))
-    short, long = (pace(method("pagraph")(replace(given, queue=queue)), 40) for queue in (1, 3))
+    case = quick_draws(batched(workers=1, per_server=1, iterations=2, cores=2.0))
+    short, long = (pace(method("pagraph")(replace(case, queue=queue)), 40) for queue in (1, 3))
     assert long <= short * 1.005
 
 

@@ -209,7 +209,7 @@ def test_what_is_dropped_costs_passes_over_the_rows_that_lose_values(
         kernels = (OpKind.AGGREGATE, OpKind.UPDATE)
         return float(sum(schedule.demand[:, op.index].sum() for op in schedule.ops if op.kind in kernels))
 
-    nothing, own, every = (seconds(each) for each in ("none", "dropout-first", "exchange-first"))
+    nothing, own, every = (seconds(text) for text in ("none", "dropout-first", "exchange-first"))
     assert nothing < own <= every
     assert own < every or name in ("cagnet-1d", "cagnet-1.5d", "sancus", "roc"), "others' rows are dropped too"
 

@@ -35,7 +35,7 @@ def gcnsim(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return run
 
 
-def asked(gcnsim: Run, *more: str) -> dict[str, Any]:
+def row_of_toy(gcnsim: Run, *more: str) -> dict[str, Any]:
     done = gcnsim("what-if", "--method", "full-graph,local-gcn", "--gpus", "4", "--iterations", "4", "--json", *more)
     assert done.returncode == 0, done.stderr
     rows = {row["method"]: row for row in json.loads(done.stdout)["results"]}
@@ -49,7 +49,7 @@ def test_it_is_short() -> None:
 
 
 def test_it_is_simulated_with_its_knob(gcnsim: Run) -> None:
-    usual, often = asked(gcnsim), asked(gcnsim, "--set", "method.local_steps=1")
+    usual, often = row_of_toy(gcnsim), row_of_toy(gcnsim, "--set", "method.local_steps=1")
     assert often["setting"] == "local_steps 1"
     assert often["nic_bytes"] == pytest.approx(4 * usual["nic_bytes"])
     assert often["iteration_s"] > usual["iteration_s"]

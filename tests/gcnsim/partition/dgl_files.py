@@ -30,12 +30,12 @@ def folder(home: Path, node_map: Any, original: Sequence[AnyArray] | None = None
     """A partition folder at `home`: its JSON with `node_map` and `more`. original: what each `orig_nids.dgl` holds."""
     parts = more.setdefault("num_parts", 2)
     home.mkdir(parents=True, exist_ok=True)
-    said = {"graph_name": "ring", "part_method": "metis", "halo_hops": 1, "node_map": node_map, **more}
+    text = {"graph_name": "ring", "part_method": "metis", "halo_hops": 1, "node_map": node_map, **more}
     for part in range(parts):
-        said[f"part-{part}"] = {"part_graph": f"part{part}/graph.dgl"}
+        text[f"part-{part}"] = {"part_graph": f"part{part}/graph.dgl"}
         (home / f"part{part}").mkdir(exist_ok=True)
         (home / f"part{part}" / "graph.dgl").write_bytes(b"only DGL reads this")
         if original is not None:
             (home / f"part{part}" / "orig_nids.dgl").write_bytes(tensors({"_N": np.asarray(original[part])}))
-    (home / "ring.json").write_text(json.dumps(said))
+    (home / "ring.json").write_text(json.dumps(text))
     return home

@@ -25,10 +25,10 @@ def test_every_part_owns_a_node_however_tiny_the_graph(
 ) -> None:
     parts = data.draw(st.integers(1, nodes))
     graph = _star(nodes) if star else _path(nodes)
-    found = partition_graph(graph, parts, method, objective)
-    assert np.bincount(found.owner, minlength=parts).min() >= 1
-    assert (found.nodes, found.parts, found.owner.dtype.name) == (nodes, parts, "int32")
-    assert found.graph_hash == graph.content_hash()
+    partitioning = partition_graph(graph, parts, method, objective)
+    assert np.bincount(partitioning.owner, minlength=parts).min() >= 1
+    assert (partitioning.nodes, partitioning.parts, partitioning.owner.dtype.name) == (nodes, parts, "int32")
+    assert partitioning.graph_hash == graph.content_hash()
 
 
 @pytest.mark.parametrize("method", ["random", "block"])
@@ -82,9 +82,12 @@ def test_what_metis_is_told_besides_is_in_the_label_and_changes_the_parts(skewed
         },
     }  # fmt: skip
     owners = {label: partition_graph(skewed, 4, **options) for label, options in labels.items()}  # type: ignore[arg-type]
-    assert [found.method for found in owners.values()] == list(labels)
+    assert [partitioning.method for partitioning in owners.values()] == list(labels)
     plain = [partition_graph(skewed, 4, objective=goal).owner for goal in ("vol", "cut")]
-    assert len({found.owner.tobytes() for found in owners.values()} | {owner.tobytes() for owner in plain}) == 6
+    assert (
+        len({partitioning.owner.tobytes() for partitioning in owners.values()} | {owner.tobytes() for owner in plain})
+        == 6
+    )
 
 
 def test_parts_are_as_even_as_was_asked_in_what_was_asked(skewed: Graph) -> None:

@@ -14,7 +14,7 @@ def ring(nodes: int, edges: int) -> Graph:
 
 
 @pytest.mark.parametrize(
-    ("edges", "owners", "said"),
+    ("edges", "owners", "message"),
     [
         (11, [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2], ""),
         (11, [0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 2, 2], ""),
@@ -23,12 +23,12 @@ def ring(nodes: int, edges: int) -> Graph:
         (7, [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2], "1 of 3 parts has nodes but no edges"),
     ],
 )
-def test_a_degenerate_partition_is_told(edges: int, owners: list[int], said: str) -> None:
+def test_a_degenerate_partition_is_told(edges: int, owners: list[int], message: str) -> None:
     graph = ring(12, edges)
     cut = Partitioning(np.array(owners, np.int32), 3, "file", 0, graph.name, graph.content_hash())
     found = partition_warnings(split(graph, cut))
-    assert bool(found) == bool(said)
-    assert not said or said in found[0]
+    assert bool(found) == bool(message)
+    assert not message or message in found[0]
 
 
 def test_one_part_holds_everything_rightly() -> None:

@@ -29,16 +29,16 @@ def path_graph() -> Graph:
 def test_an_older_folder_names_its_array_of_owners(path_graph: Graph, tmp_path: Path, name: str) -> None:
     home = folder(tmp_path / "dgl", name)
     np.save(home / "node_map.npy", np.array([0, 0, 1, 1, 1, 0, 1]))
-    found = open_partition(home, path_graph)
-    assert (found.owner.tolist(), found.parts, found.note) == ([0, 0, 1, 1, 1, 0, 1], 2, "")
+    partitioning = open_partition(home, path_graph)
+    assert (partitioning.owner.tolist(), partitioning.parts, partitioning.note) == ([0, 0, 1, 1, 1, 0, 1], 2, "")
 
 
 @pytest.mark.parametrize("node_map", [NEWER, NEWER["_N"]])
 def test_a_newer_folder_has_the_numbers_from_before(path_graph: Graph, tmp_path: Path, node_map: Any) -> None:
     home = folder(tmp_path / "dgl", node_map, ORIGINAL)
-    for given in (home, home / "ring.json"):
-        found = open_partition(given, path_graph)
-        assert (found.owner.tolist(), found.note) == ([0, 0, 1, 1, 1, 1, 0], "")
+    for path in (home, home / "ring.json"):
+        partitioning = open_partition(path, path_graph)
+        assert (partitioning.owner.tolist(), partitioning.note) == ([0, 0, 1, 1, 1, 1, 0], "")
 
 
 @pytest.mark.parametrize(("loops", "edges"), [(0, [5, 7]), (1, [8, 11])])
@@ -50,8 +50,8 @@ def test_a_graph_with_dgls_own_numbers_is_known_by_its_edges(
         tmp_path / "dgl", NEWER, num_nodes=7, num_edges=ends[1], edge_map={"_E": [[0, ends[0]], [ends[0], ends[1]]]}
     )
     assert sum(edges) == path_graph.entries + 7 * loops
-    found = open_partition(home, path_graph)
-    assert (found.owner.tolist(), found.note) == ([0, 0, 0, 1, 1, 1, 1], "")
+    partitioning = open_partition(home, path_graph)
+    assert (partitioning.owner.tolist(), partitioning.note) == ([0, 0, 0, 1, 1, 1, 1], "")
 
 
 def test_a_graph_with_other_numbers_is_refused_with_what_writes_owners(path_graph: Graph, tmp_path: Path) -> None:
@@ -67,9 +67,9 @@ def test_a_graph_with_other_numbers_is_refused_with_what_writes_owners(path_grap
 def test_numbers_that_cannot_be_checked_are_taken_with_a_note(
     path_graph: Graph, tmp_path: Path, more: dict[str, Any]
 ) -> None:
-    found = open_partition(folder(tmp_path / "dgl", NEWER, **more), path_graph)
-    assert found.owner.tolist() == [0, 0, 0, 1, 1, 1, 1]
-    assert "which cannot be checked against row" in found.note
+    partitioning = open_partition(folder(tmp_path / "dgl", NEWER, **more), path_graph)
+    assert partitioning.owner.tolist() == [0, 0, 0, 1, 1, 1, 1]
+    assert "which cannot be checked against row" in partitioning.note
 
 
 @pytest.mark.parametrize(
@@ -149,6 +149,6 @@ def test_what_dgl_itself_writes_is_read(tmp_path: Path, monkeypatch: pytest.Monk
     for part, (first, end) in enumerate(ranges):
         kept = {"_N": torch.from_numpy(numbers[first:end])}
         dgl.data.utils.save_tensors(str(home / f"part{part}" / "orig_nids.dgl"), kept)
-    found = open_partition(home, graph)
-    assert found.owner[numbers[: ranges[0][1]]].tolist() == [0] * ranges[0][1]
-    assert found.owner[numbers[ranges[1][0] :]].tolist() == [1] * (ranges[1][1] - ranges[1][0])
+    partitioning = open_partition(home, graph)
+    assert partitioning.owner[numbers[: ranges[0][1]]].tolist() == [0] * ranges[0][1]
+    assert partitioning.owner[numbers[ranges[1][0] :]].tolist() == [1] * (ranges[1][1] - ranges[1][0])

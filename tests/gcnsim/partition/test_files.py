@@ -18,11 +18,11 @@ _META: dict[str, Any] = {"parts": 2, "method": "block", "seed": 0, "graph_name":
 def test_a_partition_read_back_is_the_same(tmp_path: Path, skewed: Graph) -> None:
     written = partition_graph(skewed, 3, seed=5)
     write_partition(tmp_path / "p.part", written)
-    found = read_partition(tmp_path / "p.part", skewed)
-    assert found.owner.tolist() == written.owner.tolist()
-    assert (found.parts, found.method, found.seed) == (3, "metis-vol", 5)
-    assert (found.graph_name, found.graph_hash) == ("skewed", skewed.content_hash())
-    assert not found.owner.flags.writeable
+    partitioning = read_partition(tmp_path / "p.part", skewed)
+    assert partitioning.owner.tolist() == written.owner.tolist()
+    assert (partitioning.parts, partitioning.method, partitioning.seed) == (3, "metis-vol", 5)
+    assert (partitioning.graph_name, partitioning.graph_hash) == ("skewed", skewed.content_hash())
+    assert not partitioning.owner.flags.writeable
 
 
 def test_the_same_partition_makes_the_same_bytes(tmp_path: Path, skewed: Graph) -> None:

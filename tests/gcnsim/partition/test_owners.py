@@ -29,10 +29,18 @@ def _text(owner: AnyArray) -> str:
 @pytest.mark.parametrize("dtype", [np.int64, np.int32, np.uint8, ">i8", np.float32])
 def test_an_array_of_owners_is_a_partition(ring: Graph, tmp_path: Path, dtype: type[np.generic]) -> None:
     np.save(tmp_path / "node_map.npy", OWNER.astype(dtype))
-    found = open_partition(tmp_path / "node_map.npy", ring)
-    assert (found.owner.tolist(), str(found.owner.dtype), found.parts) == (OWNER.tolist(), "int32", 3)
-    assert (found.method, found.graph_name, found.graph_hash) == ("file", "ring", ring.content_hash())
-    assert not found.owner.flags.writeable
+    partitioning = open_partition(tmp_path / "node_map.npy", ring)
+    assert (partitioning.owner.tolist(), str(partitioning.owner.dtype), partitioning.parts) == (
+        OWNER.tolist(),
+        "int32",
+        3,
+    )
+    assert (partitioning.method, partitioning.graph_name, partitioning.graph_hash) == (
+        "file",
+        "ring",
+        ring.content_hash(),
+    )
+    assert not partitioning.owner.flags.writeable
 
 
 def test_a_column_of_owners_is_a_row(ring: Graph, tmp_path: Path) -> None:
@@ -61,8 +69,8 @@ def test_halves_are_no_parts(ring: Graph, tmp_path: Path) -> None:
 )
 def test_a_number_a_line_is_a_partition_whatever_its_name(ring: Graph, tmp_path: Path, name: str, text: str) -> None:
     (tmp_path / name).write_bytes(text.encode())
-    found = open_partition(tmp_path / name, ring)
-    assert (found.owner.tolist(), found.parts, found.method) == (OWNER.tolist(), 3, "file")
+    partitioning = open_partition(tmp_path / name, ring)
+    assert (partitioning.owner.tolist(), partitioning.parts, partitioning.method) == (OWNER.tolist(), 3, "file")
 
 
 def test_compressed_text_is_read(ring: Graph, tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from gcnsim.partition import facts as module
 def by_hand(stream: list[int]) -> list[float]:
     """Shares of the reads whose row was read within each window before, looking back one by one."""
     gaps = []
-    for place, row in enumerate(stream):
-        before = [back for back in range(1, place + 1) if stream[place - back] == row]
+    for index, row in enumerate(stream):
+        before = [back for back in range(1, index + 1) if stream[index - back] == row]
         gaps.append(min(before, default=None))
     return [sum(gap is not None and gap <= window for gap in gaps) / len(gaps) for window in WINDOWS]
 

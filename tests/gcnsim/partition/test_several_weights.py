@@ -42,11 +42,13 @@ def test_nodes_and_training_nodes_are_both_even(objective: str, algorithm: str, 
     graph, training = one_sided()
     before = partition_graph(graph, parts, "metis", objective, algorithm=algorithm)
     assert np.bincount(before.owner[training], minlength=parts).max() >= 1.9 * 80 / parts
-    found = partition_graph(
+    partitioning = partition_graph(
         graph, parts, "metis", objective, algorithm=algorithm, balance="training-nodes", training=training
     )
-    assert found.method == "-".join(["metis", objective, *(["recursive"] * (algorithm != "kway")), "by-training-nodes"])
-    for counts, total in ((np.bincount(found.owner), 200), (np.bincount(found.owner[training]), 80)):
+    assert partitioning.method == "-".join(
+        ["metis", objective, *(["recursive"] * (algorithm != "kway")), "by-training-nodes"]
+    )
+    for counts, total in ((np.bincount(partitioning.owner), 200), (np.bincount(partitioning.owner[training]), 80)):
         assert counts.size == parts
         assert counts.max() <= 1.1 * total / parts
 

@@ -14,12 +14,12 @@ from gcnsim.partition.facts import FIGURES, FILE
 def test_of_each_figure_the_largest_measure_is_taken() -> None:
     for name, entry in read_yaml(FILE)["datasets"].items():
         for row in entry["rows"]:
-            found = partition_scatter(name, row["parts"])
+            scatter = partition_scatter(name, row["parts"])
             for figure in FIGURES:
                 counted = entry.get("counted", {}).get(figure, 0.0)
                 wanted = max(row[figure], entry["neighbours"][figure], counted)
-                assert getattr(found, figure) == pytest.approx(wanted), (name, row["parts"], figure)
-        assert f"{entry['seeds']} seeds at {100 * entry['scale']:g} % of {name}" in found.source
+                assert getattr(scatter, figure) == pytest.approx(wanted), (name, row["parts"], figure)
+        assert f"{entry['seeds']} seeds at {100 * entry['scale']:g} % of {name}" in scatter.source
 
 
 def test_between_measured_numbers_it_lies_between_and_beyond_it_stays() -> None:
@@ -31,7 +31,7 @@ def test_between_measured_numbers_it_lies_between_and_beyond_it_stays() -> None:
 def test_a_dataset_that_was_not_measured_has_the_widest() -> None:
     known = [partition_scatter(name, 8) for name in ("reddit", "yelp", "ogbn-products")]
     found = partition_scatter("ogbn-papers100M", 8)
-    assert found.boundary_largest == max(each.boundary_largest for each in known)
+    assert found.boundary_largest == max(scatter.boundary_largest for scatter in known)
     assert found.source.endswith("the widest of them")
     assert partition_scatter("reddit-train", 8) == partition_scatter("reddit", 8)
 

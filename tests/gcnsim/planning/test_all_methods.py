@@ -15,13 +15,13 @@ from gcnsim.methods import COMPARED, create_method, every_method, method_type, m
 from gcnsim.report.answer.table import render_table
 
 
-def asked(**question: Any) -> Any:
+def answer_of(**question: Any) -> Any:
     return gcnsim.what_if(dataset="ogbn-products", iterations=3, processes=1, **question)
 
 
 @pytest.fixture(scope="module")
 def answer() -> Any:
-    return asked(method="all", gpus=2, gpus_per_server=1)
+    return answer_of(method="all", gpus=2, gpus_per_server=1)
 
 
 def test_every_method_has_a_row_or_a_reason(answer: Any) -> None:
@@ -71,45 +71,45 @@ def test_the_table_shows_epochs_and_knobs(answer: Any) -> None:
     text = render_table(answer.told, top=len(answer.rows) + 1)
     assert "epoch" in text
     assert "sample edges" in text
-    assert "epoch" not in str(asked(method="full-graph", gpus=2)).split("Bottleneck")[0]
+    assert "epoch" not in str(answer_of(method="full-graph", gpus=2)).split("Bottleneck")[0]
 
 
 def test_what_was_not_asked_for_by_name_is_shown_for_comparison_only(answer: Any) -> None:
     assert answer.recommendation["method"] in COMPARED
-    told = {each["what"]: each["why"] for each in answer.recommendation["excluded"]}
-    assert told["distdgl"] == "distdgl is shown for comparison only (--allow distdgl allows it)"
+    content = {entry["what"]: entry["why"] for entry in answer.recommendation["excluded"]}
+    assert content["distdgl"] == "distdgl is shown for comparison only (--allow distdgl allows it)"
 
 
 def test_one_server_has_rows_of_dgl_and_pagraph() -> None:
-    answer = asked(method="all", gpus=2, gpus_per_server=2)
+    answer = answer_of(method="all", gpus=2, gpus_per_server=2)
     rows = [(row["method"], row["setting"]) for row in answer.results]
     assert {("dgl", ""), ("pagraph", ""), ("pagraph", "preprocess yes")} <= set(rows)
 
 
 def test_what_was_asked_for_by_name_is_refused_not_left_out() -> None:
     with pytest.raises(ScenarioError, match="dgl keeps the graph in the memory of one"):
-        asked(method="dgl", gpus=2, gpus_per_server=1)
+        answer_of(method="dgl", gpus=2, gpus_per_server=1)
 
 
 def test_overrides_of_own_knobs_reach_the_methods_that_have_them() -> None:
-    answer = asked(
+    answer = answer_of(
         method=["dgl", "full-graph"], gpus=2, gpus_per_server=2, overrides=["method.fanout=5,5,5", "method.batch=2000"]
     )
     assert [row["setting"] for row in answer.results] == ["batch 2000, fanout 5,5,5", ""]
     with pytest.raises(ScenarioError, match="full-graph has no fanout; methods with it: dgl, pagraph"):
-        asked(method="full-graph", gpus=2, overrides=["method.fanout=5,5,5"])
+        answer_of(method="full-graph", gpus=2, overrides=["method.fanout=5,5,5"])
     with pytest.raises(ScenarioError, match=r"method.batch: 0 is not allowed"):
-        asked(method="dgl", gpus=2, overrides=["method.batch=0"])
+        answer_of(method="dgl", gpus=2, overrides=["method.batch=0"])
 
 
 def test_what_is_recommended_of_mini_batches_is_what_was_asked() -> None:
-    answer = asked(method="dgl", gpus=1, overrides=["method.batch=500"])
+    answer = answer_of(method="dgl", gpus=1, overrides=["method.batch=500"])
     assert [row["setting"] for row in answer.results] == ["batch 500"]
     assert answer.recommendation["setting"] == "batch 500", "not the usual batch, which nobody asked for"
 
 
 def test_a_list_of_caches_is_a_row_each_of_pagraph() -> None:
-    answer = asked(method="pagraph", gpus=2, gpus_per_server=2, cache=["0%", "10%", "auto"])
+    answer = answer_of(method="pagraph", gpus=2, gpus_per_server=2, cache=["0%", "10%", "auto"])
     rows = answer.results
     assert [row["cache_fraction"] for row in rows[:2]] == pytest.approx([0.0, 0.1], rel=1e-3)
     seconds = [row["iteration_s"] for row in rows]
@@ -126,7 +126,7 @@ def test_variants_are_settings_of_their_methods() -> None:
 
 @pytest.mark.slow
 def test_what_no_gpu_holds_is_left_out_of_a_comparison_of_all() -> None:
-    answer = asked(method="all", gpus=2, gpus_per_server=2, device="gtx-1080-ti", hidden=4096)
+    answer = answer_of(method="all", gpus=2, gpus_per_server=2, device="gtx-1080-ti", hidden=4096)
     reasons = {one["method"]: one["reason"] for one in answer.payload["left_out"]}
     assert "does not fit" in reasons["distdgl"]
     assert "a smaller mini-batch would" in reasons["distdgl"]

@@ -35,38 +35,40 @@ def test_labels_say_what_the_figures_are_fitted_to() -> None:
 
 
 def test_an_answer_without_a_record_is_not_calibrated(shop: StudyCache) -> None:
-    told = certainty(shop, shop.candidate(scenario()))
-    assert (told.calibrated, told.label, told.draws) == (False, "UNCALIBRATED", DRAWS)
+    content = certainty(shop, shop.candidate(scenario()))
+    assert (content.calibrated, content.label, content.draws) == (False, "UNCALIBRATED", DRAWS)
 
 
 @pytest.mark.parametrize("method", ["full-graph", "pipegcn", "bns-gcn", "psc-gcn"])
 def test_the_interval_is_that_of_the_draws_and_holds_the_stated_values(shop: StudyCache, method: str) -> None:
-    asked = scenario(method)
-    found = shop.estimate(asked)
-    low, high = central(shop.times(asked))
-    assert found.low_s is not None
-    assert found.high_s is not None
-    assert found.lower_s <= found.low_s <= found.iteration_s <= found.high_s <= found.upper_s
-    assert found.low_s == pytest.approx(min(max(low, found.lower_s), found.iteration_s))
-    assert found.high_s == pytest.approx(max(high, found.iteration_s))
+    base = scenario(method)
+    estimate = shop.estimate(base)
+    low, high = central(shop.times(base))
+    assert estimate.low_s is not None
+    assert estimate.high_s is not None
+    assert estimate.lower_s <= estimate.low_s <= estimate.iteration_s <= estimate.high_s <= estimate.upper_s
+    assert estimate.low_s == pytest.approx(min(max(low, estimate.lower_s), estimate.iteration_s))
+    assert estimate.high_s == pytest.approx(max(high, estimate.iteration_s))
     # At least 90 % of the draws, and all of what lies below the bound, which no run can be.
-    inside = (found.times <= found.high_s) & ((found.times >= found.low_s) | (found.times <= found.lower_s))
+    inside = (estimate.times <= estimate.high_s) & (
+        (estimate.times >= estimate.low_s) | (estimate.times <= estimate.lower_s)
+    )
     assert inside.mean() >= 0.89
-    assert found.high_s > 1.05 * found.low_s, "datasheet figures leave more open than that"
+    assert estimate.high_s > 1.05 * estimate.low_s, "datasheet figures leave more open than that"
 
 
 def test_both_ends_of_the_workload_are_among_the_draws(shop: StudyCache) -> None:
-    asked = scenario()
-    times = shop.times(asked)
-    for corner in (RangeEnd.LOW, RangeEnd.HIGH):
-        factor = shop.factors(asked).alone["workload"][0 if corner is RangeEnd.LOW else 1]
-        assert times.min() <= factor * shop.result(asked).metrics.iteration_s <= times.max()
+    base = scenario()
+    times = shop.times(base)
+    for bound in (RangeEnd.LOW, RangeEnd.HIGH):
+        factor = shop.factors(base).alone["workload"][0 if bound is RangeEnd.LOW else 1]
+        assert times.min() <= factor * shop.result(base).metrics.iteration_s <= times.max()
 
 
 def test_the_tornado_tells_every_assumption_those_that_matter_most_first(shop: StudyCache) -> None:
     chosen = shop.candidate(scenario())
     rows = sensitivity(shop, chosen)
-    names = {each.name for each in assumptions_of(resolve_machine(chosen.scenario.cluster))}
+    names = {assumption.name for assumption in assumptions_of(resolve_machine(chosen.scenario.cluster))}
     assert {row.name for row in rows} == names | {"workload", "partition", "cluster.transport"}
     shares = [row.share for row in rows]
     assert shares == sorted(shares, reverse=True)
@@ -88,9 +90,13 @@ def test_the_tornado_tells_every_assumption_those_that_matter_most_first(shop: S
 
 
 def test_the_other_path_of_a_setting_that_waits_is_simulated(shop: StudyCache) -> None:
-    asked = scenario(method="full-graph")
-    (path,) = other_paths(asked)
-    row = next(each for each in sensitivity(shop, shop.candidate(asked)) if each.name == path.name)
+    base = scenario(method="full-graph")
+    (path,) = other_paths(base)
+    row = next(
+        assumption_effect
+        for assumption_effect in sensitivity(shop, shop.candidate(base))
+        if assumption_effect.name == path.name
+    )
     assert (row.value, row.low, row.high) == ("direct", "staged", "direct")
     assert row.iteration_s_low == shop.result(path.scenario).metrics.iteration_s > row.iteration_s_high
 

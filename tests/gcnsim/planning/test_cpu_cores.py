@@ -18,7 +18,7 @@ from gcnsim.results import MEASURE_CORES, NO_RANGE
 from tests.gcnsim.calibration.made import calibration
 
 ENDS = np.random.default_rng(3).integers(0, 300, (2, 1500))
-ASKED: dict[str, Any] = {
+QUESTION: dict[str, Any] = {
     "graph": build_csr(ENDS[0], ENDS[1], 300, "small"),
     "gpus": 2,
     "layers": 2,
@@ -27,7 +27,7 @@ ASKED: dict[str, Any] = {
     "processes": 1,
     "overrides": ["workload.features=32", "workload.classes=8"],
 }
-CORES = ASKED | {"device": "cpu-core"}
+CORES = QUESTION | {"device": "cpu-core"}
 RANGE = re.compile(r"\([\d.]+ (us|ms|s) to [\d.]+ (us|ms|s)\)|\([\d.]+-[\d.]+\)")
 """A time's range as text: `(1.20 ms to 2.00 ms)`, `(1.2-2.0)`."""
 
@@ -60,7 +60,7 @@ def test_json_has_null_and_keeps_its_schema(answer: gcnsim.Answer) -> None:
     assert payload["recommendation"]["iteration_s_high"] is None
     assert payload["recommendation"]["confidence"]["share"] is None
     assert payload["provenance"]["interval"].startswith(f"none of {NO_RANGE}")
-    assert not any(each["in_interval"] for each in payload["provenance"]["assumptions"])
+    assert not any(assumption["in_interval"] for assumption in payload["provenance"]["assumptions"])
 
 
 def test_frames_and_csv_leave_the_range_empty(answer: gcnsim.Answer, tmp_path: Path) -> None:
@@ -77,11 +77,16 @@ def test_the_page_has_no_range(answer: gcnsim.Answer, tmp_path: Path) -> None:
 
 
 def test_a_measured_time_is_not_judged_by_the_draws() -> None:
-    told = gcnsim.what_if(**CORES, method="full-graph", measured="2s").told
-    assert told.measured is not None
-    (found,) = told.measured
-    assert (found.consistent, found.explanations, found.suspects, found.rows) == (None, (), (), None)
-    assert MEASURE_CORES in found.text
+    content = gcnsim.what_if(**CORES, method="full-graph", measured="2s").told
+    assert content.measured is not None
+    (measured_report,) = content.measured
+    assert (
+        measured_report.consistent,
+        measured_report.explanations,
+        measured_report.suspects,
+        measured_report.rows,
+    ) == (None, (), (), None)
+    assert MEASURE_CORES in measured_report.text
 
 
 def test_simulate_says_that_there_is_no_range() -> None:
@@ -105,28 +110,28 @@ def test_a_recommendation_has_no_chance_and_is_ranked_by_the_stated_values() -> 
 
 
 def test_a_target_that_is_missed_at_the_stated_values_is_missed() -> None:
-    found = gcnsim.recommend(**CORES, method=["full-graph"], target_iteration="1us", minimise="time").told
-    assert found.missed is not None
-    assert (found.choice.chance, found.choice.meets) == (None, False)
-    assert {change.chance for change in found.missed.changes} <= {None}
+    advice = gcnsim.recommend(**CORES, method=["full-graph"], target_iteration="1us", minimise="time").told
+    assert advice.missed is not None
+    assert (advice.choice.chance, advice.choice.meets) == (None, False)
+    assert {change.chance for change in advice.missed.changes} <= {None}
 
 
 def test_calibrated_cores_keep_their_range(tmp_path: Path) -> None:
     write_calibration(tmp_path / "own.json", calibration())
-    told = gcnsim.what_if(**CORES, method="full-graph", calibration=str(tmp_path / "own.json"))
-    (row,) = told.told.rows
+    content = gcnsim.what_if(**CORES, method="full-graph", calibration=str(tmp_path / "own.json"))
+    (row,) = content.told.rows
     assert row.iteration_s_low is not None
     assert row.iteration_s_high is not None
     assert row.iteration_s_low <= row.iteration_s <= row.iteration_s_high
-    assert NO_RANGE not in str(told)
+    assert NO_RANGE not in str(content)
 
 
 def test_gpus_beside_cores_keep_their_range() -> None:
-    told = gcnsim.what_if(**ASKED, method="full-graph", device=["t4", "cpu-core"])
-    gpu, core = sorted(told.told.rows, key=lambda row: row.device, reverse=True)
+    content = gcnsim.what_if(**QUESTION, method="full-graph", device=["t4", "cpu-core"])
+    gpu, core = sorted(content.told.rows, key=lambda row: row.device, reverse=True)
     assert (gpu.device, core.device) == ("t4", "cpu-core")
     assert gpu.iteration_s_low is not None
     assert core.iteration_s_low is None
     assert core.vs_recommended_low is None
-    assert f"(no 90 % range: {NO_RANGE})" in str(told)
-    assert RANGE.search(str(told))
+    assert f"(no 90 % range: {NO_RANGE})" in str(content)
+    assert RANGE.search(str(content))

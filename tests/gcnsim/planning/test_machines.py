@@ -33,9 +33,9 @@ def test_what_does_not_fit_is_no_rival_of_what_does(answer: gcnsim.Answer) -> No
 def test_what_is_excluded_for_its_memory_names_the_machine(answer: gcnsim.Answer) -> None:
     excluded = answer.recommendation["excluded"]
     assert excluded
-    for each in excluded:
-        if "does not fit" in each["why"]:
-            assert each["what"].endswith("x gtx-1080-ti")
+    for entry in excluded:
+        if "does not fit" in entry["why"]:
+            assert entry["what"].endswith("x gtx-1080-ti")
 
 
 def test_the_fastest_is_of_the_settings_that_fit() -> None:

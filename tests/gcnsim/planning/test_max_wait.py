@@ -25,7 +25,7 @@ from gcnsim.uncertainty import DRAWS
 QUESTION: dict[str, Any] = {"gpus": 2, "gpus_per_server": 1, "method": "pipegcn", "iterations": 4}
 
 
-def asked(**cluster: Any) -> Scenario:
+def make_scenario(**cluster: Any) -> Scenario:
     given = {"gpus": 2, "gpus_per_server": 1, "bandwidth": "10Gbps"} | cluster
     run = {"iterations": 4}
     return from_mapping({"schema": SCHEMA, "cluster": given, "method": {"name": "full-graph"}, "run": run}, "t")
@@ -45,22 +45,22 @@ def test_a_wait_is_over_when_its_time_is(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_the_first_draws_are_simulated_and_the_others_estimated(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole, some = StudyCache(asked()), StudyCache(asked())
-    assert simulate_draws(whole, whole.candidate(asked()), [])
+    whole, some = StudyCache(make_scenario()), StudyCache(make_scenario())
+    assert simulate_draws(whole, whole.candidate(make_scenario()), [])
     ends_after(31, monkeypatch)
     # The stated values and 30 draws.
-    assert simulate_draws(some, some.candidate(asked()), [], deadline=Deadline(5.0, 0.0))
+    assert simulate_draws(some, some.candidate(make_scenario()), [], deadline=Deadline(5.0, 0.0))
     assert some.max_wait == MaxWait(5.0, 30, DRAWS)
-    full, found = whole.candidate(asked()), some.candidate(asked())
+    full, candidate = whole.candidate(make_scenario()), some.candidate(make_scenario())
     assert full.simulated is not None
-    assert found.simulated is not None
-    assert found.simulated[:30].tobytes() == full.simulated[:30].tobytes()
-    assert found.simulated[30:].tobytes() == found.estimated[30:].tobytes()
+    assert candidate.simulated is not None
+    assert candidate.simulated[:30].tobytes() == full.simulated[:30].tobytes()
+    assert candidate.simulated[30:].tobytes() == candidate.estimated[30:].tobytes()
     assert not np.array_equal(full.simulated[30:], full.estimated[30:])
 
 
 def test_of_every_order_of_the_parts_as_many_draws_are_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    scenario = asked(devices="t4,a100-40")
+    scenario = make_scenario(devices="t4,a100-40")
     studies = StudyCache(scenario)
     # Each order has its first share of draws, and one of them four more.
     ends_after(len(placements_of(scenario)) * AT_A_TIME + 4, monkeypatch)
@@ -70,15 +70,15 @@ def test_of_every_order_of_the_parts_as_many_draws_are_taken(monkeypatch: pytest
 
 @pytest.mark.parametrize("looks", [0, 1])
 def test_where_no_draw_is_simulated_all_are_estimated(looks: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    studies = StudyCache(asked())
+    studies = StudyCache(make_scenario())
     ends_after(looks, monkeypatch)
-    assert not simulate_draws(studies, studies.candidate(asked()), [], deadline=Deadline(5.0, 0.0))
+    assert not simulate_draws(studies, studies.candidate(make_scenario()), [], deadline=Deadline(5.0, 0.0))
     assert studies.max_wait == MaxWait(5.0, 0, DRAWS)
-    assert studies.candidate(asked()).simulated is None
+    assert studies.candidate(make_scenario()).simulated is None
 
 
 def test_a_wait_that_was_not_needed_leaves_nothing_out() -> None:
-    scenario = asked(sockets="cores")
+    scenario = make_scenario(sockets="cores")
     studies = StudyCache(scenario)
     assert not simulate_draws(studies, studies.candidate(scenario), [], deadline=Deadline(5.0, 0.0))
     assert studies.max_wait == MaxWait(5.0, 0, 0)
@@ -98,21 +98,21 @@ def test_an_answer_says_how_many_draws_there_was_time_for(monkeypatch: pytest.Mo
     payload = json.loads(json.dumps(answer.payload))
     schema = json.loads(resources.files("gcnsim.data").joinpath("what-if.schema.json").read_text(encoding="utf-8"))
     Draft202012Validator(schema).validate(payload)
-    told = payload["provenance"]["max_wait"]
-    assert (told["max_wait_s"], told["wanted"]) == (2.0, DRAWS)
-    assert 0 < told["draws"] < 40
-    line = f"{told['draws']} of {DRAWS} draws of the assumptions simulated within 2.00 s, the others estimated; "
+    content = payload["provenance"]["max_wait"]
+    assert (content["max_wait_s"], content["wanted"]) == (2.0, DRAWS)
+    assert 0 < content["draws"] < 40
+    line = f"{content['draws']} of {DRAWS} draws of the assumptions simulated within 2.00 s, the others estimated; "
     assert any(text.startswith(line) for text in payload["provenance"]["warnings"])
     assert line in " ".join(str(answer).split()) + " "
     assert (
-        f"the first {told['draws']} are simulated of {payload['certainty']['simulated'][0]}"
+        f"the first {content['draws']} are simulated of {payload['certainty']['simulated'][0]}"
         in (payload["certainty"]["method"])
     )
 
 
 def test_a_wait_that_is_over_at_once_leaves_all_draws_estimated_and_all_else_as_it_is() -> None:
     free = gcnsim.what_if(**QUESTION, processes=1).payload
-    short = [gcnsim.what_if(**QUESTION, processes=each, max_wait="1ms").payload for each in (1, 2)]
+    short = [gcnsim.what_if(**QUESTION, processes=number, max_wait="1ms").payload for number in (1, 2)]
     assert short[0] == short[1]
     assert short[0]["provenance"]["max_wait"] == {"max_wait_s": 1e-3, "draws": 0, "wanted": DRAWS}
     assert short[0]["certainty"]["simulated"] == []
@@ -134,7 +134,7 @@ def test_longest_waits_are_times_with_units(text: str, seconds: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "error", "said"),
+    ("text", "error", "message"),
     [
         ("30", UnitError, "--max-wait: '30': a bare number, a time needs its unit; write e.g. "),
         (30, UnitError, "--max-wait: 30: a bare number, a time needs its unit; write e.g. "),
@@ -143,10 +143,10 @@ def test_longest_waits_are_times_with_units(text: str, seconds: float) -> None:
         ("0s", ScenarioError, "--max-wait: '0s' is not allowed; a time of at least 1.00 ms"),
     ],
 )
-def test_other_waits_are_refused(text: object, error: type[GcnsimError], said: str) -> None:
+def test_other_waits_are_refused(text: object, error: type[GcnsimError], message: str) -> None:
     with pytest.raises(error) as caught:
         read_max_wait(text)
-    assert str(caught.value).startswith(said)
+    assert str(caught.value).startswith(message)
 
 
 def test_a_bad_wait_is_one_line_and_exit_code_2(capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,23 +17,23 @@ SAME: dict[str, Any] = {"emulation": None, "layers": 2, "hidden": 32, "widths": 
 def test_how_sure_a_recorded_run_is_is_the_standard_error_of_its_mean(write_run: WriteRun) -> None:
     # The first five iterations are the warm-up. Student's interval of three times is 1.8 times as wide as a normal one.
     path = write_run("run", seconds=[9.0] * 5 + [0.1, 0.2, 0.3])
-    found = read_measurement(f"psc-gcn={path}")
-    assert found.method == "psc-gcn"
-    assert found.seconds == pytest.approx(0.2)
-    assert found.spread == pytest.approx(0.1 / 3**0.5 / 0.2)
+    measurement = read_measurement(f"psc-gcn={path}")
+    assert measurement.method == "psc-gcn"
+    assert measurement.seconds == pytest.approx(0.2)
+    assert measurement.spread == pytest.approx(0.1 / 3**0.5 / 0.2)
     assert read_measurement("640ms").spread == 0.0
 
 
 def beside(measured: object, **question: Any) -> MeasuredReport:
     """What one measured time says beside a question of one method."""
-    told = gcnsim.what_if(iterations=3, processes=1, measured=str(measured), **question).told
-    assert told.measured is not None
-    return told.measured[0]
+    content = gcnsim.what_if(iterations=3, processes=1, measured=str(measured), **question).told
+    assert content.measured is not None
+    return content.measured[0]
 
 
 def test_a_run_of_another_question_is_named_so_and_nothing_follows_from_it(write_run: WriteRun) -> None:
-    found = beside(write_run("run", method="full-graph", **SAME), gpus=6, method="pipegcn")
-    assert [(each.field, each.measured, each.asked) for each in found.differs] == [
+    measured_report = beside(write_run("run", method="full-graph", **SAME), gpus=6, method="pipegcn")
+    assert [(difference.field, difference.measured, difference.asked) for difference in measured_report.differs] == [
         ("graph", "small", "reddit"),
         ("layers", "2", "4"),
         ("features", "32", "602"),
@@ -43,8 +43,13 @@ def test_a_run_of_another_question_is_named_so_and_nothing_follows_from_it(write
         ("workers", "2", "6"),
         ("method", "full-graph", "pipegcn"),
     ]
-    assert "graph small, not reddit" in found.text
-    assert (found.consistent, found.rows, found.explanations, found.suspects) == (False, None, (), ())
+    assert "graph small, not reddit" in measured_report.text
+    assert (
+        measured_report.consistent,
+        measured_report.rows,
+        measured_report.explanations,
+        measured_report.suspects,
+    ) == (False, None, (), ())
 
 
 OWN: dict[str, Any] = {"gpus": 2, "device": "cpu-core", "method": "full-graph", "layers": 2, "hidden": 32}
@@ -53,23 +58,26 @@ WIDTHS = ["workload.features=32", "workload.classes=8"]
 
 def test_a_run_of_the_same_question_is_compared(write_run: WriteRun) -> None:
     run = write_run("run", method="full-graph", **SAME)
-    found = beside(run, graph=small_graph(), overrides=[*WIDTHS, "partition.method=block"], **OWN)
-    assert found.differs == ()
+    measured_report = beside(run, graph=small_graph(), overrides=[*WIDTHS, "partition.method=block"], **OWN)
+    assert measured_report.differs == ()
 
 
 def test_a_run_on_another_partition_is_named_so(write_run: WriteRun) -> None:
     run = write_run("run", method="full-graph", **SAME)
-    found = beside(run, graph=small_graph(), overrides=[*WIDTHS, "partition.method=random"], **OWN)
-    assert [each.field for each in found.differs] == ["boundary nodes of all parts"]
+    measured_report = beside(run, graph=small_graph(), overrides=[*WIDTHS, "partition.method=random"], **OWN)
+    assert [difference.field for difference in measured_report.differs] == ["boundary nodes of all parts"]
 
 
 def test_where_the_assumptions_do_not_reach_the_suspects_are_ranked() -> None:
-    found = beside("30s", gpus=2, method="full-graph")
-    assert not found.consistent
-    reaches = [each.reaches for each in found.suspects]
+    measured_report = beside("30s", gpus=2, method="full-graph")
+    assert not measured_report.consistent
+    reaches = [suspect.reaches for suspect in measured_report.suspects]
     assert reaches == sorted(reaches, reverse=True)
-    assert all(1.02 < each < 30 / found.predicted_s for each in reaches)
-    assert f"Measure next: 1. {found.suspects[0].name} ({found.suspects[0].measure})" in found.text
+    assert all(1.02 < reach < 30 / measured_report.predicted_s for reach in reaches)
+    assert (
+        f"Measure next: 1. {measured_report.suspects[0].name} ({measured_report.suspects[0].measure})"
+        in measured_report.text
+    )
     faster = beside("1ms", gpus=2, method="full-graph")
-    assert all(each.reaches < 0.98 for each in faster.suspects)
-    assert beside(f"{found.predicted_s}s", gpus=2, method="full-graph").suspects == ()
+    assert all(suspect.reaches < 0.98 for suspect in faster.suspects)
+    assert beside(f"{measured_report.predicted_s}s", gpus=2, method="full-graph").suspects == ()

@@ -30,8 +30,8 @@ def test_fits_at_the_published_minimum_of_partitions(name: str, parts: int) -> N
 
 
 def question(**given: Any) -> dict[str, Any]:
-    asked: dict[str, Any] = {"gpus": 2, "method": ["full-graph", "psc-gcn"], "iterations": 4} | given
-    return dict(what_if(**asked).payload)
+    options: dict[str, Any] = {"gpus": 2, "method": ["full-graph", "psc-gcn"], "iterations": 4} | given
+    return dict(what_if(**options).payload)
 
 
 def test_every_row_tells_its_peak_and_the_payload_its_parts() -> None:
@@ -51,16 +51,16 @@ def test_a_row_that_does_not_fit_is_marked_and_not_recommended() -> None:
     assert fits["full-graph", 0] is True
     assert fits["psc-gcn", 64] is False
     assert payload["recommendation"]["tau"] < 64
-    said = [text for text in payload["provenance"]["warnings"] if "does not fit" in text]
-    assert len(said) == 1
-    assert said[0].startswith("psc-gcn on 2 GPUs does not fit: ")
+    message = [text for text in payload["provenance"]["warnings"] if "does not fit" in text]
+    assert len(message) == 1
+    assert message[0].startswith("psc-gcn on 2 GPUs does not fit: ")
     assert "!" in render_table(answer_of(payload), 160)
 
 
 def test_one_gpu_is_one_gpu_in_words() -> None:
     payload = question(gpus=1, method="full-graph", iterations=1, overrides=["workload.hidden=8192"])
-    (said,) = [text for text in payload["provenance"]["warnings"] if "does not fit" in text]
-    assert said.startswith("full-graph on 1 GPU does not fit: ")
+    (message,) = [text for text in payload["provenance"]["warnings"] if "does not fit" in text]
+    assert message.startswith("full-graph on 1 GPU does not fit: ")
 
 
 def test_where_nothing_fits_the_answer_says_so() -> None:
@@ -76,10 +76,10 @@ def test_where_nothing_fits_the_answer_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    ("dataset", "workload", "asked"),
+    ("dataset", "workload", "count"),
     [("ogbn-products", {"hidden": 512, "layers": 6}, 4), ("reddit", {"hidden": 2048}, 6), ("reddit", {}, 6)],
 )
-def test_the_least_gpus_hold_it_and_one_less_do_not(dataset: str, workload: dict[str, int], asked: int) -> None:
+def test_the_least_gpus_hold_it_and_one_less_do_not(dataset: str, workload: dict[str, int], count: int) -> None:
     mapping = {"schema": "gcnsim.scenario/1", "workload": {"dataset": dataset, **workload}}
     base = from_mapping(mapping | {"method": {"name": "full-graph"}}, "test")
     shop = StudyCache(base)
@@ -87,7 +87,7 @@ def test_the_least_gpus_hold_it_and_one_less_do_not(dataset: str, workload: dict
     def at(gpus: int) -> Scenario:
         return replace(base, cluster=replace(base.cluster, gpus=gpus))
 
-    least = shop.least_gpus(at(asked))
+    least = shop.least_gpus(at(count))
     assert least is not None
     assert shop.fits(at(least))
     assert least == 1 or not shop.fits(at(least - 1))

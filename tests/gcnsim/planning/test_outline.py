@@ -24,13 +24,13 @@ def test_papers_at_32_gpus() -> None:
     assert estimate.low_s is not None
     assert estimate.high_s is not None
     assert 0.0 < estimate.low_s <= estimate.iteration_s <= estimate.high_s
-    told = provenance(studies, scenario, [estimate])
-    assert told.graph["kind"] == "outline"
-    assert "as uneven as Reddit's ten training parts" in told.graph["text"]
-    assumed = {each.name: each for each in told.assumptions}
+    content = provenance(studies, scenario, [estimate])
+    assert content.graph["kind"] == "outline"
+    assert "as uneven as Reddit's ten training parts" in content.graph["text"]
+    assumed = {assumption.name: assumption for assumption in content.assumptions}
     ratio = assumed["boundary_ratio"]
     assert (ratio.low, ratio.value, ratio.high) == ("0.25", "0.4", "0.47")
     assert ratio.in_interval
     assert not assumed["boundary_ratios"].in_interval
     assert assumed["cross_edges"].in_interval
-    assert "32 GPUs: boundary nodes by assumption" in told.warnings
+    assert "32 GPUs: boundary nodes by assumption" in content.warnings

@@ -19,12 +19,12 @@ CENTRAL = "method.overlap=central"
 
 def with_knobs(scenario: Scenario, tau: int, epsilon: float, cache: CacheSize) -> Scenario:
     """The scenario with these knobs of psc-gcn, under the simplest method that has them."""
-    general = PscGcn.general(scenario.method)
+    general = PscGcn.as_this_method(scenario.method)
     assert general is not None
-    return canonical(replace(scenario, method=general.moved(tau=tau, epsilon=epsilon, cache=cache)))
+    return canonical(replace(scenario, method=general.with_knobs(tau=tau, epsilon=epsilon, cache=cache)))
 
 
-def asked(**question: Any) -> dict[str, Any]:
+def answer_of(**question: Any) -> dict[str, Any]:
     given: dict[str, Any] = {"gpus": 2, "iterations": 3, "overrides": [CENTRAL], "processes": 1}
     return dict(what_if(**given | question).payload)
 
@@ -35,7 +35,7 @@ def simulated(**method: Any) -> dict[str, Any]:
 
 
 def test_what_if_answers_as_simulate_does() -> None:
-    payload = asked(method=["full-graph", "pipegcn", "psc-gcn"], tau=[0, 1], epsilon=[1.0, 0.1])
+    payload = answer_of(method=["full-graph", "pipegcn", "psc-gcn"], tau=[0, 1], epsilon=[1.0, 0.1])
     for row in payload["results"]:
         knobs = {name: row[name] for name in ("tau", "epsilon")} if row["method"] == "psc-gcn" else {}
         overlap = "none" if row["tau"] else "central"
@@ -60,4 +60,4 @@ def test_simpler_equals_keep_it() -> None:
 
 def test_where_no_row_has_one_it_is_refused() -> None:
     with pytest.raises(ScenarioError, match=r"method.overlap: central is not allowed; psc-gcn at tau 2 does not wait"):
-        asked(method=["psc-gcn", "pipegcn"])
+        answer_of(method=["psc-gcn", "pipegcn"])

@@ -20,7 +20,7 @@ BESIDE = "outside the calibrated range: "
 
 
 @pytest.fixture
-def asked(tmp_path: Path, write_run: WriteRun) -> dict[str, Any]:
+def question(tmp_path: Path, write_run: WriteRun) -> dict[str, Any]:
     """A question about what two runs trained, with the record of a calibration that saw these alone."""
     knobs = {"tau": 2, "epsilon": 0.1, "sampler": "vr", "refresh": 20, "cache": "0%", "cache_policy": "inclusion"}
     runs = [write_run("a"), write_run("b", method="psc-gcn", knobs=knobs), write_run("c", method="pipegcn")]
@@ -41,24 +41,24 @@ def asked(tmp_path: Path, write_run: WriteRun) -> dict[str, Any]:
     }
 
 
-def flags(asked: Mapping[str, Any], **changes: Any) -> list[str]:
+def flags(question: Mapping[str, Any], **changes: Any) -> list[str]:
     """What is said to be beyond the calibration."""
-    answer = gcnsim.what_if(**{**asked, "iterations": 4, "processes": 1, **changes})
+    answer = gcnsim.what_if(**{**question, "iterations": 4, "processes": 1, **changes})
     found: list[str] = answer.payload["provenance"]["warnings"]
-    return [each.removeprefix(BESIDE) for each in found if each.startswith(BESIDE)]
+    return [text.removeprefix(BESIDE) for text in found if text.startswith(BESIDE)]
 
 
-def test_what_was_seen_is_not_flagged(asked: dict[str, Any]) -> None:
+def test_what_was_seen_is_not_flagged(question: dict[str, Any]) -> None:
     assert EMULATED["bandwidth"] == 2.5e7, "the bandwidth asked for"
-    assert flags(asked, method=["full-graph", "pipegcn", "psc-gcn"], tau=2, epsilon=0.1) == []
+    assert flags(question, method=["full-graph", "pipegcn", "psc-gcn"], tau=2, epsilon=0.1) == []
 
 
-def test_what_was_never_seen_is_flagged_by_name(asked: dict[str, Any]) -> None:
-    assert flags(asked, method="bns-gcn", rate=0.1) == [
+def test_what_was_never_seen_is_flagged_by_name(question: dict[str, Any]) -> None:
+    assert flags(question, method="bns-gcn", rate=0.1) == [
         "method bns-gcn (never calibrated)",
         "rate 0.1 (never calibrated)",
     ]
-    changed = flags(asked, method="psc-gcn", cache="30%", tau=2, epsilon=0.3, model="graphsage", gpus=4)
+    changed = flags(question, method="psc-gcn", cache="30%", tau=2, epsilon=0.3, model="graphsage", gpus=4)
     assert changed == [
         "model graphsage (never calibrated)",
         "workers 4 (calibrated: 2)",
@@ -66,14 +66,14 @@ def test_what_was_never_seen_is_flagged_by_name(asked: dict[str, Any]) -> None:
         "epsilon 0.3 (calibrated: 0.1)",
         "cache 0.3 (calibrated: 0)",
     ]
-    late = flags(asked, method="full-graph", overrides=[*asked["overrides"], "cluster.latency=1ms"])
+    late = flags(question, method="full-graph", overrides=[*question["overrides"], "cluster.latency=1ms"])
     assert late == ["latency_s 0.001 (calibrated: 0)"]
-    racks = flags(asked, method="full-graph", overrides=[*asked["overrides"], "cluster.servers_per_rack=1"])
+    racks = flags(question, method="full-graph", overrides=[*question["overrides"], "cluster.servers_per_rack=1"])
     assert racks == ["cluster.servers_per_rack (never calibrated)"]
 
 
-def test_a_graph_of_published_statistics_was_never_seen(asked: dict[str, Any]) -> None:
-    found = flags({**asked, "graph": None}, dataset="yelp", method="full-graph")
+def test_a_graph_of_published_statistics_was_never_seen(question: dict[str, Any]) -> None:
+    found = flags({**question, "graph": None}, dataset="yelp", method="full-graph")
     assert found == ["graph yelp (never calibrated)"]
 
 
@@ -85,50 +85,50 @@ def test_a_graph_of_published_statistics_was_never_seen(asked: dict[str, Any]) -
     ],
 )
 def test_the_interval_says_what_the_calibration_adds(
-    error: float | None, words: str, asked: dict[str, Any], tmp_path: Path
+    error: float | None, words: str, question: dict[str, Any], tmp_path: Path
 ) -> None:
     write_calibration(tmp_path / "record.json", calibration(error=error, ranges={}))
-    answer = gcnsim.what_if(**asked, method="full-graph", iterations=4, processes=1)
+    answer = gcnsim.what_if(**question, method="full-graph", iterations=4, processes=1)
     assert answer.payload["provenance"]["interval"].endswith(words)
     assert (answer.payload["certainty"]["calibrated"], answer.payload["certainty"]["label"]) == (True, "CALIBRATED")
     assert f"{BESIDE}every setting (calibrated without runs)" in answer.payload["provenance"]["warnings"]
 
 
-def test_a_calibrated_answer_says_nothing_of_like_questions(asked: dict[str, Any]) -> None:
+def test_a_calibrated_answer_says_nothing_of_like_questions(question: dict[str, Any]) -> None:
     """The record's own error is in its interval; of cores without a record nothing is known."""
-    for given in (asked, {**asked, "calibration": None}):
-        told = gcnsim.what_if(**given, method="full-graph", iterations=4, processes=1).payload["provenance"]
-        assert "like_questions" not in told
+    for given in (question, {**question, "calibration": None}):
+        content = gcnsim.what_if(**given, method="full-graph", iterations=4, processes=1).payload["provenance"]
+        assert "like_questions" not in content
 
 
 def test_answers_for_gpus_say_how_far_off_like_questions_were(tmp_path: Path) -> None:
     place: dict[str, Any] = {"gpus": 4, "gpus_per_server": 4, "device": "t4", "transport": "staged"}
-    asked: dict[str, Any] = {"dataset": "reddit", "method": "full-graph", "iterations": 4}
-    answer = gcnsim.what_if(**asked, **place, processes=1)
-    told = answer.payload["provenance"]["like_questions"]
-    assert {"one server", "staged", "full-graph"} <= set(told["alike"])
-    assert told["rows"] >= 5
-    assert 0.0 < told["median_error"] < 0.5
-    assert 0.5 < told["inside"] <= 1.0
-    first = told["text"].split("; ")[0]
+    question: dict[str, Any] = {"dataset": "reddit", "method": "full-graph", "iterations": 4}
+    answer = gcnsim.what_if(**question, **place, processes=1)
+    content = answer.payload["provenance"]["like_questions"]
+    assert {"one server", "staged", "full-graph"} <= set(content["alike"])
+    assert content["rows"] >= 5
+    assert 0.0 < content["median_error"] < 0.5
+    assert 0.5 < content["inside"] <= 1.0
+    first = content["text"].split("; ")[0]
     assert first.split(" (")[0] == (
-        f"{told['rows']} measured rows, median error {100 * told['median_error']:.0f} %, "
-        f"{100 * told['inside']:.0f} % inside their range"
+        f"{content['rows']} measured rows, median error {100 * content['median_error']:.0f} %, "
+        f"{100 * content['inside']:.0f} % inside their range"
     )
     assert f"similar questions {first}" in " ".join(str(answer).split())
     answer.to_html(tmp_path / "page.html")
-    assert told["text"] in (tmp_path / "page.html").read_text(encoding="utf-8")
-    advice = gcnsim.recommend(**asked, **place, processes=1)
-    assert advice.payload["provenance"]["like_questions"] == told
+    assert content["text"] in (tmp_path / "page.html").read_text(encoding="utf-8")
+    advice = gcnsim.recommend(**question, **place, processes=1)
+    assert advice.payload["provenance"]["like_questions"] == content
     assert f"similar questions {first}" in " ".join(str(advice).split())
     asked_alone = {"schema": "gcnsim.scenario/1", "workload": {"dataset": "reddit"}, "method": {"name": "full-graph"}}
     run = gcnsim.simulate(asked_alone | {"cluster": {"bandwidth": "10Gbps"} | place})
-    assert run.payload["provenance"]["like_questions"] == told
-    assert f"  similar questions: {told['text']}" in str(run)
+    assert run.payload["provenance"]["like_questions"] == content
+    assert f"  similar questions: {content['text']}" in str(run)
 
 
 def test_the_recommended_setting_is_what_others_are_like() -> None:
     answer = gcnsim.what_if(dataset="reddit", gpus=4, method=["full-graph", "bns-gcn"], iterations=4, processes=1)
     assert answer.payload["recommendation"]["method"] == "bns-gcn"
-    told = answer.payload["provenance"]["like_questions"]
-    assert "bns-gcn" in {*told["alike"], *(each["what"] for each in told["unlike"])}
+    content = answer.payload["provenance"]["like_questions"]
+    assert "bns-gcn" in {*content["alike"], *(entry["what"] for entry in content["unlike"])}

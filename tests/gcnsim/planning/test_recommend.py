@@ -19,14 +19,14 @@ from gcnsim.planning.recommend import NEAR, SAME, approximation_key, choose, rat
 from gcnsim.planning.settings import candidates, shortlist
 from gcnsim.scenario import CacheSize, Scenario, from_mapping
 from gcnsim.sources import RangeEnd
-from gcnsim.uncertainty.drawn import mean_counts
+from gcnsim.uncertainty.open_assumptions import mean_counts
 
 
 def with_knobs(scenario: Scenario, tau: int, epsilon: float, cache: CacheSize) -> Scenario:
     """The scenario with these knobs of psc-gcn, under the simplest method that has them."""
-    general = PscGcn.general(scenario.method)
+    general = PscGcn.as_this_method(scenario.method)
     assert general is not None
-    return canonical(replace(scenario, method=general.moved(tau=tau, epsilon=epsilon, cache=cache)))
+    return canonical(replace(scenario, method=general.with_knobs(tau=tau, epsilon=epsilon, cache=cache)))
 
 
 def scenario(**cluster: object) -> Scenario:
@@ -34,14 +34,14 @@ def scenario(**cluster: object) -> Scenario:
     return from_mapping(mapping, "test")
 
 
-def asked(**question: Any) -> dict[str, Any]:
+def answer_of(**question: Any) -> dict[str, Any]:
     given: dict[str, Any] = {"gpus": 2, "gpus_per_server": 1, "iterations": 2, "processes": 1}
     return dict(gcnsim.what_if(**given | question).payload)
 
 
 @pytest.fixture(scope="module")
 def usual() -> dict[str, Any]:
-    return asked()
+    return answer_of()
 
 
 WIDTHS = ["workload.features=64", "workload.classes=10"]
@@ -85,7 +85,7 @@ def test_one_least_rate_for_edges_and_nodes() -> None:
         edges = replace(base, method=create_method("psc-gcn", epsilon=rate))
         nodes = replace(base, method=create_method("bns-gcn", rate=rate))
         assert rate_of(edges.method) == rate_of(nodes.method) == rate
-        assert [Rule().excludes(each) is None for each in (edges, nodes)] == [allowed, allowed]
+        assert [Rule().excludes(item) is None for item in (edges, nodes)] == [allowed, allowed]
         assert Rule(min_sampling_rate=rate).excludes(edges) is Rule(min_sampling_rate=rate).excludes(nodes) is None
     edges = replace(base, method=create_method("psc-gcn", epsilon=0.05))
     assert Rule().excludes(edges) == "sampling rate 0.05 is below 0.1 (--min-sampling-rate 0.05 allows it)"
@@ -97,8 +97,8 @@ def test_one_limit_of_staleness_for_all_methods() -> None:
         assert (Rule().excludes(replace(base, method=create_method("psc-gcn", tau=tau))) is None) is allowed
     stale = replace(base, method=create_method("pipegcn"))
     assert Rule(max_staleness=0).excludes(stale) == "tau 1 is above 0 (--max-staleness 1 allows it)"
-    assert max(each.method.tau for each in candidates(base, Rule(max_staleness=1))) == 1
-    assert max(each.method.tau for each in candidates(base, Rule(max_staleness=3))) == 3
+    assert max(candidate.method.tau for candidate in candidates(base, Rule(max_staleness=1))) == 1
+    assert max(candidate.method.tau for candidate in candidates(base, Rule(max_staleness=3))) == 3
 
 
 def test_a_method_is_allowed_where_it_is_named_or_compared() -> None:
@@ -121,46 +121,48 @@ def test_candidates_are_distinct_allowed_and_the_mildest_come_first() -> None:
     # 36 settings of psc-gcn, of which the two without sampling go by simpler names; bns-gcn at 0.5, 0.2 and 0.1.
     assert len(found) == len(set(found)) == 39
     assert found[0].method.name == "full-graph"
-    assert [approximation_key(each) for each in found] == sorted(approximation_key(each) for each in found)
-    assert all(rule.excludes(each) is None for each in found)
+    assert [approximation_key(item) for item in found] == sorted(approximation_key(item) for item in found)
+    assert all(rule.excludes(item) is None for item in found)
 
 
 @pytest.mark.parametrize("methods", [("psc-gcn",), ("bns-gcn",), ("full-graph", "pipegcn"), ("dgl", "psc-gcn")])
 def test_candidates_are_of_the_allowed_methods_alone(methods: tuple[str, ...]) -> None:
     rule = Rule(methods, named=True, min_sampling_rate=0.3)
     found = candidates(scenario(), rule)
-    assert {each.method.name for each in found} == set(methods)
-    assert min(rate_of(each.method) for each in found) >= 0.3
-    assert ("psc-gcn" in methods or "bns-gcn" in methods) == any(rate_of(each.method) == 0.3 for each in found)
+    assert {item.method.name for item in found} == set(methods)
+    assert min(rate_of(item.method) for item in found) >= 0.3
+    assert ("psc-gcn" in methods or "bns-gcn" in methods) == any(rate_of(item.method) == 0.3 for item in found)
 
 
 def test_finalists_are_the_best_of_three_taus_and_of_other_methods() -> None:
     base = scenario()
     shop = StudyCache(base)
-    found = shortlist(shop, base, Rule())
-    assert len(found) <= 3 + len(COMPARED)
-    psc = [each.method.tau for each in found if each.method.name == "psc-gcn"]
+    scenarios = shortlist(shop, base, Rule())
+    assert len(scenarios) <= 3 + len(COMPARED)
+    psc = [item.method.tau for item in scenarios if item.method.name == "psc-gcn"]
     assert len(psc) == len(set(psc))
     named = shortlist(shop, base, Rule(("full-graph",), named=True))
-    assert [each.method.name for each in named] == ["full-graph"]
+    assert [item.method.name for item in named] == ["full-graph"]
 
 
 def test_what_a_method_does_not_allow_is_no_candidate() -> None:
     # Sums over neighbours that are made beforehand cannot be of edges drawn anew.
     base = replace(scenario(), workload=replace(scenario().workload, preaggregate=True))
-    found = shortlist(StudyCache(base), base, Rule(("full-graph", "psc-gcn"), named=True))
-    assert {each.method.epsilon for each in found} == {1.0}
+    scenarios = shortlist(StudyCache(base), base, Rule(("full-graph", "psc-gcn"), named=True))
+    assert {item.method.epsilon for item in scenarios} == {1.0}
     assert shortlist(StudyCache(base), base, Rule(("dgl",), named=True)) == [], "four GPUs are in two servers"
 
 
 def test_of_equally_fast_settings_the_mildest_is_chosen_unless_an_asked_one_is_faster() -> None:
     base = scenario()
     shop = StudyCache(base)
-    pool = [shop.candidate(each) for each in shortlist(shop, base, Rule())]
-    fastest = min(pool, key=lambda each: each.epoch_s)
+    pool = [shop.candidate(item) for item in shortlist(shop, base, Rule())]
+    fastest = min(pool, key=lambda candidate: candidate.epoch_s)
     chosen = choose(pool, [], Rule())
-    near = [each for each in pool if each.epoch_s <= (1 + NEAR) * fastest.epoch_s]
-    assert approximation_key(chosen.estimate.scenario) == min(approximation_key(each.scenario) for each in near)
+    near = [candidate for candidate in pool if candidate.epoch_s <= (1 + NEAR) * fastest.epoch_s]
+    assert approximation_key(chosen.estimate.scenario) == min(
+        approximation_key(candidate.scenario) for candidate in near
+    )
     assert choose(pool, [fastest.scenario], Rule()).estimate.epoch_s <= (1 + SAME) * fastest.epoch_s
     assert choose([fastest], [], Rule()).share == 1.0
 
@@ -173,18 +175,18 @@ def test_what_fits_is_considered_before_what_does_not() -> None:
     }
     base = from_mapping(mapping, "test")
     shop = StudyCache(base)
-    assert {shop.fits(each) for each in candidates(base, Rule())} == {False, True}
+    assert {shop.fits(candidate) for candidate in candidates(base, Rule())} == {False, True}
     assert shop.fits(shortlist(shop, base, Rule())[0])
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_no_answer_is_slower_than_an_allowed_row_of_its_own_table(name: str) -> None:
-    consistent(asked(**QUESTIONS[name]))
+    consistent(answer_of(**QUESTIONS[name]))
 
 
 @pytest.mark.slow
 def test_nor_is_that_of_ones_own_graph() -> None:
-    payload = asked(graph=nx.barabasi_albert_graph(600, 6, seed=1), gpus=4, bandwidth="1Gbps", overrides=WIDTHS)
+    payload = answer_of(graph=nx.barabasi_albert_graph(600, 6, seed=1), gpus=4, bandwidth="1Gbps", overrides=WIDTHS)
     consistent(payload)
     assert payload["recommendation"]["dataset"] == payload["results"][0]["dataset"] == "networkx"
 
@@ -204,20 +206,20 @@ def consistent(payload: Mapping[str, Any]) -> None:
     assert best["method"] in rule["methods"]
     assert min(best["epsilon"], best["rate"]) >= rule["min_sampling_rate"]
     assert best["tau"] <= rule["max_staleness"]
-    marked = [place for place, row in enumerate(rows) if row["recommended"]]
+    marked = [index for index, row in enumerate(rows) if row["recommended"]]
     assert marked == ([] if best["in_results"] is None else [best["in_results"]])
     assert best["row"]["recommended"]
     assert best["row"]["vs_recommended"] is None
     if marked:
         assert rows[marked[0]] == best["row"]
-    told = {each["why"] for each in best["excluded"]}
-    assert told == {row["excluded_because"] for row in rows} - {None}
+    content = {entry["why"] for entry in best["excluded"]}
+    assert content == {row["excluded_because"] for row in rows} - {None}
     assert best["iteration_s"] == best["row"]["iteration_s"]
     assert f"Use {best['method']}" in best["verdict"]
 
 
 def test_what_was_excluded_is_told_with_the_option_that_allows_it() -> None:
-    payload = asked(method=["pipegcn", "bns-gcn"], rate=[0.05, 0.5], allow="bns-gcn")
+    payload = answer_of(method=["pipegcn", "bns-gcn"], rate=[0.05, 0.5], allow="bns-gcn")
     assert payload["recommendation"]["rule"]["methods"] == ["bns-gcn"]
     assert payload["recommendation"]["excluded"] == [
         {"what": "pipegcn", "why": "pipegcn was not asked for (--allow pipegcn allows it)"},
@@ -232,27 +234,29 @@ def test_what_was_excluded_is_told_with_the_option_that_allows_it() -> None:
 def test_only_methods_asked_for_are_recommended_when_methods_are_named(usual: Mapping[str, Any]) -> None:
     assert usual["recommendation"]["rule"]["methods"] == list(COMPARED)
     assert usual["recommendation"]["method"] == "psc-gcn"
-    assert asked(method="pipegcn")["recommendation"]["method"] == "pipegcn"
+    assert answer_of(method="pipegcn")["recommendation"]["method"] == "pipegcn"
     # A method that may be recommended need not be one of the rows.
-    allowed = asked(method="pipegcn", allow=["bns-gcn", "pipegcn"])["recommendation"]
+    allowed = answer_of(method="pipegcn", allow=["bns-gcn", "pipegcn"])["recommendation"]
     assert (allowed["method"], allowed["in_results"]) == ("bns-gcn", None)
 
 
 @pytest.mark.parametrize("rate", [0, -0.1, 1.5, float("nan"), True, "0.1"])
 def test_a_least_rate_out_of_range_is_one_clear_line(rate: Any) -> None:
     with pytest.raises(ScenarioError) as refused:
-        asked(min_sampling_rate=rate)
+        answer_of(min_sampling_rate=rate)
     assert str(refused.value) == f"--min-sampling-rate: {rate!r} is not allowed; a number above 0 and at most 1"
 
 
 def test_an_unknown_method_may_not_be_allowed() -> None:
     with pytest.raises(ScenarioError, match=r"^--allow: .*'pipegnn'; did you mean 'pipegcn'"):
-        asked(allow="pipegnn")
+        answer_of(allow="pipegnn")
 
 
 @pytest.fixture(scope="module")
 def several() -> dict[str, Any]:
-    return asked(gpus=[2, 4], bandwidth=["2Gbps", "50Gbps"], device=["t4", "a100-40"], method=["full-graph", "pipegcn"])
+    return answer_of(
+        gpus=[2, 4], bandwidth=["2Gbps", "50Gbps"], device=["t4", "a100-40"], method=["full-graph", "pipegcn"]
+    )
 
 
 def test_over_several_machines_the_fastest_is_recommended(several: Mapping[str, Any]) -> None:
@@ -274,14 +278,14 @@ def test_over_several_machines_the_fastest_is_recommended(several: Mapping[str, 
 
 
 def test_nothing_is_the_cheapest_where_no_price_is_known() -> None:
-    found = asked(gpus=[2, 3], device="rtx-2080-ti", method="full-graph", dataset="reddit")
+    found = answer_of(gpus=[2, 3], device="rtx-2080-ti", method="full-graph", dataset="reddit")
     assert [row["usd_per_1000_iterations"] for row in found["results"]] == [None, None]
-    assert "cheapest" not in {each["role"] for each in found["recommendation"]["alternatives"]}
+    assert "cheapest" not in {alternative["role"] for alternative in found["recommendation"]["alternatives"]}
 
 
 def test_the_fewest_gpus_and_the_cheapest_are_told_beside_it(several: Mapping[str, Any]) -> None:
     best, rows = several["recommendation"], several["results"]
-    others = {each["role"]: each for each in best["alternatives"]}
+    others = {alternative["role"]: alternative for alternative in best["alternatives"]}
     assert set(others) == {"fewest GPUs", "cheapest"}
     # The fewest GPUs among the machines whose best setting is within the interval of the fastest.
     by_machine: dict[tuple[Any, ...], float] = {}
@@ -305,12 +309,14 @@ def test_one_machine_has_no_alternatives(usual: Mapping[str, Any]) -> None:
 def test_the_share_of_draws_is_a_recount_of_them() -> None:
     base = scenario()
     shop = StudyCache(base)
-    pool = [shop.candidate(each) for each in shortlist(shop, base, Rule())]
+    pool = [shop.candidate(item) for item in shortlist(shop, base, Rule())]
     chosen = choose(pool, [], Rule())
     mine = (chosen.estimate.times * chosen.estimate.result.per_epoch).tolist()
     wins = 0
     for draw, seconds in enumerate(mine):
-        wins += seconds <= (1 + NEAR) * min(float(each.times[draw]) * each.result.per_epoch for each in pool)
+        wins += seconds <= (1 + NEAR) * min(
+            float(candidate.times[draw]) * candidate.result.per_epoch for candidate in pool
+        )
     assert chosen.share == wins / len(mine)
     assert 0.0 < chosen.share <= 1.0
 

@@ -17,7 +17,7 @@ from gcnsim.planning.candidate import Candidate, central, estimated_times
 from gcnsim.planning.certainty import Difference
 from gcnsim.planning.simulated_draws import competitors, simulate_draws
 from gcnsim.scenario import Scenario, from_mapping
-from gcnsim.uncertainty import DRAWS, DrawnRuns, Placement, paces_to_factors
+from gcnsim.uncertainty import DRAWS, DrawnRuns, PartOrder, paces_to_factors
 
 
 def scenario(name: str = "full-graph", **cluster: Any) -> Scenario:
@@ -42,24 +42,24 @@ def test_those_compete_that_some_of_the_central_draws_put_near() -> None:
 
 
 def test_simulated_draws_move_the_simulated_time() -> None:
-    asked = scenario()
-    shop = StudyCache(asked)
-    before = shop.candidate(asked)
+    base = scenario()
+    shop = StudyCache(base)
+    before = shop.candidate(base)
     assert before.simulated is None
     assert simulate_draws(shop, before, [before])
-    after = shop.candidate(asked)
-    runs = DrawnRuns.of(asked, shop.accesses, shop.seed)
+    after = shop.candidate(base)
+    runs = DrawnRuns.of(base, shop.accesses, shop.seed)
     factor = paces_to_factors([runs.pace(draw) for draw in range(DRAWS + 1)])
     assert after.simulated is not None
     # What other drawn graphs would change is the same for both.
-    left_open = shop.factors(asked)
-    key = (asked, Placement.NUMBERED, False)
+    left_open = shop.factors(base)
+    key = (base, PartOrder.NUMBERED, False)
     rest = before.estimated / estimated_times(shop, key, left_open, after.iteration_s)
     assert after.simulated == pytest.approx(factor * after.iteration_s * rest, rel=1e-9)
     assert after.times is after.simulated
-    assert after.estimated.tobytes() == before.estimated.tobytes() == shop.times(asked).tobytes()
+    assert after.estimated.tobytes() == before.estimated.tobytes() == shop.times(base).tobytes()
     low, high = central(after.simulated)
-    estimate = shop.estimate(asked)
+    estimate = shop.estimate(base)
     assert (estimate.low_s, estimate.high_s) == pytest.approx((max(low, estimate.lower_s), high))
 
 
@@ -79,21 +79,21 @@ def test_like_is_compared_with_like() -> None:
 
 
 def test_the_processes_change_no_byte() -> None:
-    asked = [scenario(), scenario("pipegcn")]
+    scenarios = [scenario(), scenario("pipegcn")]
     found = []
     for processes in (1, 2):
-        shop = StudyCache(asked[0], processes)
-        chosen, other = map(shop.candidate, asked)
+        shop = StudyCache(scenarios[0], processes)
+        chosen, other = map(shop.candidate, scenarios)
         assert simulate_draws(shop, chosen, [replace(other, estimated=chosen.estimated)])
-        assert shop.with_draws == tuple(asked)
-        found.append([shop.candidate(each).times.tobytes() for each in asked])
+        assert shop.with_draws == tuple(scenarios)
+        found.append([shop.candidate(item).times.tobytes() for item in scenarios])
     assert found[0] == found[1]
 
 
 def test_what_is_simulated_is_limited_by_its_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked, second = scenario(), scenario("pipegcn")
-    shop = StudyCache(asked)
-    chosen = shop.candidate(asked)
+    base, second = scenario(), scenario("pipegcn")
+    shop = StudyCache(base)
+    chosen = shop.candidate(base)
     other = replace(shop.candidate(second), estimated=chosen.estimated)
     run = chosen.result.run
     effort = run.schedule.columns.size * run.iterations * DRAWS
@@ -101,7 +101,7 @@ def test_what_is_simulated_is_limited_by_its_work(monkeypatch: pytest.MonkeyPatc
     assert not simulate_draws(shop, chosen, [other])
     monkeypatch.setattr(module, "AT_MOST", effort)
     assert simulate_draws(shop, chosen, [other])
-    assert shop.with_draws == (asked,)
+    assert shop.with_draws == (base,)
     assert shop.candidate(second).simulated is None
 
 
@@ -110,17 +110,17 @@ def test_what_is_simulated_is_limited_by_its_work(monkeypatch: pytest.MonkeyPatc
     [("roc", {"gpus_per_server": 2}), ("full-graph", {"device": "cpu-core"}), ("full-graph", {"sockets": "cores"})],
 )
 def test_other_methods_and_machines_stay_estimated(name: str, cluster: dict[str, Any]) -> None:
-    asked = scenario(name, **cluster)
-    shop = StudyCache(asked)
-    assert not simulate_draws(shop, shop.candidate(asked), [])
+    base = scenario(name, **cluster)
+    shop = StudyCache(base)
+    assert not simulate_draws(shop, shop.candidate(base), [])
 
 
 def test_where_gpus_are_unequal_every_order_of_the_parts_is_simulated() -> None:
-    asked = replace(scenario(devices="t4,a100-40"), method=create_method("full-graph"))
-    shop = StudyCache(asked)
-    before = shop.candidate(asked)
+    base = replace(scenario(devices="t4,a100-40"), method=create_method("full-graph"))
+    shop = StudyCache(base)
+    before = shop.candidate(base)
     assert simulate_draws(shop, before, [])
-    after = shop.candidate(asked)
+    after = shop.candidate(base)
     assert after.simulated is not None
     assert np.abs(after.times / before.times - 1.0).max() < 0.1
     assert after.times.tobytes() != before.times.tobytes()
@@ -128,10 +128,10 @@ def test_where_gpus_are_unequal_every_order_of_the_parts_is_simulated() -> None:
 
 def test_an_answer_says_what_was_simulated() -> None:
     payload = gcnsim.what_if(gpus=2, gpus_per_server=1, iterations=2, processes=1).payload
-    told = payload["certainty"]
+    content = payload["certainty"]
     row = payload["recommendation"]["row"]
-    assert told["draws"] == DRAWS
-    assert told["simulated"]
-    assert told["simulated"][0].startswith(row["method"])
-    for setting in told["simulated"]:
-        assert setting in told["method"]
+    assert content["draws"] == DRAWS
+    assert content["simulated"]
+    assert content["simulated"][0].startswith(row["method"])
+    for setting in content["simulated"]:
+        assert setting in content["method"]

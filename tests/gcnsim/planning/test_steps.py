@@ -31,10 +31,10 @@ def stepped(base: Scenario, *methods: str) -> tuple[StudyCache, dict[str, Step],
     """The studies, the steps by knob, and why knobs have no effect."""
     shop = StudyCache(base)
     steps, idle = next_steps(shop, base, Rule(methods, named=True) if methods else Rule())
-    assert not {step.knob for step in steps} & {each.knob for each in idle}, "a knob has an effect or has none"
+    assert not {step.knob for step in steps} & {item.knob for item in idle}, "a knob has an effect or has none"
     order = [(step.fits is False, -step.gain) for step in steps]
     assert order == sorted(order)
-    return shop, {step.knob: step for step in steps}, {each.knob: each.why for each in idle}
+    return shop, {step.knob: step for step in steps}, {item.knob: item.why for item in idle}
 
 
 def test_steps_are_simulated_from_the_given_setting_and_sorted_by_gain() -> None:
@@ -110,7 +110,7 @@ def test_where_nothing_is_drawn_cores_of_the_host_do_not_matter() -> None:
 
 def test_workers_on_cores_and_mini_batches_may_need_them() -> None:
     cores = scenario({"name": "pipegcn"}, gpus=2, device="cpu-core")
-    assert "host cores" not in {each.knob for each in no_effect(cores)}
+    assert "host cores" not in {item.knob for item in no_effect(cores)}
     _, steps, idle = stepped(scenario({"name": "dgl"}, gpus=2, gpus_per_server=2), "dgl")
     assert idle.get("host cores") != "nothing is sampled, so the GPUs wait for no CPU"
     assert "gpus" not in steps.keys() | idle.keys(), "a second server cannot hold the graph too"
@@ -145,7 +145,7 @@ def unchanged(base: Scenario, rule: Rule) -> dict[str, float]:
 
 
 def _untried(move: KnobChange, idle: list[NoEffect]) -> bool:
-    return any(each.knob == move.knob and "changes less than 1 %" in each.why for each in idle)
+    return any(item.knob == move.knob and "changes less than 1 %" in item.why for item in idle)
 
 
 @pytest.mark.parametrize(

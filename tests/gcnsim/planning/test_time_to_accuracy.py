@@ -41,8 +41,8 @@ def curve(
     options: Mapping[str, object] | None = None,
     **knobs: object,
 ) -> LearningCurve:
-    told = Options(norm="layer").asdict() | {"method": method, "knobs": knobs} | dict(options or {})
-    return LearningCurve(Path(name), told, workers, (32, 32, 8), {"name": "small", "hash": "feed"}, points)
+    document = Options(norm="layer").asdict() | {"method": method, "knobs": knobs} | dict(options or {})
+    return LearningCurve(Path(name), document, workers, (32, 32, 8), {"name": "small", "hash": "feed"}, points)
 
 
 def reached(target: Target, method: str = "full-graph", subject: Subject = SUBJECT, **knobs: object) -> Reached:
@@ -126,7 +126,7 @@ def test_another_estimator_is_another_curve() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ran", "asked", "words"),
+    ("ran", "question", "words"),
     [
         ({}, {"dropout": "50%"}, "dropout 0% in the run, 50% asked"),
         ({"dropout": 0.5}, {"dropout": "0%"}, "dropout 50% in the run, 0% asked"),
@@ -141,9 +141,9 @@ def test_another_estimator_is_another_curve() -> None:
     ],
 )
 def test_what_is_dropped_must_be_what_is_asked_where_it_is_asked(
-    ran: dict[str, Any], asked: dict[str, str], words: str | None
+    ran: dict[str, Any], question: dict[str, str], words: str | None
 ) -> None:
-    mapping = {"schema": SCHEMA, "cluster": {"gpus": 2}, "method": {"name": "full-graph"}, "workload": asked}
+    mapping = {"schema": SCHEMA, "cluster": {"gpus": 2}, "method": {"name": "full-graph"}, "workload": question}
     found = Target(0.9, (curve(options=ran),)).reached(from_mapping(mapping, "test"), SUBJECT)
     expected = (30, "a, to within 10 iterations") if words is None else (None, f"no recorded curve for it: {words}")
     assert found == expected
@@ -185,8 +185,12 @@ def test_a_curve_is_read_from_a_run_folder(write_run: WriteRun) -> None:
     with pytest.raises(FileError, match="accuracy was never evaluated"):
         read_learning_curve(folder)
     _evaluated(folder, ["", "0.5", "0.75"])
-    found = read_learning_curve(folder)
-    assert (found.options["method"], found.points, found.best) == ("pipegcn", ((2, 0.5), (3, 0.75)), 0.75)
+    learning_curve = read_learning_curve(folder)
+    assert (learning_curve.options["method"], learning_curve.points, learning_curve.best) == (
+        "pipegcn",
+        ((2, 0.5), (3, 0.75)),
+        0.75,
+    )
 
 
 def _question(tmp_path: Path) -> dict[str, Any]:
@@ -200,15 +204,15 @@ def _question(tmp_path: Path) -> dict[str, Any]:
 def test_what_if_tells_time_and_cost_where_a_run_does(write_run: WriteRun, tmp_path: Path) -> None:
     folder = write_run("a", method="full-graph")
     _evaluated(folder, ["0.2", "0.9"])
-    asked = _question(tmp_path)
-    answer = gcnsim.what_if(gpus=2, method=["full-graph", "pipegcn"], target_accuracy=0.9, runs=[folder], **asked)
+    question = _question(tmp_path)
+    answer = gcnsim.what_if(gpus=2, method=["full-graph", "pipegcn"], target_accuracy=0.9, runs=[folder], **question)
     target = answer.payload["target"]
     first, second = target["rows"]
     row = answer.results[0]
     assert first["iterations"] == 2
     assert first["seconds"] == pytest.approx(2 * row["iteration_s"])
     assert first["seconds_high"] == pytest.approx(2 * row["iteration_s_high"])
-    price = min(each.usd_per_gpu_hour for each in prices("t4") if each.pricing == "on-demand")
+    price = min(item.usd_per_gpu_hour for item in prices("t4") if item.pricing == "on-demand")
     assert first["usd"] == first["cost"] == pytest.approx(first["seconds"] / 3600 * 2 * price)
     assert (second["iterations"], second["seconds"], second["usd"]) == (None, None, None)
     schema = json.loads((Path(gcnsim.__file__).parent / "data" / "what-if.schema.json").read_text())

@@ -19,8 +19,8 @@ P4D: dict[str, Any] = {
 }
 
 
-def answered(**asked: Any) -> Any:
-    given: dict[str, Any] = {"method": "full-graph", "iterations": 2, "processes": 1} | asked
+def answered(**question: Any) -> Any:
+    given: dict[str, Any] = {"method": "full-graph", "iterations": 2, "processes": 1} | question
     return gcnsim.what_if(**given)
 
 
@@ -38,7 +38,7 @@ def test_an_instance_is_simulated_with_its_nvlink_and_its_range_covers_staged_co
 
 
 @pytest.mark.parametrize(
-    ("asked", "heading"),
+    ("question", "heading"),
     [
         ({"gpus": 2}, "transport direct (assumed)"),
         ({"gpus": 2, "transport": "direct"}, "transport direct"),
@@ -49,15 +49,15 @@ def test_an_instance_is_simulated_with_its_nvlink_and_its_range_covers_staged_co
         ({"gpus": 2, "device": "cpu-core"}, None),
     ],
 )
-def test_the_heading_says_what_all_rows_share(asked: dict[str, Any], heading: str | None) -> None:
-    assert answered(**asked).payload["provenance"].get("between_gpus") == heading
+def test_the_heading_says_what_all_rows_share(question: dict[str, Any], heading: str | None) -> None:
+    assert answered(**question).payload["provenance"].get("between_gpus") == heading
 
 
 def test_where_the_transport_is_said_the_range_is_of_it_alone() -> None:
     known = answered(**P4D, transport="direct").told
     (row,) = known.rows
     assert row.iteration_s_high < 2 * row.iteration_s
-    assert not any(each.name == "cluster.transport" for each in known.certainty.assumptions)
+    assert not any(assumption.name == "cluster.transport" for assumption in known.certainty.assumptions)
 
 
 def scenario(method: str = "pipegcn", **cluster: object) -> Scenario:
@@ -84,15 +84,15 @@ def scenario(method: str = "pipegcn", **cluster: object) -> Scenario:
 def test_direct_copies_and_nvlink_are_steps_where_they_are_off(
     cluster: dict[str, Any], steps: list[tuple[str, str, str]]
 ) -> None:
-    found = path_steps(scenario(**cluster))
-    assert [(each.knob, each.start, each.end) for each in found] == steps
+    knob_changes = path_steps(scenario(**cluster))
+    assert [(knob_change.knob, knob_change.start, knob_change.end) for knob_change in knob_changes] == steps
 
 
 def test_staged_copies_are_named_where_they_cost_the_time() -> None:
-    told = answered(**P4D | {"method": "pipegcn"}, transport="staged").told
-    assert "host memory" in told.recommendation.row.limited_by
-    assert "rows are staged" in (told.recommendation.note or "")
-    (step,) = (each for each in told.next_steps if each.knob == "transport")
+    content = answered(**P4D | {"method": "pipegcn"}, transport="staged").told
+    assert "host memory" in content.recommendation.row.limited_by
+    assert "rows are staged" in (content.recommendation.note or "")
+    (step,) = (next_step for next_step in content.next_steps if next_step.knob == "transport")
     assert step.gain > 0.5
     assert answered(**P4D | {"method": "pipegcn"}, transport="direct").told.recommendation.note is None
 
@@ -109,7 +109,7 @@ def test_an_instance_with_nvlink_is_recommended_over_cards_between_servers() -> 
 
 @pytest.mark.parametrize("host", ["p4d.24xlarge", "Standard_ND96asr_v4"])
 def test_an_instance_has_its_own_kind_of_network(host: str) -> None:
-    told = answered(host=host, gpus=16).told
-    assert told.scenario["cluster"]["link"] == ("efa" if host.startswith("p4d") else "infiniband-hdr")
+    content = answered(host=host, gpus=16).told
+    assert content.scenario["cluster"]["link"] == ("efa" if host.startswith("p4d") else "infiniband-hdr")
     given = answered(host=host, gpus=16, overrides=["cluster.link=ethernet"]).told
     assert given.scenario["cluster"]["link"] == "ethernet"

@@ -40,8 +40,8 @@ def test_of_several_machines_they_are_compared_under_the_same_draws() -> None:
     own, slow, even = (choice(times, 1) for times in ([1.0, 2.0, 3.0, 4.0], [2.0, 3.0, 4.0, 3.0], [1.0, 1.0, 4.0, 5.0]))
     text = confidence_text(own, [slow.estimate])
     assert text.startswith("no other allowed setting")
-    said = "; 75 %: in 3 of 4 random draws, it is as fast as the other machine's best or within 3 % of it"
-    assert text.endswith(said)
+    message = "; 75 %: in 3 of 4 random draws, it is as fast as the other machine's best or within 3 % of it"
+    assert text.endswith(message)
     assert confidence_text(own, [slow.estimate, even.estimate]).endswith(
         "50 %: in 2 of 4 random draws, it is as fast as the best of every other machine or within 3 % of it"
     )

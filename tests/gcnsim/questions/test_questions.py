@@ -13,7 +13,7 @@ import pytest
 import gcnsim
 from gcnsim.api.question import settings
 from gcnsim.capacity import CONFIDENCE, COST, LIMIT
-from gcnsim.cli.questions import asked, question_options
+from gcnsim.cli.questions import given_options, question_options
 from gcnsim.errors import GcnsimError, ScenarioError
 from gcnsim.hardware import NETWORK
 from gcnsim.planning import MAX_STALENESS, MIN_SAMPLING_RATE
@@ -25,14 +25,14 @@ from gcnsim.units import FRACTION
 KINDS = pytest.mark.parametrize("kind", [WhatIf, Recommend])
 
 
-def told(kind: type[Question], *arguments: str) -> dict[str, Any]:
+def keywords_of(kind: type[Question], *arguments: str) -> dict[str, Any]:
     """The keywords that a command line of a question says."""
     found: dict[str, Any] = {}
 
     @click.command()
     @question_options(kind)
     def command(**values: Any) -> None:
-        found.update(asked(kind, values))
+        found.update(given_options(kind, values))
 
     command.main([*arguments], standalone_mode=False)
     return found
@@ -41,18 +41,18 @@ def told(kind: type[Question], *arguments: str) -> dict[str, Any]:
 @KINDS
 def test_every_path_is_a_field_of_a_scenario_and_its_default_is_the_fields(kind: type[Question]) -> None:
     defaults = {path: default for path, _, _, default, _ in describe_schema()}
-    for name, each in options(kind).items():
-        if each.path:
-            assert (default_at(each.path) or "null") == defaults[each.path], name
-        for part in each.parts.values():
+    for name, value in options(kind).items():
+        if value.path:
+            assert (default_at(value.path) or "null") == defaults[value.path], name
+        for part in value.parts.values():
             assert not part.path or part.path in defaults
 
 
 @pytest.mark.parametrize(("function", "kind"), [(gcnsim.what_if, WhatIf), (gcnsim.recommend, Recommend)])
 def test_keywords_of_python_are_the_fields_with_their_help(function: Any, kind: type[Question]) -> None:
-    assert {*inspect.signature(function).parameters} == {each.name for each in fields(kind)}
-    for name, each in options(kind).items():
-        assert f"- {name}: {each.line}" in function.__doc__
+    assert {*inspect.signature(function).parameters} == {field.name for field in fields(kind)}
+    for name, value in options(kind).items():
+        assert f"- {name}: {value.line}" in function.__doc__
     with pytest.raises(TypeError, match="unexpected keyword argument 'bandwith'"):
         function(bandwith="1Gbps")
 
@@ -66,8 +66,8 @@ def test_defaults_are_those_of_the_layers_that_use_them() -> None:
 
 
 def test_a_command_line_says_the_same_as_keywords() -> None:
-    assert told(WhatIf) == {"prices": gcnsim.PriceBook.of()}
-    found = told(
+    assert keywords_of(WhatIf) == {"prices": gcnsim.PriceBook.of()}
+    found = keywords_of(
         WhatIf, "--gpus", "2, 4", "--bandwidth", "5Gbps,10Gbps", "--cache", "30%", "--nodes", "3M", "--layers", "3",
         "--norms", "n.norms", "--measured", "pipegcn=1s", "--measured", "2s", "--target-iterations", "pipegcn=5",
         "--set", "run.seed=3", "--price", "t4=1USD/h",
@@ -94,12 +94,12 @@ def test_one_field_more_is_an_option_a_line_of_help_and_a_value_of_the_scenario(
     names = [*options(Wider)]
     assert names.index("pcie") == names.index("host") + 1
     assert options(Wider)["pcie"].line == "Link from GPU to host."
-    found = told(Wider, "--pcie", "pcie4-x16")
+    found = keywords_of(Wider, "--pcie", "pcie4-x16")
     assert Wider(**found).sections()["cluster"] == {"pcie": "pcie4-x16"}
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("--gpus", "2,x"), "--gpus: 'x' is not a whole number"),
         (("--gpus", "6_0"), "--gpus: '6_0' is not a whole number"),
@@ -111,14 +111,14 @@ def test_one_field_more_is_an_option_a_line_of_help_and_a_value_of_the_scenario(
         (("--target-iterations", "pipegcn=x"), "--target-iterations: 'pipegcn=x' is not METHOD=N, N a whole number"),
     ],
 )
-def test_what_cannot_be_read_is_refused_by_the_option(arguments: tuple[str, ...], said: str) -> None:
-    with pytest.raises(ScenarioError, match=said):
-        told(WhatIf, *arguments)
+def test_what_cannot_be_read_is_refused_by_the_option(arguments: tuple[str, ...], message: str) -> None:
+    with pytest.raises(ScenarioError, match=message):
+        keywords_of(WhatIf, *arguments)
 
 
 def test_sections_hold_what_was_given_of_a_scenario() -> None:
-    asked = WhatIf(dataset="yelp", payload="int8", norms=Path("n.norms"), seed=0, gpus=4, sizes={"train": "10%"})
-    assert asked.sections() == {
+    what_if = WhatIf(dataset="yelp", payload="int8", norms=Path("n.norms"), seed=0, gpus=4, sizes={"train": "10%"})
+    assert what_if.sections() == {
         "cluster": {"payload": "int8"},
         "workload": {"dataset": "yelp", "train_fraction": "10%"},
         "partition": {},
@@ -139,7 +139,7 @@ def test_values_are_read_by_the_rule_of_their_field_once_each(monkeypatch: pytes
 
     monkeypatch.setattr(type(NETWORK), "read", counted)
     every = settings(gpus=2, bandwidth=["5Gbps", "10GbE", "ethernet-25g"], method="pipegcn")
-    assert [each.cluster.bandwidth for each in every] == [6.25e8, 1.25e9, 3.125e9]
+    assert [item.cluster.bandwidth for item in every] == [6.25e8, 1.25e9, 3.125e9]
     assert read == ["5Gbps", "10GbE", "ethernet-25g"]
     read.clear()
     assert Recommend(bandwidth=["5Gbps", "10GbE"]).values("bandwidth") == (6.25e8, 1.25e9)
@@ -147,7 +147,7 @@ def test_values_are_read_by_the_rule_of_their_field_once_each(monkeypatch: pytes
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("question", "message"),
     [
         ({"bandwidth": "15"}, "--bandwidth: '15': a bare number, a bandwidth needs its unit"),
         ({"gpus": 0}, "--gpus: 0 is not allowed; a whole number of at least 1 and at most 1024"),
@@ -156,9 +156,9 @@ def test_values_are_read_by_the_rule_of_their_field_once_each(monkeypatch: pytes
         ({"target_epoch": "0s"}, "--target-epoch: '0s' is not allowed; a time above 0"),
     ],
 )
-def test_what_a_recommendation_refuses(asked: dict[str, Any], said: str) -> None:
-    with pytest.raises(GcnsimError, match=said):
-        gcnsim.recommend(**asked)
+def test_what_a_recommendation_refuses(question: dict[str, Any], message: str) -> None:
+    with pytest.raises(GcnsimError, match=message):
+        gcnsim.recommend(**question)
 
 
 def test_texts_of_a_form_are_keywords_and_keywords_are_options() -> None:

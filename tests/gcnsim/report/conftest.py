@@ -259,4 +259,4 @@ def curve() -> Curve:
         seconds = tuple(max(floor, sent / width) if wait else floor + sent / width for width in bandwidths)
         low, high = tuple(0.93 * value for value in seconds), tuple(1.08 * value for value in seconds)
         series.append(Series(name, bandwidths, seconds, low, high))
-    return Curve("bandwidth", tuple(series), asked=(1.875e9,))
+    return Curve("bandwidth", tuple(series), requested=(1.875e9,))

@@ -35,14 +35,14 @@ def test_an_image_that_cannot_be_drawn_is_said_in_one_line(tmp_path: Path, monke
 
 
 def test_what_was_drawn_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: dict[str, object] = {}
+    question: dict[str, object] = {}
 
     def drawn(_: object, **how: object) -> bytes:
-        asked.update(how)
+        question.update(how)
         return b"<svg/>"
 
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
     monkeypatch.setattr(type(FIGURE), "to_image", drawn)
     write_image(tmp_path / "x.svg", FIGURE)
     assert (tmp_path / "x.svg").read_bytes() == b"<svg/>"
-    assert (asked["format"], asked["scale"]) == ("svg", 1)
+    assert (question["format"], question["scale"]) == ("svg", 1)

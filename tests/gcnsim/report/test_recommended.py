@@ -11,17 +11,17 @@ import gcnsim
 from gcnsim.report.answer.sentences import saved_range
 from gcnsim.results import SearchReport
 
-ASKED: dict[str, Any] = {"gpus": [2], "device": ["t4"], "iterations": 4, "processes": 1}
+QUESTION: dict[str, Any] = {"gpus": [2], "device": ["t4"], "iterations": 4, "processes": 1}
 ROW = re.compile(r"  assumed +(\S+) +(\S+ \S+) to (\S+ \S+) +(.+) \.\. (.+)")
 
 
 def lines_of(**question: Any) -> list[str]:
-    return str(gcnsim.recommend(**(ASKED | question))).splitlines()
+    return str(gcnsim.recommend(**(QUESTION | question))).splitlines()
 
 
 def test_each_end_of_an_assumption_stands_beside_its_time() -> None:
-    answer = gcnsim.recommend(**ASKED, method=["full-graph"])
-    effects = {each["name"]: each for each in answer.payload["assumptions"]}
+    answer = gcnsim.recommend(**QUESTION, method=["full-graph"])
+    effects = {assumption["name"]: assumption for assumption in answer.payload["assumptions"]}
     found = [match.groups() for match in map(ROW.match, str(answer).splitlines()) if match]
     assert found
     for name, _, _, first, second in found:
@@ -29,8 +29,8 @@ def test_each_end_of_an_assumption_stands_beside_its_time() -> None:
         ends = [effect["low"], effect["high"]]
         faster_at_low = effect["iteration_s_low"] < effect["iteration_s_high"]
         assert [first, second] == (ends if faster_at_low else ends[::-1])
-    falling = [each for each in effects.values() if each["iteration_s_low"] > each["iteration_s_high"]]
-    assert {each["name"] for each in falling} & {name for name, *_ in found}, "an efficiency is among them"
+    falling = [entry for entry in effects.values() if entry["iteration_s_low"] > entry["iteration_s_high"]]
+    assert {entry["name"] for entry in falling} & {name for name, *_ in found}, "an efficiency is among them"
 
 
 def test_what_does_not_move_the_time_is_not_said_to() -> None:
@@ -55,16 +55,21 @@ def test_a_range_of_what_is_saved_has_no_negative_percentages(low: float, high: 
 
 @pytest.mark.parametrize("target", ["1ms", "0.5s", "60s"])
 def test_what_became_of_the_settings_adds_up(target: str) -> None:
-    told = gcnsim.recommend(**ASKED, target_iteration=target).payload["search"]
+    content = gcnsim.recommend(**QUESTION, target_iteration=target).payload["search"]
     parts = ("slower", "same", "refused", "too_large", "unpriced", "missed", "beaten", "simulated")
     assert set(parts) <= set(SearchReport.__dataclass_fields__)
-    assert sum(told[part] for part in parts) == told["settings"]
+    assert sum(content[part] for part in parts) == content["settings"]
 
 
 def test_a_budget_that_only_what_is_too_large_keeps_says_so() -> None:
     """16 GB of a T4 do not hold ogbn-products, and an hour of an L4 costs more."""
-    asked: dict[str, Any] = {"dataset": "ogbn-products", "device": ["t4", "l4"], "gpus": [1], "method": ["full-graph"]}
-    answer = gcnsim.recommend(**asked, budget="0.6USD/h", iterations=4, processes=1)
+    question: dict[str, Any] = {
+        "dataset": "ogbn-products",
+        "device": ["t4", "l4"],
+        "gpus": [1],
+        "method": ["full-graph"],
+    }
+    answer = gcnsim.recommend(**question, budget="0.6USD/h", iterations=4, processes=1)
     assert answer.payload["search"]["too_large"] > 0
     assert "fits the GPUs' memory and costs 0.6 USD an hour or less" in answer.payload["verdict"]
 
@@ -72,5 +77,5 @@ def test_a_budget_that_only_what_is_too_large_keeps_says_so() -> None:
 def test_of_a_missed_budget_no_chance_and_no_knob_without_effect_is_named() -> None:
     answer = gcnsim.recommend(device=["t4"], gpus=[1], budget="0.1USD/h", iterations=4, processes=1)
     assert answer.payload["missed"]["changes"]
-    assert not {"tau", "cache", "bandwidth"} & {each["knob"] for each in answer.payload["missed"]["changes"]}
+    assert not {"tau", "cache", "bandwidth"} & {change["knob"] for change in answer.payload["missed"]["changes"]}
     assert not any("chance" in line for line in str(answer).splitlines())

@@ -9,9 +9,9 @@ from gcnsim.report.evidence import left_out_lines, render_reproduction, write_re
 
 
 def cell(row: str, predicted: float | None, **more: Any) -> dict[str, Any]:
-    told = {"paper": "A", "table": "T1", "row": row, "metric": "time", "published": 2.0, "reason": ""}
+    content = {"paper": "A", "table": "T1", "row": row, "metric": "time", "published": 2.0, "reason": ""}
     numbers = {"predicted": predicted, "low": None, "high": None, "error": None}
-    return told | numbers | more
+    return content | numbers | more
 
 
 def errors(cells: int, **nulls: Any) -> dict[str, Any]:

@@ -10,9 +10,9 @@ import pytest
 from gcnsim.cost import Memory
 from gcnsim.report.result import render_result, render_short_result
 from gcnsim.results import SimulationReport, from_plain
-from tests.gcnsim.results.made import TOLD
+from tests.gcnsim.results.made import DOCUMENT
 
-ROW = TOLD | {
+ROW = DOCUMENT | {
     "method": "psc-gcn",
     "tau": 2,
     "epsilon": 0.1,
@@ -52,7 +52,7 @@ MEMORY = {
 
 
 def payload(row: dict[str, Any] | None = None, **changes: Any) -> SimulationReport:
-    told = {
+    content = {
         "scenario": {"name": "mine"},
         "result": ROW | (row or {}),
         "run": {"iterations": 12, "measured": 8, "settled": True},
@@ -74,7 +74,7 @@ def payload(row: dict[str, Any] | None = None, **changes: Any) -> SimulationRepo
             "warnings": ["mind the gap"],
         },
     }
-    return from_plain(SimulationReport, told | changes)
+    return from_plain(SimulationReport, content | changes)
 
 
 WHOLE = """\
@@ -165,8 +165,8 @@ def test_two_lines_say_what_it_is_and_what_limits_it() -> None:
     ],
 )
 def test_what_limits_is_told_by_what_would_be_without_it(limit: dict[str, float], text: str) -> None:
-    told = {"text": "NIC of server 1", "kind": "nic", "worker": 3} | limit
-    assert render_short_result(payload({"limited_by": told})).splitlines()[-1] == f"  limited by {text}"
+    document = {"text": "NIC of server 1", "kind": "nic", "worker": 3} | limit
+    assert render_short_result(payload({"limited_by": document})).splitlines()[-1] == f"  limited by {text}"
 
 
 def test_epochs_are_told_where_they_have_several_iterations() -> None:

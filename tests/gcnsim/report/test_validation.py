@@ -81,9 +81,9 @@ def test_milliseconds_have_three_digits_and_no_exponent(seconds: float, shown: s
     row = {"run": "r", "setting": SETTING, "configuration": "c", "error": 0.1, "covered": True, "outside": ""}
     times = dict.fromkeys(("measured_s", "predicted_s", "low_s", "high_s"), seconds)
     (line,) = (
-        each
-        for each in report.render_validation({**plain(four(), None, []), "rows": [row | times]}).splitlines()
-        if each.endswith("  c")
+        text
+        for text in report.render_validation({**plain(four(), None, []), "rows": [row | times]}).splitlines()
+        if text.endswith("  c")
     )
     assert line.split()[1:5] == [shown] * 4
 
@@ -153,10 +153,10 @@ def test_hover_text_is_text_whatever_a_run_is_called(found: dict[str, Any]) -> N
 
 def test_errors_by_configuration_by_value(found: dict[str, Any]) -> None:
     data = errors_data(found)
-    assert [each.configuration for each in data.judged] == ["b", "c", "a"]
+    assert [item.configuration for item in data.judged] == ["b", "c", "a"]
     assert data.judged[2].errors == pytest.approx((0.1, 1.1 / 1.2 - 1))
     assert data.judged[2].mean == pytest.approx((0.1 + 1.1 / 1.2 - 1) / 2)
-    assert [each.covered for each in data.judged] == [(False,), (True,), (True, True)]
+    assert [item.covered for item in data.judged] == [(False,), (True,), (True, True)]
     figure = errors_figure(data)
     inside, outside = figure.data[-2:]
     assert list(outside.x) == pytest.approx([-50.0])

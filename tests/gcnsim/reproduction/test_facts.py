@@ -42,7 +42,7 @@ def test_a_row_to_be_predicted_has_no_published_value(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "message"),
     [
         ("{method: gcn, dataset: reddit, use: predict, metrics: [total_s]}", "row 1: has no partitions"),
         ("{partitions: 2, dataset: reddit, use: calibrate, metrics: [total_s]}", "row 1: has no method"),
@@ -59,15 +59,15 @@ def test_a_row_to_be_predicted_has_no_published_value(tmp_path: Path) -> None:
         ("[reddit, gcn]", "is not a row"),
     ],
 )
-def test_a_row_that_cannot_be_is_refused(tmp_path: Path, row: str, said: str) -> None:
-    with pytest.raises(FileError, match=said) as caught:
+def test_a_row_that_cannot_be_is_refused(tmp_path: Path, row: str, message: str) -> None:
+    with pytest.raises(FileError, match=message) as caught:
         read_published(folder_with(tmp_path, row))
     assert "\n" not in str(caught.value)
     assert "pipegcn.yaml: table4" in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("row", "said"),
+    ("row", "message"),
     [
         (
             "{partitions: 2, method: pipegnc, dataset: reddit, use: predict, metrics: [total_s]}",
@@ -82,8 +82,8 @@ def test_a_row_that_cannot_be_is_refused(tmp_path: Path, row: str, said: str) ->
         ("{partitions: 0, method: gcn, dataset: reddit, use: predict, metrics: [total_s]}", "0 is not allowed"),
     ],
 )
-def test_a_row_that_cannot_be_asked_is_refused(tmp_path: Path, row: str, said: str) -> None:
-    with pytest.raises(FileError, match=said):
+def test_a_row_that_cannot_be_asked_is_refused(tmp_path: Path, row: str, message: str) -> None:
+    with pytest.raises(FileError, match=message):
         reproduce(read_published(folder_with(tmp_path, row)))
 
 
@@ -97,7 +97,7 @@ def test_a_folder_without_facts_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("paper: {id: pipegcn}\ntables: []\n", "tables: is empty"),
         ("paper: {id: 3}\ntables: []\n", "paper, id: 3 is not allowed"),
@@ -106,9 +106,9 @@ def test_a_folder_without_facts_is_refused(tmp_path: Path) -> None:
         ("paper: {id: pipegcn}\ntables: [{id: t, key: null, rows: [{}]}]\n", "t, key: is nothing"),
     ],
 )
-def test_a_table_that_cannot_be_is_refused(tmp_path: Path, text: str, said: str) -> None:
+def test_a_table_that_cannot_be_is_refused(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "pipegcn.yaml").write_text(text, encoding="utf-8")
-    with pytest.raises(FileError, match=said) as caught:
+    with pytest.raises(FileError, match=message) as caught:
         read_published(tmp_path)
     assert str(tmp_path / "pipegcn.yaml") in str(caught.value)
 
@@ -133,12 +133,12 @@ def test_the_package_holds_no_value_of_a_row_to_be_predicted() -> None:
         if row.use == "predict":
             assert row.fields.keys() == {*row.key, "use", "metrics"}, row.place
             assert row.published(row.metrics[0]) is None
-    told = {path.stem: path.read_text(encoding="utf-8") for path in SHIPPED.glob("*.yaml")}
-    assert all(text.count("cite: ") > 1 for name, text in told.items() if name != "remeasured")
-    assert told["remeasured"].count("place: ") == 3
+    content = {path.stem: path.read_text(encoding="utf-8") for path in SHIPPED.glob("*.yaml")}
+    assert all(text.count("cite: ") > 1 for name, text in content.items() if name != "remeasured")
+    assert content["remeasured"].count("place: ") == 3
 
 
 def test_every_metric_of_a_system_with_a_schedule_is_known() -> None:
     ours = {"full_graph", "gcn", "pipegcn", "psc_gcn", "bns_gcn"}
-    asked = {name for row in read_published() if row.fields.get("method") in ours for name in row.metrics}
-    assert asked <= QUANTITIES.keys()
+    requested = {name for row in read_published() if row.fields.get("method") in ours for name in row.metrics}
+    assert requested <= QUANTITIES.keys()

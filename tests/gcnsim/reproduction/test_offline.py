@@ -58,5 +58,5 @@ def test_partitioning_takes_longer_the_more_hops_and_the_wider_the_degrees() -> 
     facts = dataset("livejournal")
     one, two = (partition_seconds(facts, hops, RangeEnd.LIKELY) for hops in (1, 2))
     assert one < two / 10
-    wide, _, narrow = (partition_seconds(facts, 2, corner) for corner in RangeEnd)
+    wide, _, narrow = (partition_seconds(facts, 2, bound) for bound in RangeEnd)
     assert narrow < two < wide

@@ -10,7 +10,7 @@ import yaml
 
 from gcnsim.errors import FileError
 from gcnsim.methods import create_method
-from gcnsim.reproduction import RowScenario, asked, read_published, reproduce
+from gcnsim.reproduction import RowScenario, read_published, reproduce, scenario_of_row
 
 ROW: dict[str, Any] = {
     "paper": "p", "table": "1", "platform": "pcie_host", "dataset": "reddit", "model": "graphsage", "layers": 2,
@@ -21,14 +21,14 @@ ROW: dict[str, Any] = {
 
 def folder_with(tmp_path: Path, **more: Any) -> Path:
     """A folder of one file with one row."""
-    told = {"papers": {"p": {}}, "platforms": {"pcie_host": {}, "elsewhere": {}}, "rows": [ROW | more]}
-    (tmp_path / "rows.yaml").write_text(yaml.safe_dump(told), encoding="utf-8")
+    content = {"papers": {"p": {}}, "platforms": {"pcie_host": {}, "elsewhere": {}}, "rows": [ROW | more]}
+    (tmp_path / "rows.yaml").write_text(yaml.safe_dump(content), encoding="utf-8")
     return tmp_path
 
 
 def setting_of(tmp_path: Path, **more: Any) -> RowScenario | str:
     rows = read_published(folder_with(tmp_path, **more))
-    return asked(rows[0], rows, {})
+    return scenario_of_row(rows[0], rows, {})
 
 
 def test_a_row_says_its_whole_setting(tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_inputs_are_summed_once_where_the_row_or_its_scripts_say_so(tmp_path: Pa
 
 def test_an_epoch_of_mini_batches_is_all_its_iterations(tmp_path: Path) -> None:
     rows = read_published(folder_with(tmp_path, method="dgl", batch_per_gpu=1024, fanout=5, gpus=1))
-    one = asked(rows[0], rows, {})
+    one = scenario_of_row(rows[0], rows, {})
     assert isinstance(one, RowScenario)
     assert one.scenario.method == create_method("dgl", batch=1024, fanout=(5, 5))
     (cell,) = reproduce(rows)
@@ -75,7 +75,7 @@ def test_what_cannot_be_set_up_has_a_reason(tmp_path: Path, more: dict[str, Any]
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("more", "message"),
     [
         ({"paper": ["p"]}, "row 1: paper .* is not one of the file's papers"),
         ({"platform": "nowhere"}, "row 1: platform 'nowhere' is not one of the file's platforms"),
@@ -88,8 +88,8 @@ def test_what_cannot_be_set_up_has_a_reason(tmp_path: Path, more: dict[str, Any]
         ({"value": None}, "row 1: value: is empty, not"),
     ],
 )
-def test_what_is_wrong_with_a_row_is_one_line(tmp_path: Path, more: dict[str, Any], said: str) -> None:
-    with pytest.raises(FileError, match=said):
+def test_what_is_wrong_with_a_row_is_one_line(tmp_path: Path, more: dict[str, Any], message: str) -> None:
+    with pytest.raises(FileError, match=message):
         read_published(folder_with(tmp_path, **more))
 
 

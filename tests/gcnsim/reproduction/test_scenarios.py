@@ -34,35 +34,35 @@ FOLDER = Path(__file__).parents[3] / "scenarios"
     ],
 )
 def test_one_answer_by_two_doors(name: str, method: str, parts: int | None) -> None:
-    one = _asked(name, method, parts)
-    told = answer([one])[one]
+    one = _make_row_scenario(name, method, parts)
+    content = answer([one])[one]
     overrides = [] if one.scenario.method.name == _shipped(name) else [f"method.name={method}"]
     found = simulate(FOLDER / f"{name}.yaml", overrides).payload["result"]
-    assert found["iteration_s"] == pytest.approx(told.likely.iteration_s, rel=1e-6)
-    assert found["iteration_s_low"] <= told.likely.iteration_s <= found["iteration_s_high"]
+    assert found["iteration_s"] == pytest.approx(content.likely.iteration_s, rel=1e-6)
+    assert found["iteration_s_low"] <= content.likely.iteration_s <= found["iteration_s_high"]
 
 
 @pytest.mark.slow
 def test_where_one_door_asks_analysis_the_answers_overlap() -> None:
     """192 workers, for whom 24 stand: `reproduce` estimates, a scenario is simulated."""
-    one = _asked("bns_gcn-ogbn-papers100M", "bns-gcn", 192)
-    told = answer([one])[one]
+    one = _make_row_scenario("bns_gcn-ogbn-papers100M", "bns-gcn", 192)
+    content = answer([one])[one]
     found = simulate(FOLDER / "bns_gcn-ogbn-papers100M.yaml", ["run.iterations=4"]).payload["result"]
-    assert found["iteration_s_low"] <= told.likely.iteration_s <= found["iteration_s_high"]
-    assert told.low.low_s <= found["iteration_s"] <= told.high.high_s
-    assert found["iteration_s"] == pytest.approx(told.likely.iteration_s, rel=0.5)
+    assert found["iteration_s_low"] <= content.likely.iteration_s <= found["iteration_s_high"]
+    assert content.low.low_s <= found["iteration_s"] <= content.high.high_s
+    assert found["iteration_s"] == pytest.approx(content.likely.iteration_s, rel=0.5)
 
 
 @pytest.mark.parametrize(("name", "parts"), [("pipegcn-ogbn-papers100M", None), ("bns_gcn-ogbn-papers100M", 192)])
 def test_both_doors_take_the_same_parts_of_the_largest_graph(name: str, parts: int | None) -> None:
     row = load_scenario(FOLDER / f"{name}.yaml")
-    asked, table = open_source(row), TableSource(dataset("ogbn-papers100M"), row.cluster.gpus, parts=parts)
-    for corner in RangeEnd:
-        mine, theirs = (each.counts(row, 128, corner) for each in (asked, table))
+    source, table = open_source(row), TableSource(dataset("ogbn-papers100M"), row.cluster.gpus, parts=parts)
+    for bound in RangeEnd:
+        mine, theirs = (item.counts(row, 128, bound) for item in (source, table))
         assert np.array_equal(mine.rows, theirs.rows)
         assert np.array_equal(mine.boundary_nodes, theirs.boundary_nodes)
         ratio = float(mine.boundary_nodes.sum() / mine.inner_nodes.sum())
-        assert ratio == pytest.approx(mean_ratio(outline("ogbn-papers100M"), parts or 32, corner.value), rel=1e-3)
+        assert ratio == pytest.approx(mean_ratio(outline("ogbn-papers100M"), parts or 32, bound.value), rel=1e-3)
 
 
 def _shipped(name: str) -> str:
@@ -71,7 +71,7 @@ def _shipped(name: str) -> str:
     return found.method.name
 
 
-def _asked(name: str, method: str, parts: int | None) -> RowScenario:
+def _make_row_scenario(name: str, method: str, parts: int | None) -> RowScenario:
     row = setting(name)
     assert row is not None
     own = row.method if row.method.name == method else create_method(method)

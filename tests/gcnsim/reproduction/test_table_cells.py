@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from gcnsim.methods import Method, create_method
-from gcnsim.reproduction import Cell, asked, error_of, read_published, reproduce
-from gcnsim.reproduction.answers import Ends, Measured, _reduce_seconds, answer
+from gcnsim.reproduction import Cell, error_of, read_published, reproduce, scenario_of_row
+from gcnsim.reproduction.answers import RangeOfResults, TableValues, _reduce_seconds, answer
 from gcnsim.reproduction.quantities import predicted
 from gcnsim.reproduction.row_scenario import RowScenario, setting, settings
 from gcnsim.reproduction.systems import System
 from gcnsim.reproduction.table_cells import as_row, vanilla_of
 from gcnsim.scenario import SCHEMA, from_mapping, load_scenario
-from gcnsim.simulation import study
+from gcnsim.simulation import simulate_scenario
 from gcnsim.sources import RangeEnd, TableSource
 from gcnsim.workload import dataset
 
@@ -70,7 +70,7 @@ def test_what_is_one_by_definition_is_not_judged(cells: list[Cell]) -> None:
 
 
 def test_a_part_is_as_uncertain_as_its_whole_in_seconds() -> None:
-    run = Measured(
+    run = TableValues(
         iteration_s=1.0,
         low_s=0.8,
         high_s=1.3,
@@ -81,44 +81,48 @@ def test_a_part_is_as_uncertain_as_its_whole_in_seconds() -> None:
         forward_bytes=0.0,
         memory=1.0,
     )
-    ends = Ends(run, run, run)
+    ends = RangeOfResults(run, run, run)
     assert predicted("communication_s", ends, None) == pytest.approx((0.6, 0.4, 0.9))
     assert predicted("reduce_s", ends, None) == pytest.approx((0.05, 0.0, 0.35))
     assert predicted("total_s", ends, None) == pytest.approx((1.0, 0.8, 1.3))
     base = replace(run, communication_s=0.9)
-    assert predicted("communication_x", ends, Ends(base, base, base)) == pytest.approx((0.6 / 0.9, 0.4 / 0.9, 1.0))
+    assert predicted("communication_x", ends, RangeOfResults(base, base, base)) == pytest.approx(
+        (0.6 / 0.9, 0.4 / 0.9, 1.0)
+    )
 
 
 def test_what_falls_as_the_iteration_takes_longer_has_its_ends_the_other_way_round() -> None:
-    run = Measured(1.0, 0.8, 1.25, 0.35, 0.6, 0.05, 0.0, forward_bytes=0.0, memory=1.0)
-    ends = Ends(run, run, run)
+    run = TableValues(1.0, 0.8, 1.25, 0.35, 0.6, 0.05, 0.0, forward_bytes=0.0, memory=1.0)
+    ends = RangeOfResults(run, run, run)
     assert predicted("epochs_per_s", ends, None) == pytest.approx((1.0, 0.8, 1.25))
     slower = replace(run, iteration_s=2.0, low_s=1.0, high_s=2.0)
-    assert predicted("epochs_per_s", Ends(slower, slower, slower), None) == pytest.approx((0.5, 0.5, 1.0))
+    assert predicted("epochs_per_s", RangeOfResults(slower, slower, slower), None) == pytest.approx((0.5, 0.5, 1.0))
 
 
 def test_a_worker_alone_reduces_with_nobody() -> None:
-    alone = study(from_mapping({"schema": SCHEMA, "cluster": {"gpus": 1}, "run": {"iterations": 2}}, "test"))
+    alone = simulate_scenario(
+        from_mapping({"schema": SCHEMA, "cluster": {"gpus": 1}, "run": {"iterations": 2}}, "test")
+    )
     assert _reduce_seconds(alone) == 0.0
 
 
 def test_a_cell_as_plain_data_holds_all_that_is_told(cells: list[Cell]) -> None:
-    told = [as_row(cell) for cell in cells]
-    assert [(row["paper"], row["table"], row["metric"]) for row in told] == [
+    content = [as_row(cell) for cell in cells]
+    assert [(row["paper"], row["table"], row["metric"]) for row in content] == [
         ("pipegcn", "table4", cell.metric) for cell in cells
     ]
-    for row, cell in zip(told, cells, strict=True):
+    for row, cell in zip(content, cells, strict=True):
         assert row["nulls"] == dict(cell.nulls)
         assert (row["predicted"], row["error"], row["fitted"]) == (cell.predicted, cell.error, cell.fitted)
         assert "judged" not in row
 
 
 def test_what_is_counted_is_uncertain_too() -> None:
-    run = Measured(1.0, 0.8, 1.3, 0.35, 0.6, 0.05, 0.0, forward_bytes=1e8, memory=2.0)
-    ends = Ends(run, run, run)
+    run = TableValues(1.0, 0.8, 1.3, 0.35, 0.6, 0.05, 0.0, forward_bytes=1e8, memory=2.0)
+    ends = RangeOfResults(run, run, run)
     assert predicted("epoch_comm_mb", ends, None) == pytest.approx((100.0, 63.0, 137.0))
     base = replace(run, memory=4.0)
-    assert predicted("memory_x", ends, Ends(base, base, base)) == pytest.approx((0.5, 0.45, 0.55))
+    assert predicted("memory_x", ends, RangeOfResults(base, base, base)) == pytest.approx((0.5, 0.45, 0.55))
 
 
 def test_sampled_edges_scale_no_transfers(tmp_path: Path) -> None:
@@ -206,12 +210,12 @@ tables:
 """
 
 
-def asked_of(tmp_path: Path, paper: str, row: str, metric: str = "total_s") -> RowScenario:
+def row_scenario(tmp_path: Path, paper: str, row: str, metric: str = "total_s") -> RowScenario:
     text = BLOCKS.replace("PAPER", paper).replace("ROW", row).replace("METRIC", metric)
     text = text.replace(", dataset, gpus" if paper == "sancus" else "config, ", "")
     (tmp_path / f"{paper}.yaml").write_text(text, encoding="utf-8")
     (found,) = read_published(tmp_path)
-    one = asked(found, [found], {})
+    one = scenario_of_row(found, [found], {})
     assert isinstance(one, RowScenario)
     return one
 
@@ -220,7 +224,7 @@ def test_cagnet_is_two_methods_by_its_replication(tmp_path: Path) -> None:
     names = []
     for copies in (1, 2):
         row = f"dataset: reddit, gpus: 4, method: cagnet, replication_c: {copies}"
-        one = asked_of(tmp_path, "pipegcn", row)
+        one = row_scenario(tmp_path, "pipegcn", row)
         names.append(one.scenario.method.name)
         assert one.scenario.workload.dataset == "reddit"
         assert one.boundary == pytest.approx(232_965 * 3 / 4)
@@ -228,7 +232,7 @@ def test_cagnet_is_two_methods_by_its_replication(tmp_path: Path) -> None:
 
 
 def test_sancus_is_compared_with_cagnet_on_its_own_servers(tmp_path: Path) -> None:
-    one = asked_of(tmp_path, "sancus", "config: '2', method: scs_e", "communicate")
+    one = row_scenario(tmp_path, "sancus", "config: '2', method: scs_e", "communicate")
     assert (one.scenario.cluster.gpus, one.scenario.cluster.gpus_per_server) == (8, 4)
     knobs = one.scenario.method.values()
     assert knobs["stale_test"] == "fixed"
@@ -258,7 +262,7 @@ def test_skipping_broadcasts_cuts_communication_and_nothing_else() -> None:
 
 def test_more_workers_than_one_simulation_holds_are_stood_for_by_some() -> None:
     rows = [row for row in read_published() if (row.paper, row.table) == ("bns_gcn", "table6")]
-    found = [one for row in rows if isinstance(one := asked(row, rows, {}), RowScenario)]
+    found = [one for row in rows if isinstance(one := scenario_of_row(row, rows, {}), RowScenario)]
     assert {(one.scenario.cluster.gpus, one.parts) for one in found} == {(24, 192)}
     some = TableSource(dataset("ogbn-papers100M"), 24, parts=192)
     counts = some.counts(found[0].scenario, 128, RangeEnd.LIKELY)

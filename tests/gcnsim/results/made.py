@@ -6,7 +6,7 @@ from typing import Any
 
 from gcnsim.results import WhatIf, from_plain
 
-TOLD: dict[str, Any] = {
+DOCUMENT: dict[str, Any] = {
     "dataset": "reddit",
     "gpus": 4,
     "bandwidth": "25Gbps",
@@ -39,7 +39,7 @@ TOLD: dict[str, Any] = {
     "usd_per_1000_iterations": 0.8,
 }
 
-PRICED: dict[str, Any] = TOLD | {
+PRICED: dict[str, Any] = DOCUMENT | {
     "cost": {
         "currency": "EUR",
         "per_hour": 2.0,
@@ -51,7 +51,7 @@ PRICED: dict[str, Any] = TOLD | {
 }
 """The same with its costs."""
 
-JUDGED: dict[str, Any] = TOLD | {
+JUDGED: dict[str, Any] = DOCUMENT | {
     "may_be_recommended": False,
     "excluded_because": "was not asked for",
     "recommended": False,

@@ -32,10 +32,10 @@ def test_a_simulation_writes_what_it_reads() -> None:
 
 def test_keys_that_are_no_names_and_a_bandwidth_in_words() -> None:
     step = Step("bandwidth", "15Gbps", "30Gbps", 0.4, 0.1, 0.05, 0.2, None)
-    told = to_plain(step)
-    assert (told["from"], told["to"], told["distinguishable"]) == ("15Gbps", "30Gbps", True)
-    assert list(told)[-3:] == ["distinguishable", "fits", "too_approximate"]
-    assert from_plain(Step, told) == step
+    document = to_plain(step)
+    assert (document["from"], document["to"], document["distinguishable"]) == ("15Gbps", "30Gbps", True)
+    assert list(document)[-3:] == ["distinguishable", "fits", "too_approximate"]
+    assert from_plain(Step, document) == step
     left = LeftOutRow("roc", "", "too large", 4, 15e9 / 8, "t4")
     assert to_plain(left)["bandwidth"] == "15Gbps"
     assert from_plain(LeftOutRow, to_plain(left)) == left
@@ -47,7 +47,7 @@ def test_a_key_that_all_have_may_not_lack() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "said"),
+    ("document", "message"),
     [
         ({"device_bytes": 1}, r"^lacks 'devices_bytes'$"),
         ({"device_bytes": 1, "devices_bytes": 5}, r"^devices_bytes: 5 is not a list$"),
@@ -58,6 +58,6 @@ def test_a_key_that_all_have_may_not_lack() -> None:
     ],
     ids=str,
 )
-def test_what_is_missing_or_of_another_kind_is_named(told: Any, said: str) -> None:
-    with pytest.raises(TypeError, match=said):
-        from_plain(MemoryReport, told)
+def test_what_is_missing_or_of_another_kind_is_named(document: Any, message: str) -> None:
+    with pytest.raises(TypeError, match=message):
+        from_plain(MemoryReport, document)

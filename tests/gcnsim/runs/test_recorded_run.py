@@ -29,7 +29,7 @@ def folder(path: Path, seconds: list[float] | None = None, **more: Any) -> Path:
     return write_folder(path / "run", run_document(OPTIONS, **({"iterations": len(times)} | more)), times)
 
 
-def said(path: Path, file: str) -> str:
+def refusal(path: Path, file: str) -> str:
     with pytest.raises(FileError) as caught:
         read_recorded_run(path)
     assert "\n" not in str(caught.value)
@@ -46,14 +46,14 @@ def test_a_run_says_what_was_trained_and_on_what(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "asked", "workers", "threads"),
+    ("number", "count", "workers", "threads"),
     [(3, None, 2, 3), (None, 5, 2, 5), (None, None, 2, 1), (None, None, 1, 2), (3, 5, 2, 3)],
 )
 def test_threads_are_the_records_then_those_asked_for_then_a_share_of_the_cores(
-    tmp_path: Path, told: int | None, asked: int | None, workers: int, threads: int
+    tmp_path: Path, number: int | None, count: int | None, workers: int, threads: int
 ) -> None:
-    document = run_document(Options(threads=asked, hidden=32, workers=workers), emulation=None)
-    document |= {} if told is None else {"threads": told}
+    document = run_document(Options(threads=count, hidden=32, workers=workers), emulation=None)
+    document |= {} if number is None else {"threads": number}
     assert read_recorded_run(write_folder(tmp_path / "run", document, [0.1] * 10)).threads == threads
 
 
@@ -80,14 +80,14 @@ def test_phases_are_those_of_the_slowest_worker_and_add_up(tmp_path: Path) -> No
 
 
 def test_what_bns_gcn_samples_it_samples_on_its_main_thread(tmp_path: Path) -> None:
-    drawn = Options(method="bns-gcn", knobs={"rate": 0.1, "boundary_scale": "rate"}, threads=1, hidden=32)
-    path = write_folder(tmp_path / "drawn", run_document(drawn, shares=SHARES, slowest=1), [0.1] * 10)
-    told = read_recorded_run(path)
+    options = Options(method="bns-gcn", knobs={"rate": 0.1, "boundary_scale": "rate"}, threads=1, hidden=32)
+    path = write_folder(tmp_path / "drawn", run_document(options, shares=SHARES, slowest=1), [0.1] * 10)
+    run = read_recorded_run(path)
     other = read_recorded_run(folder(tmp_path, shares=SHARES, slowest=1))
-    waited = told.shares.wait_s + told.shares.unpack_s
-    assert told.phases["exposed_comm"] == pytest.approx(waited)
+    waited = run.shares.wait_s + run.shares.unpack_s
+    assert run.phases["exposed_comm"] == pytest.approx(waited)
     assert other.phases["exposed_comm"] < waited
-    assert told.settings["rate"] == 0.1
+    assert run.settings["rate"] == 0.1
 
 
 def test_settings_are_what_a_calibration_has_ranges_for(tmp_path: Path) -> None:
@@ -97,12 +97,12 @@ def test_settings_are_what_a_calibration_has_ranges_for(tmp_path: Path) -> None:
     widths = {"features": 32, "layers": 2, "hidden": 32}
     assert seen.settings == names | place | widths | {"bandwidth": 2.5e7, "latency_s": 0}
     knobs: dict[str, KnobValue | CacheSize] = {"tau": 2, "epsilon": 0.1, "sampler": "vr", "cache": CacheSize(0.3)}
-    drawn = Options(method="psc-gcn", knobs=knobs, threads=1, hidden=32)
-    alone = write_folder(tmp_path / "drawn", run_document(drawn, emulation=None), [0.1] * 10)
+    options = Options(method="psc-gcn", knobs=knobs, threads=1, hidden=32)
+    alone = write_folder(tmp_path / "drawn", run_document(options, emulation=None), [0.1] * 10)
     del names["method.full-graph"]
     one = {"workers": 2, "hosts": 1, "workers_per_host": 2}
-    told = {"method.psc-gcn": 1, "tau": 2, "epsilon": 0.1, "cache": 0.3}
-    assert read_recorded_run(alone).settings == names | one | widths | told
+    content = {"method.psc-gcn": 1, "tau": 2, "epsilon": 0.1, "cache": 0.3}
+    assert read_recorded_run(alone).settings == names | one | widths | content
 
 
 def test_runs_are_told_apart_by_what_they_measured(tmp_path: Path) -> None:
@@ -125,19 +125,19 @@ def test_the_trace_is_beside_the_run_or_where_it_was_saved(tmp_path: Path) -> No
 def test_an_empty_folder_and_none_at_all(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     for name in ("empty", "none"):
-        text = said(tmp_path / name, "run.json")
+        text = refusal(tmp_path / name, "run.json")
         assert text == "cannot be read: No such file or directory; python -m runtime.train writes such a file"
 
 
 def test_an_interrupted_run(tmp_path: Path) -> None:
     document = run_document(OPTIONS, iterations=7) | {"finished": False, "summary": None}
     path = write_folder(tmp_path / "run", document, [0.1] * 7)
-    assert said(path, "run.json") == "the run was interrupted after 7 iterations; train it again"
+    assert refusal(path, "run.json") == "the run was interrupted after 7 iterations; train it again"
 
 
 def test_an_unrecorded_run(tmp_path: Path) -> None:
     path = write_folder(tmp_path / "run", run_document(OPTIONS) | {"summary": None}, [0.1] * 10)
-    assert said(path, "run.json") == "has no summary: the run was not recorded (--no-record)"
+    assert refusal(path, "run.json") == "has no summary: the run was not recorded (--no-record)"
 
 
 @pytest.mark.parametrize(
@@ -151,36 +151,36 @@ def test_an_unrecorded_run(tmp_path: Path) -> None:
 )
 def test_a_run_json_that_breaks_its_schema(tmp_path: Path, change: dict[str, Any], message: str) -> None:
     path = write_folder(tmp_path / "run", run_document(OPTIONS) | change, [0.1] * 10)
-    assert message in said(path, "run.json")
+    assert message in refusal(path, "run.json")
 
 
 def test_broken_json(tmp_path: Path) -> None:
     path = folder(tmp_path)
     for text in (b"{", b"", json.dumps(run_document(OPTIONS)).encode()[:-3]):
         (path / "run.json").write_bytes(text)
-        assert said(path, "run.json") == "not a JSON document"
+        assert refusal(path, "run.json") == "not a JSON document"
     (path / "run.json").write_bytes(b"\xff{}")
-    assert said(path, "run.json") == "not UTF-8 text (byte 0)"
+    assert refusal(path, "run.json") == "not UTF-8 text (byte 0)"
 
 
 @pytest.mark.parametrize("text", ["", "iteration,seconds\n"])
 def test_a_run_without_iterations(tmp_path: Path, text: str) -> None:
     path = folder(tmp_path)
     (path / "iterations.csv").write_text(text)
-    assert said(path, "iterations.csv") == "has no iterations"
+    assert refusal(path, "iterations.csv") == "has no iterations"
 
 
 @pytest.mark.parametrize("text", ["a,b\n1,2\n", "iteration,seconds\n0,soon\n", "iteration,seconds\n0\n"])
 def test_iterations_without_numbers(tmp_path: Path, text: str) -> None:
     path = folder(tmp_path)
     (path / "iterations.csv").write_text(text)
-    assert said(path, "iterations.csv") == "has no numbers in the columns 'iteration' and 'seconds'"
+    assert refusal(path, "iterations.csv") == "has no numbers in the columns 'iteration' and 'seconds'"
 
 
 def test_missing_iterations(tmp_path: Path) -> None:
     path = folder(tmp_path)
     (path / "iterations.csv").unlink()
-    assert said(path, "iterations.csv").startswith("cannot be read: No such file or directory")
+    assert refusal(path, "iterations.csv").startswith("cannot be read: No such file or directory")
 
 
 def test_a_timeline_that_is_not_there_is_named(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_a_timeline_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "told"),
+    ("change", "text"),
     [
         ({"options": {"knobs": {"tau": "two"}}}, 'options.knobs.tau is "two", wanted integer'),
         ({"options": {"knobs": []}}, "options.knobs is [], wanted object"),
@@ -207,25 +207,25 @@ def test_a_timeline_that_is_not_there_is_named(tmp_path: Path) -> None:
         ({"widths": [32, 0, 8]}, "widths is [32, 0, 8]; allowed: 1 or more each"),
     ],
 )  # fmt: skip
-def test_what_a_run_json_cannot_mean_is_named(tmp_path: Path, change: dict[str, Any], told: str) -> None:
+def test_what_a_run_json_cannot_mean_is_named(tmp_path: Path, change: dict[str, Any], text: str) -> None:
     document = run_document(OPTIONS)
     for name, value in change.items():
         document[name] = document[name] | value if isinstance(value, dict) else value
     path = write_folder(tmp_path / "run", document, [0.1] * 10)
-    assert said(path, "run.json").removesuffix("; python -m runtime.train writes such a file") == told
+    assert refusal(path, "run.json").removesuffix("; python -m runtime.train writes such a file") == text
 
 
 def test_a_document_nested_too_deep(tmp_path: Path) -> None:
     path = folder(tmp_path)
     (path / "run.json").write_text('{"a":' * 500 + "1" + "}" * 500)
-    assert said(path, "run.json") == "not a JSON document of at most 32 levels"
+    assert refusal(path, "run.json") == "not a JSON document of at most 32 levels"
 
 
 @pytest.mark.parametrize("count", [1, 9, 11])
 def test_iterations_are_those_that_run_json_counts(tmp_path: Path, count: int) -> None:
     path = write_folder(tmp_path / "run", run_document(OPTIONS), [0.1] * count)
-    told = f"has {count} iterations, 0 to {count - 1}; allowed: the 10 of run.json, in a row"
-    assert said(path, "iterations.csv") == told
+    text = f"has {count} iterations, 0 to {count - 1}; allowed: the 10 of run.json, in a row"
+    assert refusal(path, "iterations.csv") == text
 
 
 def test_a_resumed_run_may_have_its_last_iterations_alone(tmp_path: Path) -> None:
@@ -235,7 +235,7 @@ def test_a_resumed_run_may_have_its_last_iterations_alone(tmp_path: Path) -> Non
         path = write_folder(tmp_path / "run", document, [0.1] * 10)
         (path / "iterations.csv").write_text("iteration,seconds\n" + rows)
         if resume is None:
-            assert said(path, "iterations.csv").startswith("has 6 iterations, 4 to 9; allowed: ")
+            assert refusal(path, "iterations.csv").startswith("has 6 iterations, 4 to 9; allowed: ")
         else:
             assert read_recorded_run(path).iterations.size == 1
 
@@ -243,7 +243,7 @@ def test_a_resumed_run_may_have_its_last_iterations_alone(tmp_path: Path) -> Non
 @pytest.mark.parametrize("seconds", [1e308, 0.0, -1.0, float("nan"), float("inf")])
 def test_iterations_take_a_time_that_can_be(tmp_path: Path, seconds: float) -> None:
     path = folder(tmp_path, [0.1] * 9 + [seconds])
-    assert said(path, "iterations.csv") == (
+    assert refusal(path, "iterations.csv") == (
         f"seconds of iteration 9: {seconds:.12g} is not allowed; a number above 0 and at most 10000000"
     )
 
@@ -251,7 +251,7 @@ def test_iterations_take_a_time_that_can_be(tmp_path: Path, seconds: float) -> N
 def test_a_field_without_end(tmp_path: Path) -> None:
     path = folder(tmp_path)
     (path / "iterations.csv").write_text("iteration,seconds\n0," + "1" * 200_000 + "\n")
-    assert said(path, "iterations.csv").startswith("not a CSV file: field larger than field limit")
+    assert refusal(path, "iterations.csv").startswith("not a CSV file: field larger than field limit")
 
 
 def test_an_accuracy_is_a_share(tmp_path: Path) -> None:

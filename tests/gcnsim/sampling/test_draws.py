@@ -94,8 +94,8 @@ def test_many_draws_use_the_uniforms_of_the_generator_in_their_order(before: int
     ready = Draws(part, p)
     for t in range(2):
         plain, generator = stream(6, t), stream(6, t)
-        for each in (plain, generator):
-            each.random(before, dtype=np.float32)
+        for item in (plain, generator):
+            item.random(before, dtype=np.float32)
         kept = part.columns[plain.random(entries, dtype=np.float32) < p]
         needed, inner, boundary = ready.draw(generator)
         assert np.array_equal(np.flatnonzero(needed), np.unique(kept[kept >= 10]) - 10)

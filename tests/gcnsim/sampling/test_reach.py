@@ -60,7 +60,7 @@ def test_rows_of_a_directed_graph_within_7_percent(batch: int, fanout: tuple[int
     """Of nodes that are pointed to, and point, each for itself lognormally often."""
     generator, nodes, entries = stream(0, "directed"), 20_000, 140_000
     ends = [generator.lognormal(0.0, 1.0, nodes) for _ in range(2)]
-    into, out = (generator.choice(nodes, size=entries, p=each / each.sum()) for each in ends)
+    into, out = (generator.choice(nodes, size=entries, p=end / end.sum()) for end in ends)
     pairs = np.unique(np.stack([into, out]), axis=1)
     indptr = np.searchsorted(pairs[0], np.arange(nodes + 1))
     graph = Graph(indptr.astype(np.int64), pairs[1].astype(np.int32), "directed", None, None)
@@ -93,8 +93,8 @@ def test_layers_of_a_generated_graph(graph: Graph) -> None:
     sizes = []
     for k in range(DRAWN):
         nodes = stream(0, "batch", k).choice(graph.nodes, size=1000, replace=False)
-        drawn = layer_batch(graph, nodes, (400, 400), stream(0, "draw", k))
-        sizes.append([level.size for level in drawn.levels])
+        batch = layer_batch(graph, nodes, (400, 400), stream(0, "draw", k))
+        sizes.append([level.size for level in batch.levels])
     assert rows == pytest.approx(np.mean(sizes, axis=0), rel=0.03)
 
 

@@ -40,8 +40,8 @@ def test_what_somebody_chose_stands() -> None:
     "fields", [{"host": "p4d.24xlarge"}, {"host": "p4d.24xlarge", "gpus_per_server": 2}, {"gpus": 7}]
 )
 def test_what_was_brought_survives_being_written(fields: dict[str, Any]) -> None:
-    asked = from_mapping({"schema": SCHEMA, "cluster": fields}, "test")
-    assert from_mapping(to_mapping(asked), "test") == asked
+    scenario = from_mapping({"schema": SCHEMA, "cluster": fields}, "test")
+    assert from_mapping(to_mapping(scenario), "test") == scenario
 
 
 @pytest.mark.parametrize("text", ["10GbE", "10 gbe", "ethernet-10g", "Ethernet 10G", "10Gbps"])
@@ -59,7 +59,7 @@ def test_another_kind_of_network_brings_its_latency_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("ethernet-40g", "is neither a bandwidth .15Gbps. nor a network; known: efa, ethernet-100g, "),
         ("infiniband-ndrr", "did you mean 'infiniband-ndr'"),
@@ -68,8 +68,8 @@ def test_another_kind_of_network_brings_its_latency_too() -> None:
         ("ethernet", "is neither a bandwidth"),
     ],
 )
-def test_what_is_no_network_is_no_bandwidth(text: str, said: str) -> None:
-    with pytest.raises(ScenarioError, match=f"^cluster.bandwidth: '{text}' .*{said}|{said}"):
+def test_what_is_no_network_is_no_bandwidth(text: str, message: str) -> None:
+    with pytest.raises(ScenarioError, match=f"^cluster.bandwidth: '{text}' .*{message}|{message}"):
         cluster(bandwidth=text)
 
 

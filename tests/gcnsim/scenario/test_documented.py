@@ -13,6 +13,6 @@ def test_ranges_and_defaults_are_the_documented_ones() -> None:
     text = DOCUMENT.read_text(encoding="utf-8")
     table = text.split("<!-- generated: scenario fields -->")[1].split("<!-- end -->")[0]
     rows = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| `")]
-    said = {path.strip("`"): (allowed, default.strip("`")) for path, _, allowed, default, _ in rows}
-    assert len(said) > 60
-    assert {path: (allowed, default) for path, _, allowed, default, _ in describe_schema()} == said
+    message = {path.strip("`"): (allowed, default.strip("`")) for path, _, allowed, default, _ in rows}
+    assert len(message) > 60
+    assert {path: (allowed, default) for path, _, allowed, default, _ in describe_schema()} == message

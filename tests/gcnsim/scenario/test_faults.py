@@ -59,7 +59,7 @@ def test_defaults_are_lines_that_are_read_back() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("paus", "--inject paus: unknown fault 'paus'; did you mean 'pause'"),
         ("pause:worker", "--inject pause:worker: write KIND:name=value"),
@@ -79,28 +79,28 @@ def test_defaults_are_lines_that_are_read_back() -> None:
         ("jitter:on=sleeping", "compute, sampling"),
     ],
 )
-def test_what_no_fault_can_be(text: str, said: str) -> None:
+def test_what_no_fault_can_be(text: str, message: str) -> None:
     with pytest.raises(GcnsimError) as caught:
         check_faults(read_injected([text]), 128, 1_000_000)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("raw", "said"),
+    ("raw", "message"),
     [
         ("pause", "faults: 'pause' is not a list; write - kind: slow-gpu"),
         ([{"kind": "pause"}, {"worker": 1}], "faults[1]: "),
         ([3], "faults[0]: 3 is not a fault; give its kind: slow-gpu, slow-link"),
     ],
 )
-def test_a_scenarios_list_is_named_by_its_place(raw: object, said: str) -> None:
+def test_a_scenarios_list_is_named_by_its_place(raw: object, message: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         read_faults(raw)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("pause:worker=4", "--inject pause.worker: 4: no such worker; allowed: 0 to 3 (cluster.gpus is 4)"),
         ("pause:iteration=10", "--inject pause.iteration: 10 is outside the run; allowed: 0 to 9"),
@@ -109,10 +109,10 @@ def test_a_scenarios_list_is_named_by_its_place(raw: object, said: str) -> None:
         ("slow-gpu:first=5,last=4", "--inject slow-gpu.last: 4 is before first, 5"),
     ],
 )
-def test_what_is_not_in_this_run(text: str, said: str) -> None:
+def test_what_is_not_in_this_run(text: str, message: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         check_faults(read_injected([text]), 4, 10)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_the_last_worker_and_the_last_iteration_are_in_it() -> None:

@@ -35,9 +35,9 @@ def test_they_are_written_back_without_loss() -> None:
     assert rule.write(()) == "none"
     odd = tuple((name, value) for name, value in (("t4.flops_fp32", 7.123456789e12), ("t4.spmm_efficiency", 1 / 3)))
     assert [value for _, value in read(rule.write(odd))] == pytest.approx([value for _, value in odd], rel=1e-9)
-    asked = scenario(figures=TEXT)
-    assert asked.cluster.figures == VALUES
-    assert from_mapping(to_mapping(asked), "again") == asked
+    base = scenario(figures=TEXT)
+    assert base.cluster.figures == VALUES
+    assert from_mapping(to_mapping(base), "again") == base
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def test_a_graph_takes_the_place_of_the_default_dataset() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "kind", "said"),
+    ("body", "kind", "message"),
     [
         ("cluster: {gpus: 0}", ScenarioError, "cluster.gpus: 0 is not allowed"),
         ("cluster: {gpus: '6'}", ScenarioError, "cluster.gpus: '6' is not a whole number"),
@@ -93,10 +93,10 @@ def test_a_graph_takes_the_place_of_the_default_dataset() -> None:
         ("run: {seed: 1, seed: 2}", FileError, "given twice"),
     ],
 )
-def test_bad_scenarios_are_refused_with_their_path(body: str, kind: type[GcnsimError], said: str) -> None:
+def test_bad_scenarios_are_refused_with_their_path(body: str, kind: type[GcnsimError], message: str) -> None:
     with pytest.raises(kind) as caught:
         read(body)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
@@ -122,7 +122,7 @@ def test_overrides_go_over_the_file() -> None:
 
 
 @pytest.mark.parametrize(
-    ("override", "said"),
+    ("override", "message"),
     [
         ("cluster.gpu=3", "--set cluster.gpu: unknown path; did you mean 'gpus'?"),
         ("clutser.gpus=3", "did you mean 'cluster.gpus'?"),
@@ -135,10 +135,10 @@ def test_overrides_go_over_the_file() -> None:
         ("cluster.gpus=0", "cluster.gpus: 0 is not allowed"),
     ],
 )
-def test_bad_overrides_are_refused(override: str, said: str) -> None:
+def test_bad_overrides_are_refused(override: str, message: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         read("", override)
-    assert said in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_cores_calibration_norm_and_overlap_can_be_set() -> None:
@@ -152,8 +152,8 @@ def test_cores_calibration_norm_and_overlap_can_be_set() -> None:
 
 @pytest.mark.parametrize("method", ["name: pipegcn", "name: psc-gcn, tau: 2", "name: cagnet-1d", "name: dgl"])
 def test_an_overlap_without_effect_is_refused(method: str) -> None:
-    said = r"method.overlap: central is not allowed; \S+ at tau \d does not wait for its transfers"
-    with pytest.raises(ScenarioError, match=said):
+    text = r"method.overlap: central is not allowed; \S+ at tau \d does not wait for its transfers"
+    with pytest.raises(ScenarioError, match=text):
         read(f"method: {{{method}, overlap: central}}")
 
 
@@ -164,8 +164,8 @@ def test_each_of_them_makes_another_question() -> None:
         "workload.norm=none",
         "method.overlap=central",
     )
-    asked = [read("", "method.tau=0", *setting) for setting in ((), *((each,) for each in settings))]
-    assert len({scenario_hash(each) for each in asked}) == 5
+    scenarios = [read("", "method.tau=0", *setting) for setting in ((), *((setting,) for setting in settings))]
+    assert len({scenario_hash(scenario) for scenario in scenarios}) == 5
 
 
 def test_overrides_leave_the_mapping_alone() -> None:

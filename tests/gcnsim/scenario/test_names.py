@@ -23,7 +23,7 @@ def test_names_of_every_server() -> None:
 
 
 @pytest.mark.parametrize(
-    ("raw", "said"),
+    ("raw", "message"),
     [
         ("h200", "p: unknown device 'h200'; known: h100, t4"),
         ("t4,", "p: unknown device ''"),
@@ -32,10 +32,10 @@ def test_names_of_every_server() -> None:
         (7, "p: 7 is not allowed; names separated by commas"),
     ],
 )
-def test_what_names_nothing(raw: Any, said: str) -> None:
+def test_what_names_nothing(raw: Any, message: str) -> None:
     with pytest.raises(ScenarioError) as caught:
         NAMES.read(raw, "p")
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     with pytest.raises(ScenarioError, match="is not allowed"):
         NAMES.check("t4", "p")
 

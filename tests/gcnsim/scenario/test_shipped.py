@@ -34,9 +34,9 @@ def test_every_assumption_has_a_range_or_the_other_choice(path: Path) -> None:
 
 def test_every_published_platform_has_a_scenario() -> None:
     clusters = [load_scenario(path).cluster for path in SHIPPED]
-    assert {(each.gpus, each.gpus_per_server, each.device) for each in clusters} >= PLATFORMS
-    whole = [each for path in SHIPPED if "-gat" not in path.stem for each in [load_scenario(path).cluster]]
-    assert (10, 10, "rtx-2080-ti") in {(each.gpus, each.gpus_per_server, each.device) for each in whole}
+    assert {(cluster.gpus, cluster.gpus_per_server, cluster.device) for cluster in clusters} >= PLATFORMS
+    whole = [cluster for path in SHIPPED if "-gat" not in path.stem for cluster in [load_scenario(path).cluster]]
+    assert (10, 10, "rtx-2080-ti") in {(item.gpus, item.gpus_per_server, item.device) for item in whole}
 
 
 def test_some_servers_stand_for_all_where_there_are_many() -> None:
@@ -46,6 +46,6 @@ def test_some_servers_stand_for_all_where_there_are_many() -> None:
 
 
 def test_every_readme_row_names_a_file() -> None:
-    told = (FOLDER / "README.md").read_text()
-    assert "v100-reddit.yaml" in told
-    assert all(path.name in told or path.stem.split("-")[0] in told for path in SHIPPED)
+    content = (FOLDER / "README.md").read_text()
+    assert "v100-reddit.yaml" in content
+    assert all(path.name in content or path.stem.split("-")[0] in content for path in SHIPPED)

@@ -27,7 +27,7 @@ def test_replace_is_checked_like_a_file() -> None:
     with pytest.raises(ScenarioError, match=r"cluster.gpus: 0 is not allowed"):
         replace(ClusterSpec(), gpus=0)
     with pytest.raises(ScenarioError, match=r"method.epsilon: 0 is not allowed"):
-        create_method("psc-gcn").moved(epsilon=0.0)
+        create_method("psc-gcn").with_knobs(epsilon=0.0)
     with pytest.raises(ScenarioError, match=r"run.iterations: 0 is not allowed"):
         RunSpec(iterations=0)
 

@@ -173,9 +173,9 @@ def test_a_structure_met_before_is_found_again(builder: Builders) -> None:
 
 def test_an_op_more_waits_and_is_waited_for(builder: Builders) -> None:
     schedule = in_blocks(builder(*[1.0] * 6, workers=3), np.ones((1, 3)), np.ones((1, 3, 3)))
-    found = with_op(schedule.columns, OpKind.WAIT, 2, "pause", (11, 1), [0, 1, 10])
+    columns = with_op(schedule.columns, OpKind.WAIT, 2, "pause", (11, 1), [0, 1, 10])
     longer = Schedule(
-        "longer", found, np.ones((1, 13)), schedule.capacity, schedule.link_names, schedule.link_kinds, schedule.ends
+        "longer", columns, np.ones((1, 13)), schedule.capacity, schedule.link_names, schedule.link_kinds, schedule.ends
     )
     before, after = schedule.ops, longer.ops
     assert after[0].after == (*before[0].after, (12, 0))
@@ -195,4 +195,4 @@ def test_columns_of_routes_and_workers(builder: Builders) -> None:
     ops, links = columns.crossings
     assert links[ops == 2].tolist() == [0, 5]
     assert columns.first_link()[[0, 2, 8]].tolist() == [-1, 0, 2]
-    assert {each.name for each in fields(Columns)} > {"kind", "way", "wait"}
+    assert {field.name for field in fields(Columns)} > {"kind", "way", "wait"}

@@ -10,7 +10,7 @@ import pytest
 
 from gcnsim.cluster import Cluster, Link, LinkSpec
 from gcnsim.engine import simulate
-from gcnsim.schedule import Bounds, Builder, Schedule, bounds, estimate
+from gcnsim.schedule import Builder, Schedule, ScheduleBounds, bounds, estimate
 from gcnsim.schedule.bounds import _turns
 from gcnsim.timeline import PS_PER_S, OpKind
 
@@ -73,14 +73,14 @@ def test_a_cap_limits_the_rate_of_a_lone_flow(builder: Builders) -> None:
 def test_the_delay_of_a_message_is_time_of_its_stream_and_not_of_the_link(builder: Builders) -> None:
     # Two streams of 100 units each keep the link busy for 20 s, and each takes 10 s besides its delay.
     busiest = {delay: bounds(pipelined(builder(10.0, latency=delay), 100.0)) for delay in (0.0, 9.0, 15.0)}
-    assert [each.lower_s for each in busiest.values()] == [20.0, 20.0, 25.0]
-    assert [each.busiest_kind for each in busiest.values()] == ["nic"] * 3
+    assert [item.lower_s for item in busiest.values()] == [20.0, 20.0, 25.0]
+    assert [item.busiest_kind for item in busiest.values()] == ["nic"] * 3
 
 
 def test_the_mean_of_all_drawn_graphs_counts(builder: Builders) -> None:
     b = builder(1.0, iterations=4)
     found = bounds(b.close([b.compute(OpKind.LOSS, 0, np.array([1.0, 2.0, 3.0, 6.0]))]))
-    assert found == Bounds(3.0, 3.0, "gpu of worker 0", "compute", 3.0)
+    assert found == ScheduleBounds(3.0, 3.0, "gpu of worker 0", "compute", 3.0)
 
 
 def test_a_chain_from_one_worker_to_another_is_no_lower_bound(builder: Builders) -> None:

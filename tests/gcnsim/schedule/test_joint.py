@@ -34,13 +34,13 @@ def variant(schedule: Schedule, demand: float, capacity: tuple[float, float], la
     return replace(schedule, columns=columns, demand=schedule.demand * demand, capacity=capacity)
 
 
-ASKED = [(1.0, (10.0, 8.0), 0.0), (2.5, (10.0, 8.0), 0.25), (1.0, (3.0, 50.0), 0.5), (0.1, (0.7, 0.9), 1.0)]
+CASES = [(1.0, (10.0, 8.0), 0.0), (2.5, (10.0, 8.0), 0.25), (1.0, (3.0, 50.0), 0.5), (0.1, (0.7, 0.9), 1.0)]
 
 
 def test_each_variant_is_as_estimated_alone(builder: Builders) -> None:
     schedule = made(builder(10.0, 8.0))
-    alone = [estimate(variant(schedule, *asked)) for asked in ASKED]
-    demands, capacities, latencies = zip(*ASKED, strict=True)
+    alone = [estimate(variant(schedule, *requested)) for requested in CASES]
+    demands, capacities, latencies = zip(*CASES, strict=True)
     routes = {op.route for op in schedule.ops if op.route}
     found = estimates(
         schedule,
@@ -48,12 +48,12 @@ def test_each_variant_is_as_estimated_alone(builder: Builders) -> None:
             demand=schedule.demand[0][:, None] * np.array(demands),
             capacity=np.array(capacities).T,
             latency_s={route: np.array(latencies) for route in routes},
-            startup_s={route: np.zeros(len(ASKED)) for route in routes},
-            queue={route: np.zeros(len(ASKED)) for route in routes},
+            startup_s={route: np.zeros(len(CASES)) for route in routes},
+            queue={route: np.zeros(len(CASES)) for route in routes},
         ),
     )
     assert found == pytest.approx(alone, rel=1e-12)
-    assert len({round(each, 9) for each in alone}) == len(ASKED), "the variants differ"
+    assert len({round(item, 9) for item in alone}) == len(CASES), "the variants differ"
 
 
 def test_one_by_hand_with_queues(builder: Builders) -> None:

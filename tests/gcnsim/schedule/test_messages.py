@@ -40,8 +40,8 @@ def messages(where: Cluster, nbytes: float, *, count: int = 1, sampling: float =
     builder = Builder("test", where, 1)
     ready = builder.compute(OpKind.LOSS, 0, 0.0)
     ends = []
-    for place in range(count):
-        ends.append(host_message(builder, OpKind.WIRE, 0, 1, nbytes, [ready], stream=f"tx{place}")[-1])
+    for index in range(count):
+        ends.append(host_message(builder, OpKind.WIRE, 0, 1, nbytes, [ready], stream=f"tx{index}")[-1])
     drawn = builder.flow(OpKind.SAMPLE, 0, sampling, where.cores(0), stream="sampler", cap=1.0)
     steps = [builder.compute(OpKind.STEP, rank, 0.0, after=[*ends, drawn]) for rank in range(2)]
     return seconds(builder.close(steps))

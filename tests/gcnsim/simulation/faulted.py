@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from gcnsim.scenario import from_mapping, read_injected
-from gcnsim.simulation import Result, study
+from gcnsim.simulation import Result, simulate_scenario
 
 REDDIT: dict[str, Any] = {
     "schema": "gcnsim.scenario/1",
@@ -16,6 +16,6 @@ REDDIT: dict[str, Any] = {
 }
 
 
-def studied(asked: dict[str, Any], *injected: str) -> Result:
+def studied(question: dict[str, Any], *injected: str) -> Result:
     """One study, without the corners and the baseline of a whole answer."""
-    return study(replace(from_mapping(asked, "test"), faults=read_injected(injected)))
+    return simulate_scenario(replace(from_mapping(question, "test"), faults=read_injected(injected)))

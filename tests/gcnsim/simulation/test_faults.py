@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from gcnsim.api import simulate, what_if
+from gcnsim.engine import lookahead
 from gcnsim.engine import simulate as run
-from gcnsim.engine import spare
 from gcnsim.errors import GcnsimError, ScenarioError, UnitError
 from gcnsim.planning import links_of
 from gcnsim.scenario import (
@@ -27,7 +27,7 @@ from gcnsim.scenario import (
     to_mapping,
 )
 from gcnsim.schedule import COMPUTE_STREAM, Schedule
-from gcnsim.simulation.faults import apply_static_faults, apply_transient_faults, lasting
+from gcnsim.simulation.faults import apply_static_faults, apply_transient_faults, is_static
 from gcnsim.timeline import PS_PER_S, OpKind
 from tests.cases import Case, method
 from tests.gcnsim.simulation.faulted import REDDIT, studied
@@ -37,8 +37,8 @@ NOTHING = "pause:seconds=1us"
 
 
 def seconds(name: str, *injected: str, **knobs: Any) -> float:
-    asked = REDDIT | {"method": {"name": name, **knobs}}
-    row = simulate(asked, inject=injected or (NOTHING,)).payload["result"]
+    requested = REDDIT | {"method": {"name": name, **knobs}}
+    row = simulate(requested, inject=injected or (NOTHING,)).payload["result"]
     return float(row["iteration_s"])
 
 
@@ -62,7 +62,7 @@ def test_a_slow_gpu_works_longer_in_its_iterations_alone(schedule: Schedule) -> 
         factor = slow.demand[:, op.index] / np.maximum(schedule.demand[0, op.index], 1e-30)
         # The device packs and scatters rows too; bytes on links are not its work.
         mine = op.worker == 1 and op.route is None and schedule.demand[0, op.index]
-        wanted = np.ones(BEGIN + 6 + spare(schedule))
+        wanted = np.ones(BEGIN + 6 + lookahead(schedule))
         if mine:
             wanted[BEGIN + 2 : BEGIN + 4] = 3.0
             kernels += op.kind in (OpKind.PACK, OpKind.SCATTER)
@@ -73,8 +73,8 @@ def test_a_slow_gpu_works_longer_in_its_iterations_alone(schedule: Schedule) -> 
 
 def test_a_gpu_that_is_slow_throughout_is_the_runs_own(schedule: Schedule) -> None:
     fault = SlowGpu(worker=1, factor=3.0)
-    assert lasting(fault)
-    assert not lasting(SlowGpu(worker=1, factor=3.0, last=5))
+    assert is_static(fault)
+    assert not is_static(SlowGpu(worker=1, factor=3.0, last=5))
     slow = apply_static_faults(schedule, [fault], {})
     for op in schedule.ops:
         factor = 3.0 if op.worker == 1 and op.route is None else 1.0
@@ -133,8 +133,8 @@ def test_poor_links_cost_alike_what_they_leave() -> None:
 
 
 def test_links_carry_no_more_bytes_for_being_slow() -> None:
-    asked = REDDIT | {"method": {"name": "pipegcn"}}
-    plain, slow = (simulate(asked, inject=[each]).payload["links"] for each in (NOTHING, "slow-link:link=nic0"))
+    requested = REDDIT | {"method": {"name": "pipegcn"}}
+    plain, slow = (simulate(requested, inject=[text]).payload["links"] for text in (NOTHING, "slow-link:link=nic0"))
     assert slow["nic0.tx"]["bytes"] == plain["nic0.tx"]["bytes"]
     assert slow["nic0.tx"]["utilization"] <= 1.0001
 
@@ -163,8 +163,8 @@ def test_a_what_if_with_faults_answers_every_row() -> None:
 
 
 def test_jitter_of_sampling_moves_no_more_bytes() -> None:
-    asked = REDDIT | {"method": {"name": "psc-gcn"}}
-    calm, jittery = (studied(asked, each) for each in (NOTHING, "jitter:on=sampling,cv=3"))
+    requested = REDDIT | {"method": {"name": "psc-gcn"}}
+    calm, jittery = (studied(requested, text) for text in (NOTHING, "jitter:on=sampling,cv=3"))
     for name, link in links_of(calm).items():
         assert links_of(jittery)[name].bytes == pytest.approx(link.bytes, rel=1e-9)
     work = jittery.run.schedule.demand
@@ -187,9 +187,9 @@ def test_a_paused_worker_is_paused_and_the_others_wait_for_it() -> None:
 
 def test_workers_on_cores_have_cores_as_their_bottleneck() -> None:
     on_cores = REDDIT | {"cluster": {"gpus": 2, "device": "cpu-core"}, "run": {"iterations": 1}}
-    asked = on_cores | {"method": {"name": "full-graph"}}
+    requested = on_cores | {"method": {"name": "full-graph"}}
     for inject in ((), ("pause:seconds=10s",), ("jitter:cv=1",)):
-        assert studied(asked, *inject).limit.word == "CPU cores"
+        assert studied(requested, *inject).limit.word == "CPU cores"
 
 
 def test_faults_of_a_scenario_are_named_by_their_place() -> None:

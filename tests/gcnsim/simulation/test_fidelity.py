@@ -15,7 +15,7 @@ from gcnsim.engine import compile_now
 from gcnsim.errors import ScenarioError
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping, scenario_hash, to_mapping
 from gcnsim.schedule import bounds
-from gcnsim.simulation import GRAIN, fidelity, study, wrong_by
+from gcnsim.simulation import GRAIN, fidelity, simulate_scenario, wrong_by
 
 WRONG = 0.0035
 """What docs/design.md says of coarse runs."""
@@ -27,7 +27,7 @@ def _compiled() -> None:
     assert compile_now() is None
 
 
-def asked(method: str = "psc-gcn", *, gpus: int = 16, **run: Any) -> Scenario:
+def make_scenario(method: str = "psc-gcn", *, gpus: int = 16, **run: Any) -> Scenario:
     mapping = {"schema": SCHEMA, "method": {"name": method}, "cluster": {"gpus": gpus}, "run": run}
     return from_mapping(mapping, "test")
 
@@ -44,22 +44,22 @@ def asked(method: str = "psc-gcn", *, gpus: int = 16, **run: Any) -> Scenario:
 )
 def test_it_is_exact_below_192_gpus_unless_asked(gpus: int, given: str | None, expected: str) -> None:
     run = {} if given is None else {"fidelity": given}
-    assert fidelity(asked(gpus=gpus, **run)) == expected
+    assert fidelity(make_scenario(gpus=gpus, **run)) == expected
 
 
 def test_scenarios_that_say_nothing_of_it_are_as_before() -> None:
-    assert "fidelity" not in to_mapping(asked())["run"]
-    assert scenario_hash(asked(fidelity="auto")) == scenario_hash(asked())
-    coarse = asked(fidelity="coarse")
-    assert scenario_hash(coarse) != scenario_hash(asked())
+    assert "fidelity" not in to_mapping(make_scenario())["run"]
+    assert scenario_hash(make_scenario(fidelity="auto")) == scenario_hash(make_scenario())
+    coarse = make_scenario(fidelity="coarse")
+    assert scenario_hash(coarse) != scenario_hash(make_scenario())
     assert from_mapping(to_mapping(coarse), "test") == coarse
     with pytest.raises(ScenarioError, match=r"run\.fidelity: unknown fidelity 'fine'; known: auto, coarse, exact"):
-        asked(fidelity="fine")
+        make_scenario(fidelity="fine")
 
 
 @pytest.mark.parametrize("method", ["full-graph", "pipegcn", "psc-gcn"])
 def test_a_coarse_answer_is_the_exact_one_but_for_what_it_says(method: str) -> None:
-    exact, coarse = (study(asked(method, fidelity=each)) for each in ("exact", "coarse"))
+    exact, coarse = (simulate_scenario(make_scenario(method, fidelity=text)) for text in ("exact", "coarse"))
     assert (exact.fidelity, coarse.fidelity) == ("exact", "coarse")
     assert (wrong_by(exact.run.schedule), wrong_by(coarse.run.schedule)) == (0.0, WRONG)
     lower_s = bounds(replace(coarse.run.schedule, grain_s=0.0)).lower_s
@@ -81,14 +81,14 @@ def reference(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_without_the_compiled_engine_it_is_refused() -> None:
     why = r"needs the compiled engine \(GCNSIM_ENGINE is reference\); allowed: exact"
     with pytest.raises(ScenarioError, match=rf"^run\.fidelity: coarse, which {why}$"):
-        study(asked(gpus=4, fidelity="coarse"))
+        simulate_scenario(make_scenario(gpus=4, fidelity="coarse"))
     with pytest.raises(ScenarioError, match=rf"^run\.fidelity: auto is coarse from 192 GPUs, which {why}$"):
-        study(asked("full-graph", gpus=192))
-    assert study(asked(gpus=4)).fidelity == "exact"
+        simulate_scenario(make_scenario("full-graph", gpus=192))
+    assert simulate_scenario(make_scenario(gpus=4)).fidelity == "exact"
 
 
 def test_a_simulated_scenario_says_how_closely() -> None:
-    given = to_mapping(asked("full-graph"))
+    given = to_mapping(make_scenario("full-graph"))
     exact = gcnsim.simulate(given)
     assert exact.payload["run"]["fidelity"] == "exact"
     assert "grain_s" not in exact.payload["run"]
@@ -96,8 +96,12 @@ def test_a_simulated_scenario_says_how_closely() -> None:
     coarse = gcnsim.simulate(given, ["run.fidelity=coarse"])
     schema = json.loads(resources.files("gcnsim.data").joinpath("result.schema.json").read_text(encoding="utf-8"))
     Draft202012Validator(schema).validate(json.loads(json.dumps(coarse.payload)))
-    told = coarse.payload["run"]
-    assert (told["fidelity"], told["grain_s"], told["error"]) == ("coarse", coarse.result.run.schedule.grain_s, WRONG)
+    content = coarse.payload["run"]
+    assert (content["fidelity"], content["grain_s"], content["error"]) == (
+        "coarse",
+        coarse.result.run.schedule.grain_s,
+        WRONG,
+    )
     assert "iterations simulated coarsely (busy links shared every " in str(coarse)
     assert any("run.fidelity" in text for text in coarse.payload["provenance"]["warnings"])
 

@@ -11,7 +11,7 @@ from gcnsim.cluster import Cluster, LinkSpec, Paths, build_cluster
 from gcnsim.engine import simulate
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
 from gcnsim.schedule import Builder, Schedule
-from gcnsim.simulation import Limit, find_limit, measure, study
+from gcnsim.simulation import Limit, find_limit, measure, simulate_scenario
 from gcnsim.simulation.removal import Removals
 from gcnsim.timeline import OpKind
 from tests.cases import Case, method
@@ -183,12 +183,12 @@ def test_of_a_route_the_busiest_link_is_the_limit() -> None:
 
 
 def scenario(method: str = "psc-gcn", faults: tuple[dict[str, object], ...] = (), **cluster: object) -> Scenario:
-    asked = {"schema": SCHEMA, "cluster": cluster, "method": {"name": method}, "run": {"iterations": 5}}
-    return from_mapping(asked | {"faults": list(faults)}, "test")
+    requested = {"schema": SCHEMA, "cluster": cluster, "method": {"name": method}, "run": {"iterations": 5}}
+    return from_mapping(requested | {"faults": list(faults)}, "test")
 
 
 def test_the_straggling_server_of_the_readme_is_named() -> None:
-    found = study(scenario(gpus=6, bandwidth="15Gbps")).limit
+    found = simulate_scenario(scenario(gpus=6, bandwidth="15Gbps")).limit
     assert (found.text, found.kind, found.worker, found.server) == ("NIC of server 2", "nic", 4, 2)
     assert found.busy > 0.98
     assert 0.2 < found.share < found.kind_share < 0.7
@@ -196,7 +196,7 @@ def test_the_straggling_server_of_the_readme_is_named() -> None:
 
 @pytest.mark.parametrize("device", ["t4", "a100-40"])
 def test_two_gpus_of_any_kind_wait_for_the_sampler_on_the_host(device: str) -> None:
-    found = study(scenario(gpus=2, device=device)).limit
+    found = simulate_scenario(scenario(gpus=2, device=device)).limit
     assert "(host CPU)" in found.text
     assert found.kind == "cpu"
     assert found.only
@@ -205,7 +205,7 @@ def test_two_gpus_of_any_kind_wait_for_the_sampler_on_the_host(device: str) -> N
 def test_a_gpu_that_becomes_slow_is_named() -> None:
     """Passing faults make every iteration one of its own: the same ones are simulated without a resource."""
     slow = {"kind": "slow-gpu", "worker": 1, "factor": 5.0, "first": 1}
-    found = study(scenario("pipegcn", (slow,), gpus=4, bandwidth="100Gbps")).limit
+    found = simulate_scenario(scenario("pipegcn", (slow,), gpus=4, bandwidth="100Gbps")).limit
     assert (found.text, found.worker) == ("GPU compute of worker 1", 1)
     assert found.share > 0.4
 
@@ -215,7 +215,7 @@ def test_what_is_proven_is_no_less_than_what_is_simulated(facts: MakeFacts) -> N
         run = simulate(method(name)(facts(slope=0.3, **shape)), 12, endless=True)
         removals = Removals(run, 4, measure(run, 4).iteration_s)
         assert {"compute", "nic", "pcie", "latency", "allreduce"} <= removals.kinds.keys()
-        for each in removals.kinds.values():
-            assert removals.saved(each) <= removals.at_most(each, chains=True) <= removals.at_most(each)
+        for kind in removals.kinds.values():
+            assert removals.saved(kind) <= removals.at_most(kind, chains=True) <= removals.at_most(kind)
         every = removals.at_most_without(list(removals.kinds.values()))
         assert every >= max(map(removals.saved, removals.kinds.values()))

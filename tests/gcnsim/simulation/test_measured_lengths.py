@@ -13,7 +13,7 @@ from gcnsim.errors import GcnsimError, ScenarioError
 from gcnsim.ids import FloatArray
 from gcnsim.methods import create_method
 from gcnsim.scenario import Scenario, from_mapping
-from gcnsim.simulation import study, write_schedule
+from gcnsim.simulation import simulate_scenario, write_schedule
 from gcnsim.sources import RangeEnd, open_source
 from gcnsim.timeline import KIND_CODE, Direction, OpKind
 from tests.measured_files import ITERATIONS, Setting, measured_file, write_graph
@@ -26,7 +26,7 @@ def graph(tmp_path: Path) -> Path:
     return write_graph(tmp_path)
 
 
-def asked(
+def make_scenario(
     path: Path, graph: Path, method: str | Mapping[str, Any] = "full-graph", *overrides: str, **cluster: Any
 ) -> Scenario:
     named = {"name": method} if isinstance(method, str) else dict(method)
@@ -49,7 +49,7 @@ def demand_of(scenario: Scenario, kind: OpKind, layer: int = -1, way: Direction 
 def test_the_iteration_of_one_gpu_is_the_sum_of_its_operations(tmp_path: Path, graph: Path) -> None:
     lengths = {"aggregate": 0.003, "update": 0.005, "loss": 0.002, "step": 0.004}
     path = measured_file(tmp_path, graph, seconds=lambda kind, *_: lengths[kind])
-    result = study(asked(path, graph))
+    result = simulate_scenario(make_scenario(path, graph))
     # Three sums, four maps, a loss forward and backward, a step.
     assert result.metrics.iteration_s == pytest.approx(3 * 0.003 + 4 * 0.005 + 2 * 0.002 + 0.004, rel=1e-9)
 
@@ -57,16 +57,16 @@ def test_the_iteration_of_one_gpu_is_the_sum_of_its_operations(tmp_path: Path, g
 def test_two_gpus_wait_for_rows_over_the_network_of_the_question(tmp_path: Path, graph: Path) -> None:
     path = measured_file(tmp_path, graph, 2)
     slow: dict[str, Any] = {"latency": "10ms", "gpus_per_server": 1, "transport": "staged"}
-    fast, far = asked(path, graph), asked(path, graph, **slow)
+    fast, far = make_scenario(path, graph), make_scenario(path, graph, **slow)
     # Compute is measured, whatever the links; the wait is theirs.
-    times = [study(each).metrics for each in (fast, far)]
-    assert [each.compute_s for each in times] == pytest.approx([0.09, 0.09], rel=1e-6)
+    times = [simulate_scenario(scenario).metrics for scenario in (fast, far)]
+    assert [time.compute_s for time in times] == pytest.approx([0.09, 0.09], rel=1e-6)
     assert times[1].iteration_s - times[0].iteration_s > 3 * 0.01
 
 
 def test_the_slowest_part_decides(tmp_path: Path, graph: Path) -> None:
     path = measured_file(tmp_path, graph, 2, seconds=lambda kind, layer, part, way, t: 0.01 * (1 + part))
-    assert study(asked(path, graph)).metrics.compute_s == pytest.approx(0.18, rel=1e-6)
+    assert simulate_scenario(make_scenario(path, graph)).metrics.compute_s == pytest.approx(0.18, rel=1e-6)
 
 
 def test_a_mean_that_is_hardly_known_has_a_range_above_zero(tmp_path: Path, graph: Path) -> None:
@@ -75,7 +75,7 @@ def test_a_mean_that_is_hardly_known_has_a_range_above_zero(tmp_path: Path, grap
     about = header(graph, 2)
     for part in about["parts"]:
         part["relative_error"] = 2.0
-    result = study(asked(write(tmp_path / "m.parquet", about, rows(about, even)), graph))
+    result = simulate_scenario(make_scenario(write(tmp_path / "m.parquet", about, rows(about, even)), graph))
     assert result.low_s == pytest.approx(result.metrics.iteration_s / 3.0, rel=0.05)
     assert result.high_s == pytest.approx(result.metrics.iteration_s * 3.0, rel=0.05)
 
@@ -88,14 +88,14 @@ def test_on_a_core_the_time_outside_operations_is_measured_too(tmp_path: Path, g
         part["outside_seconds"] = 0.008
     path = write(tmp_path / "m.parquet", about, rows(about, even))
     figures = {"generic-16.work_spread": 0.001, "generic-16.iteration_s": "50ms"}
-    assert demand_of(asked(path, graph, figures=figures), OpKind.STEP).mean() == pytest.approx(0.018, rel=1e-3)
+    assert demand_of(make_scenario(path, graph, figures=figures), OpKind.STEP).mean() == pytest.approx(0.018, rel=1e-3)
 
 
 def test_cores_are_as_fast_as_measured_whatever_else_is_busy(tmp_path: Path, graph: Path) -> None:
     """Compute was measured beside busy cores, so it is not slowed for them once more."""
     path = measured_file(tmp_path, graph, 2, device=CORE)
     times = [
-        study(asked(path, graph, figures={"generic-16.cores": 2, **more})).metrics.compute_s
+        simulate_scenario(make_scenario(path, graph, figures={"generic-16.cores": 2, **more})).metrics.compute_s
         for more in ({}, {"generic-16.busy_core_rate": "100%"}, {"generic-16.busy_core_rate": "50%"})
     ]
     assert times[0] == pytest.approx(times[1])
@@ -105,28 +105,28 @@ def test_cores_are_as_fast_as_measured_whatever_else_is_busy(tmp_path: Path, gra
 def test_a_sampler_keeps_no_thread_from_its_core(tmp_path: Path, graph: Path) -> None:
     path = measured_file(tmp_path, graph, 2, [("psc-gcn", {"epsilon": 0.5})], device=CORE)
     figures = {"generic-16.work_spread": 0.001, "generic-16.iteration_s": "50ms"}
-    scenario = asked(path, graph, {"name": "psc-gcn", "epsilon": 0.5}, figures=figures)
+    scenario = make_scenario(path, graph, {"name": "psc-gcn", "epsilon": 0.5}, figures=figures)
     assert demand_of(scenario, OpKind.STEP).mean() == pytest.approx(0.005, rel=1e-3)
 
 
 def test_several_operations_of_a_schedule_share_the_time_of_one(tmp_path: Path, graph: Path) -> None:
     path = measured_file(tmp_path, graph, 2, device=CORE)
-    seconds = demand_of(asked(path, graph), OpKind.AGGREGATE, 0, Direction.FORWARD)
+    seconds = demand_of(make_scenario(path, graph), OpKind.AGGREGATE, 0, Direction.FORWARD)
     assert seconds == pytest.approx(0.01)
 
 
 def test_iterations_are_replayed_with_their_mean_and_spread(tmp_path: Path, graph: Path) -> None:
     values = [0.006, 0.010, 0.012, 0.016]
     path = measured_file(tmp_path, graph, seconds=lambda kind, layer, part, way, t: values[t])
-    seconds = demand_of(asked(path, graph), OpKind.UPDATE, 0, Direction.FORWARD)
+    seconds = demand_of(make_scenario(path, graph), OpKind.UPDATE, 0, Direction.FORWARD)
     assert seconds.mean() == pytest.approx(np.mean(values), rel=1e-9)
     assert sorted(set(np.round(seconds, 9))) == pytest.approx(values)
     assert seconds.std() == pytest.approx(np.std(values), rel=1e-6)
     # Operations of one iteration stay together.
-    step = demand_of(asked(path, graph), OpKind.STEP)
+    step = demand_of(make_scenario(path, graph), OpKind.STEP)
     assert step == pytest.approx(seconds)
     steady = measured_file(tmp_path, graph, name="steady.parquet", seconds=lambda *_: float(np.mean(values)))
-    varied, even = study(asked(path, graph)), study(asked(steady, graph))
+    varied, even = simulate_scenario(make_scenario(path, graph)), simulate_scenario(make_scenario(steady, graph))
     assert varied.metrics.iteration_s == pytest.approx(even.metrics.iteration_s, rel=1e-6)
     assert varied.high_s - varied.low_s > even.high_s - even.low_s
 
@@ -134,7 +134,7 @@ def test_iterations_are_replayed_with_their_mean_and_spread(tmp_path: Path, grap
 def test_more_replayed_iterations_than_measured_keep_the_mean(tmp_path: Path, graph: Path) -> None:
     settings = [("psc-gcn", {"epsilon": 0.5})]
     path = measured_file(tmp_path, graph, 2, settings, lambda kind, layer, part, way, t: 0.01 * (1 + t))
-    scenario = asked(path, graph, {"name": "psc-gcn", "epsilon": 0.5}, "run.iterations=30")
+    scenario = make_scenario(path, graph, {"name": "psc-gcn", "epsilon": 0.5}, "run.iterations=30")
     seconds = demand_of(scenario, OpKind.STEP)
     assert seconds.size == 30
     assert ITERATIONS == 4  # so that 30 is no multiple of it
@@ -145,10 +145,10 @@ def test_between_two_rates_times_follow_a_power_law(tmp_path: Path, graph: Path)
     # The helper's times are proportional to epsilon, which a power law has exactly.
     settings = [("psc-gcn", {"epsilon": 0.1}), ("psc-gcn", {"epsilon": 0.4})]
     path = measured_file(tmp_path, graph, 2, settings)
-    scenario = asked(path, graph, {"name": "psc-gcn", "epsilon": 0.2})
+    scenario = make_scenario(path, graph, {"name": "psc-gcn", "epsilon": 0.2})
     assert demand_of(scenario, OpKind.UPDATE, 0, Direction.FORWARD).mean() == pytest.approx(0.002, rel=1e-9)
-    measured = asked(path, graph, {"name": "psc-gcn", "epsilon": 0.4})
-    between, known = study(scenario), study(measured)
+    measured = make_scenario(path, graph, {"name": "psc-gcn", "epsilon": 0.4})
+    between, known = simulate_scenario(scenario), simulate_scenario(measured)
     assert between.high_s / between.metrics.iteration_s > known.high_s / known.metrics.iteration_s
 
 
@@ -157,13 +157,13 @@ def test_staleness_cache_and_overlap_are_free(tmp_path: Path, graph: Path) -> No
     path = measured_file(tmp_path, graph, 2, settings)
     for knobs in ({"tau": 0}, {"tau": 3}, {"cache": "30%"}, {"tau": 0, "overlap": "central"}):
         method = {"name": "psc-gcn", "epsilon": 0.5, "sampler": "uniform", **knobs}
-        assert study(asked(path, graph, method)).metrics.iteration_s > 0.04
+        assert simulate_scenario(make_scenario(path, graph, method)).metrics.iteration_s > 0.04
 
 
 def test_look_ups_are_scaled_by_their_rows(tmp_path: Path, graph: Path) -> None:
     knobs = {"epsilon": 0.5, "cache": "50%"}
     path = measured_file(tmp_path, graph, 2, [("psc-gcn", knobs)])
-    scenario = asked(path, graph, {"name": "psc-gcn", "epsilon": 0.5, "cache": "50%"})
+    scenario = make_scenario(path, graph, {"name": "psc-gcn", "epsilon": 0.5, "cache": "50%"})
     assert demand_of(scenario, OpKind.LOOKUP, 0, Direction.FORWARD).mean() < 1e-3
 
 
@@ -187,17 +187,17 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("method", "overrides", "cluster", "told"), REFUSED)
+@pytest.mark.parametrize(("method", "overrides", "cluster", "message"), REFUSED)
 def test_what_was_not_measured_is_refused_with_the_command(
-    tmp_path: Path, graph: Path, method: Any, overrides: tuple[str, ...], cluster: dict[str, Any], told: str
+    tmp_path: Path, graph: Path, method: Any, overrides: tuple[str, ...], cluster: dict[str, Any], message: str
 ) -> None:
     settings: list[Setting] = [("full-graph", {}), ("psc-gcn", {"epsilon": 0.1, "sampler": "uniform"})]
     settings += [("psc-gcn", {"epsilon": 0.5, "sampler": "uniform"})]
     path = measured_file(tmp_path, graph, 2, settings)
     with pytest.raises(ScenarioError) as caught:
-        study(asked(path, graph, method, *overrides, **cluster))
+        simulate_scenario(make_scenario(path, graph, method, *overrides, **cluster))
     text = str(caught.value)
-    assert text.startswith(told)
+    assert text.startswith(message)
     assert str(path) in text or "measured_compute" in text
     assert "\n" not in text
 
@@ -205,9 +205,9 @@ def test_what_was_not_measured_is_refused_with_the_command(
 def test_the_command_has_every_option_of_the_model(tmp_path: Path, graph: Path) -> None:
     path = measured_file(tmp_path, graph, 2)
     asking = {"name": "psc-gcn", "epsilon": 0.3, "sampler": "vr"}
-    scenario = asked(path, graph, asking, "workload.hidden=64", "partition.method=random", "partition.seed=3")
+    scenario = make_scenario(path, graph, asking, "workload.hidden=64", "partition.method=random", "partition.seed=3")
     with pytest.raises(ScenarioError) as caught:
-        study(scenario)
+        simulate_scenario(scenario)
     command = str(caught.value).partition("measure it: ")[2]
     for option in ("python -m runtime.measure", f"--graph {graph}", "--parts 2", "--method psc-gcn", "--hidden 64",
                    "--layers 2", "--model gcn", "--norm none", "--dropout 0", "--device cuda", "--epsilon 0.3",
@@ -219,7 +219,7 @@ def test_the_command_has_every_option_of_the_model(tmp_path: Path, graph: Path) 
 def test_another_graph_is_refused_by_its_hash(tmp_path: Path, graph: Path) -> None:
     path = measured_file(tmp_path, graph, 2, graph={"hash": "0" * 64})
     with pytest.raises(ScenarioError, match=r"workload: .*ring\.txt \(hash"):
-        study(asked(path, graph))
+        simulate_scenario(make_scenario(path, graph))
 
 
 def test_a_skipped_part_is_refused_with_its_reason(tmp_path: Path, graph: Path) -> None:
@@ -230,16 +230,16 @@ def test_a_skipped_part_is_refused_with_its_reason(tmp_path: Path, graph: Path) 
     about["skipped"] = [{"setting": 0, "part": 1, "reason": "needs 20 GB of 16 GB"}]
     path = write(tmp_path / "m.parquet", about, rows(about, even))
     with pytest.raises(ScenarioError, match="no times of part 1 with full-graph: needs 20 GB of 16 GB"):
-        study(asked(path, graph))
+        simulate_scenario(make_scenario(path, graph))
 
 
 def test_times_without_a_map_of_a_layer_are_refused(tmp_path: Path, graph: Path) -> None:
     from tests.measured_files import OPS, even, header, rows, write
 
     about = header(graph)
-    path = write(tmp_path / "m.parquet", about, rows(about, even, [each for each in OPS if each[1] != 1]))
+    path = write(tmp_path / "m.parquet", about, rows(about, even, [op for op in OPS if op[1] != 1]))
     with pytest.raises(ScenarioError, match="part 0 has no update of layer 1, forward"):
-        study(asked(path, graph))
+        simulate_scenario(make_scenario(path, graph))
 
 
 def test_the_file_says_model_parts_and_device_where_the_question_does_not(tmp_path: Path, graph: Path) -> None:
@@ -257,14 +257,14 @@ def test_the_file_says_model_parts_and_device_where_the_question_does_not(tmp_pa
 def test_a_method_that_was_measured_under_another_name_answers(tmp_path: Path, graph: Path) -> None:
     path = measured_file(tmp_path, graph, 2, [("psc-gcn", {"epsilon": 1.0})])
     assert create_method("full-graph").epsilon == 1.0
-    assert study(asked(path, graph)).metrics.compute_s == pytest.approx(0.09, rel=1e-6)
+    assert simulate_scenario(make_scenario(path, graph)).metrics.compute_s == pytest.approx(0.09, rel=1e-6)
     other = measured_file(tmp_path, graph, 2, [("pipegcn", {})], name="pipegcn.parquet")
-    stale = asked(other, graph, {"name": "psc-gcn", "tau": 2, "epsilon": 1.0})
-    assert study(stale).metrics.compute_s == pytest.approx(0.09, rel=1e-6)
+    stale = make_scenario(other, graph, {"name": "psc-gcn", "tau": 2, "epsilon": 1.0})
+    assert simulate_scenario(stale).metrics.compute_s == pytest.approx(0.09, rel=1e-6)
     with pytest.raises(ScenarioError, match="method: pipegcn-g is not what"):
-        study(asked(other, graph, "pipegcn-g"))
+        simulate_scenario(make_scenario(other, graph, "pipegcn-g"))
     with pytest.raises(ScenarioError, match=r"method: psc-gcn with tau 2 and epsilon 0\.5"):
-        study(asked(other, graph, {"name": "psc-gcn", "tau": 2, "epsilon": 0.5}))
+        simulate_scenario(make_scenario(other, graph, {"name": "psc-gcn", "tau": 2, "epsilon": 0.5}))
 
 
 def test_attention_and_dropout_on_cores_need_no_calibration(tmp_path: Path, graph: Path) -> None:
@@ -275,12 +275,12 @@ def test_attention_and_dropout_on_cores_need_no_calibration(tmp_path: Path, grap
     names = {"update": "attention"}
     ops = [(names.get(kind, kind), layer, way) for kind, layer, way in OPS if kind != "aggregate"]
     path = write(tmp_path / "m.parquet", about, rows(about, even, [*ops, *EXCHANGED]))
-    scenario = asked(path, graph)
+    scenario = make_scenario(path, graph)
     assert (scenario.workload.model, scenario.workload.heads, scenario.workload.dropout) == ("gat", 2, 0.5)
     # Four maps with their attention, and the loss forward and backward.
-    assert study(scenario).metrics.compute_s == pytest.approx(0.06, rel=1e-3)
+    assert simulate_scenario(scenario).metrics.compute_s == pytest.approx(0.06, rel=1e-3)
     with pytest.raises(ScenarioError, match=r"workload\.heads: 4 is not what .* --heads 4"):
-        study(asked(path, graph, "full-graph", "workload.heads=4"))
+        simulate_scenario(make_scenario(path, graph, "full-graph", "workload.heads=4"))
 
 
 def test_look_ups_of_another_cache_are_scaled_by_their_rows(tmp_path: Path, graph: Path) -> None:
@@ -290,7 +290,7 @@ def test_look_ups_of_another_cache_are_scaled_by_their_rows(tmp_path: Path, grap
     about = header(graph, 2, [("psc-gcn", knobs)])
     ops = [*OPS, *EXCHANGED, *DRAWN, ("lookup", 0, "forward")]
     path = write(tmp_path / "m.parquet", about, rows(about, even, ops))
-    scenario = asked(path, graph, {"name": "psc-gcn", **knobs, "cache": "100%"})
+    scenario = make_scenario(path, graph, {"name": "psc-gcn", **knobs, "cache": "100%"})
     source = open_source(scenario)
     hits = source.counts(scenario, 16, RangeEnd.LIKELY).hits[:, 0].sum(axis=1).mean()
     # The helper says 4 rows looked up in the measured iteration, 5 ms long.
@@ -301,7 +301,7 @@ def test_look_ups_of_another_cache_are_scaled_by_their_rows(tmp_path: Path, grap
 def test_a_cache_of_mini_batches_is_not_free(tmp_path: Path, graph: Path) -> None:
     path = measured_file(tmp_path, graph, 2, [("pagraph", {"cache": "30%"})])
     with pytest.raises(ScenarioError, match="method: pagraph"):
-        study(asked(path, graph, {"name": "pagraph", "cache": "50%"}))
+        simulate_scenario(make_scenario(path, graph, {"name": "pagraph", "cache": "50%"}))
 
 
 @pytest.mark.parametrize(("cache", "seconds"), [("0%", 0.005), ("50%", 0.01)])
@@ -310,13 +310,13 @@ def test_of_a_rate_measured_with_and_without_a_cache_the_question_s_own_answers(
 ) -> None:
     from tests.measured_files import even, header, rows, write
 
-    settings: list[Setting] = [("psc-gcn", {"epsilon": 0.5, "cache": each}) for each in ("50%", "0%")]
+    settings: list[Setting] = [("psc-gcn", {"epsilon": 0.5, "cache": text}) for text in ("50%", "0%")]
     about = header(graph, 2, settings, device=CORE)
     columns = rows(about, even)
     # The first setting, with the cache, took twice as long.
     columns["seconds"] = [
-        2 * each if setting == 0 else each for setting, each in zip(columns["setting"], columns["seconds"], strict=True)
+        2 * item if setting == 0 else item for setting, item in zip(columns["setting"], columns["seconds"], strict=True)
     ]
     path = write(tmp_path / "m.parquet", about, columns)
-    scenario = asked(path, graph, {"name": "psc-gcn", "epsilon": 0.5, "cache": cache})
+    scenario = make_scenario(path, graph, {"name": "psc-gcn", "epsilon": 0.5, "cache": cache})
     assert demand_of(scenario, OpKind.AGGREGATE, 1, Direction.FORWARD).mean() == pytest.approx(seconds)

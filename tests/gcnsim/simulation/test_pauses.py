@@ -54,7 +54,7 @@ def test_a_pause_costs_a_link_bound_pipeline_nearly_all_of_it(facts: MakeFacts, 
     schedule = crowded(facts, tau)
     run, _ = stopped(schedule, 0, 0.5, 30)
     plain = simulate(schedule, run.iterations)
-    added = np.subtract(*(each.ends[-1, list(schedule.ends)].max() for each in (run, plain))) / PS_PER_S
+    added = np.subtract(*(item.ends[-1, list(schedule.ends)].max() for item in (run, plain))) / PS_PER_S
     assert 0.9 * 0.5 <= added <= 1.02 * 0.5
 
 
@@ -76,6 +76,6 @@ def test_an_all_reduce_is_not_held_up_after_its_iteration(facts: MakeFacts) -> N
     schedule = method("full-graph")(facts())
     run, begin = stopped(schedule, 1, 2.0)
     plain = simulate(schedule, run.iterations)
-    ends, usual = (each.ends[:, list(schedule.ends)].max(axis=1) for each in (run, plain))
+    ends, usual = (item.ends[:, list(schedule.ends)].max(axis=1) for item in (run, plain))
     assert (ends[: begin + AT] == usual[: begin + AT]).all()
     assert (ends[begin + AT] - usual[begin + AT]) / PS_PER_S == pytest.approx(2.0, rel=0.02)

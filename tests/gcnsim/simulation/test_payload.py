@@ -18,13 +18,13 @@ REDDIT: dict[str, Any] = {
 }
 
 
-def asked(payload: str, name: str = "full-graph", **cluster: Any) -> dict[str, Any]:
+def result_with(payload: str, name: str = "full-graph", **cluster: Any) -> dict[str, Any]:
     given = {"cluster": REDDIT["cluster"] | {"payload": payload} | cluster, "method": {"name": name}}
     return dict(simulate(REDDIT | given).payload)
 
 
 def test_fewer_bits_are_fewer_bytes_on_every_path() -> None:
-    whole, half = asked("fp32"), asked("fp16")
+    whole, half = result_with("fp32"), result_with("fp16")
     for name in ("nic0.tx", "pcie0.up", "pcie3.down"):
         ratio = half["links"][name]["bytes"] / whole["links"][name]["bytes"]
         assert 0.5 <= ratio < 0.51, "all but the weights' gradients is halved"
@@ -34,15 +34,15 @@ def test_fewer_bits_are_fewer_bytes_on_every_path() -> None:
 
 @pytest.mark.parametrize("name", ["pipegcn", "bns-gcn", "psc-gcn"])
 def test_bytes_shrink_with_bits_in_every_method(name: str) -> None:
-    sent = [asked(payload, name)["result"]["nic_bytes"] for payload in ("fp32", "fp16", "int8", "int4", "int2")]
+    sent = [result_with(payload, name)["result"]["nic_bytes"] for payload in ("fp32", "fp16", "int8", "int4", "int2")]
     assert sent == sorted(sent, reverse=True)
     assert len(set(sent)) == len(sent)
 
 
 def test_fp32_changes_no_question() -> None:
     plain = from_mapping(REDDIT, "test")
-    given = from_mapping(REDDIT | {"cluster": REDDIT["cluster"] | {"payload": "fp32"}}, "test")
-    assert scenario_hash(plain) == scenario_hash(given)
+    scenario = from_mapping(REDDIT | {"cluster": REDDIT["cluster"] | {"payload": "fp32"}}, "test")
+    assert scenario_hash(plain) == scenario_hash(scenario)
     assert "payload" not in to_mapping(plain)["cluster"]
 
 
@@ -63,4 +63,4 @@ def test_a_what_if_asks_it_of_every_row() -> None:
 )
 def test_refused_where_it_is_not_modelled(payload: str, name: str, cluster: dict[str, Any], says: str) -> None:
     with pytest.raises(ScenarioError, match=says):
-        asked(payload, name, **cluster)
+        result_with(payload, name, **cluster)

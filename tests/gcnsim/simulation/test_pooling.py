@@ -16,7 +16,7 @@ from gcnsim.methods import create_method
 from gcnsim.methods.pagraph import PaGraph
 from gcnsim.scenario import Scenario, from_mapping
 from gcnsim.schedule import Schedule
-from gcnsim.simulation import study
+from gcnsim.simulation import simulate_scenario
 from gcnsim.timeline import Direction, OpKind
 from gcnsim.workload import layer_shapes
 from tests.gcnsim.calibration.made import calibration
@@ -24,7 +24,7 @@ from tests.gcnsim.machine.test_profiles import KNOWN
 from tests.gcnsim.validation.conftest import save_trace
 
 
-def asked(
+def make_scenario(
     folder: Path,
     name: str = "full-graph",
     overlap: str = "none",
@@ -53,12 +53,12 @@ def asked(
 
 
 def scheduled(scenario: Scenario) -> Schedule:
-    return study(scenario).run.schedule
+    return simulate_scenario(scenario).run.schedule
 
 
 @pytest.mark.parametrize("name", ["full-graph", "pipegcn"])
 def test_a_layer_pools_once_after_its_rows_came(tmp_path: Path, name: str) -> None:
-    schedule = scheduled(asked(tmp_path, name))
+    schedule = scheduled(make_scenario(tmp_path, name))
     forward = [op for op in schedule.ops if op.worker == 0 and op.direction is Direction.FORWARD]
     for layer in (0, 1):
         (read,) = (op.index for op in forward if op.layer == layer and op.kind is OpKind.SCATTER)
@@ -69,12 +69,14 @@ def test_a_layer_pools_once_after_its_rows_came(tmp_path: Path, name: str) -> No
 
 
 def test_pooling_costs_more_than_a_mean(tmp_path: Path) -> None:
-    pooled, mean = (study(asked(tmp_path, sage_aggregator=each)).metrics for each in ("pool", "mean"))
+    pooled, mean = (
+        simulate_scenario(make_scenario(tmp_path, sage_aggregator=text)).metrics for text in ("pool", "mean")
+    )
     assert pooled.compute_s > 1.2 * mean.compute_s
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "message"),
     [
         (
             {"name": "bns-gcn", "knobs": {"rate": 1.0}},
@@ -90,10 +92,10 @@ def test_pooling_costs_more_than_a_mean(tmp_path: Path) -> None:
         ({"sage_aggregator": "max"}, "workload.sage_aggregator: unknown aggregator 'max'"),
     ],
 )
-def test_what_cannot_pool_says_so(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
+def test_what_cannot_pool_says_so(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ScenarioError) as caught:
-        study(asked(tmp_path, **changes))
-    assert said in str(caught.value)
+        simulate_scenario(make_scenario(tmp_path, **changes))
+    assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
@@ -114,4 +116,4 @@ def test_on_gpus_it_is_not_modelled() -> None:
     with pytest.raises(
         ScenarioError, match=r"sage_aggregator: pool is modelled for workers on CPU cores only; cluster.d"
     ):
-        study(from_mapping(mapping, "test"))
+        simulate_scenario(from_mapping(mapping, "test"))

@@ -15,7 +15,7 @@ from gcnsim.engine import simulate
 from gcnsim.machine.machine import LAW_ERROR
 from gcnsim.methods import Method, create_method
 from gcnsim.scenario import SCHEMA, ClusterSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec, from_mapping
-from gcnsim.simulation import study, write_schedule
+from gcnsim.simulation import simulate_scenario, write_schedule
 from gcnsim.sources import Declared, RangeEnd, Source
 from gcnsim.timeline import OpKind
 from tests.cases import Case
@@ -29,15 +29,15 @@ class Made(Source):
     drawn: AccessCounts
     asked: list[tuple[str, int, RangeEnd]]
     declared: Declared = Declared(features=64, hidden=32, layers=2, classes=8)  # noqa: RUF009 - frozen
-    corners: tuple[RangeEnd, ...] = (RangeEnd.LIKELY,)
+    assumption_bounds: tuple[RangeEnd, ...] = (RangeEnd.LIKELY,)
     most_gpus: int = 1_000_000
     name: str = "made"
 
     def describe(self, scenario: Scenario) -> dict[str, str]:
         return {"kind": "made"}
 
-    def counts(self, scenario: Scenario, features: int, corner: RangeEnd) -> AccessCounts:
-        self.asked.append((scenario.method.name, features, corner))
+    def counts(self, scenario: Scenario, features: int, bound: RangeEnd) -> AccessCounts:
+        self.asked.append((scenario.method.name, features, bound))
         return self.everything if scenario.method.epsilon == 1.0 else self.drawn
 
 
@@ -62,23 +62,23 @@ METHODS = [
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: f"{method.name} {method.tau}")
 def test_a_result_holds_together(made: Made, method: Method) -> None:
-    found = study(scenario(method), made)
-    assert found.settled
-    assert 0.0 < found.low_s <= found.metrics.iteration_s <= found.high_s
-    assert found.bounds.lower_s <= found.metrics.iteration_s * 1.01
-    assert found.metrics.iteration_s <= found.bounds.upper_s * 1.01
-    assert found.warm_up >= 1 + found.run.schedule.depth
-    assert found.run.iterations > found.warm_up
+    result = simulate_scenario(scenario(method), made)
+    assert result.settled
+    assert 0.0 < result.low_s <= result.metrics.iteration_s <= result.high_s
+    assert result.bounds.lower_s <= result.metrics.iteration_s * 1.01
+    assert result.metrics.iteration_s <= result.bounds.upper_s * 1.01
+    assert result.warm_up >= 1 + result.run.schedule.depth
+    assert result.run.iterations > result.warm_up
     assert made.asked == [(method.name, 64, RangeEnd.LIKELY)]
 
 
 def test_hit_rate_is_that_of_the_counts(made: Made) -> None:
-    assert study(scenario(METHODS[3]), made).cache_hit_rate == made.drawn.hit_rate > 0.2
-    assert study(scenario(METHODS[1]), made).cache_hit_rate == 0.0
+    assert simulate_scenario(scenario(METHODS[3]), made).cache_hit_rate == made.drawn.hit_rate > 0.2
+    assert simulate_scenario(scenario(METHODS[1]), made).cache_hit_rate == 0.0
 
 
 def test_the_same_scenario_gives_the_same_result(made: Made) -> None:
-    one, two = (study(scenario(METHODS[3]), made) for _ in range(2))
+    one, two = (simulate_scenario(scenario(METHODS[3]), made) for _ in range(2))
     assert one.metrics == two.metrics
     assert (one.low_s, one.high_s) == (two.low_s, two.high_s)
     np.testing.assert_array_equal(one.run.ends, two.run.ends)
@@ -86,7 +86,7 @@ def test_the_same_scenario_gives_the_same_result(made: Made) -> None:
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: f"{method.name} {method.tau}")
 def test_half_the_bandwidth_is_never_faster_and_slower_where_it_counts(made: Made, method: Method) -> None:
-    times = [study(scenario(method, bandwidth=b), made).metrics.iteration_s for b in (1e9, 5e8, 1e7, 5e6)]
+    times = [simulate_scenario(scenario(method, bandwidth=b), made).metrics.iteration_s for b in (1e9, 5e8, 1e7, 5e6)]
     assert all(fast <= slow * 1.01 for fast, slow in itertools.pairwise(times))
     assert times[3] > 1.8 * times[2]
 
@@ -94,8 +94,8 @@ def test_half_the_bandwidth_is_never_faster_and_slower_where_it_counts(made: Mad
 def test_what_the_method_says_reaches_the_schedule(made: Made) -> None:
     method = create_method("psc-gcn", tau=5, refresh=1)
     schedules = [
-        write_schedule(scenario(each), made.drawn, made)
-        for each in (method, method.moved(refresh=50), method.moved(sampler="uniform"))
+        write_schedule(scenario(item), made.drawn, made)
+        for item in (method, method.with_knobs(refresh=50), method.with_knobs(sampler="uniform"))
     ]
     drawn = [op.index for op in schedules[0].ops if op.kind is OpKind.SAMPLE]
     work = [float(schedule.demand[0, drawn].sum()) for schedule in schedules]
@@ -104,47 +104,47 @@ def test_what_the_method_says_reaches_the_schedule(made: Made) -> None:
 
 
 def test_at_epsilon_one_nothing_is_drawn(made: Made) -> None:
-    found = study(scenario(create_method("psc-gcn", epsilon=1.0, tau=1)), made)
-    assert not any(op.kind is OpKind.SAMPLE for op in found.run.schedule.ops)
-    assert found.metrics == study(scenario(METHODS[1]), made).metrics
+    result = simulate_scenario(scenario(create_method("psc-gcn", epsilon=1.0, tau=1)), made)
+    assert not any(op.kind is OpKind.SAMPLE for op in result.run.schedule.ops)
+    assert result.metrics == simulate_scenario(scenario(METHODS[1]), made).metrics
 
 
 def test_one_gpu_needs_no_network(facts: Callable[..., Case]) -> None:
     counts = facts(workers=1, per_server=1).counts
     alone = replace(scenario(METHODS[1]), cluster=ClusterSpec(gpus=1, gpus_per_server=1))
-    found = study(alone, Made(counts, counts, []))
-    assert (found.metrics.exposed_comm_s, found.metrics.hidden_comm_s, found.metrics.nic_bytes) == (0.0, 0.0, 0.0)
-    assert found.metrics.iteration_s == pytest.approx(found.bounds.lower_s) == pytest.approx(found.bounds.upper_s)
-    assert found.limit.word == "GPU compute"
+    result = simulate_scenario(alone, Made(counts, counts, []))
+    assert (result.metrics.exposed_comm_s, result.metrics.hidden_comm_s, result.metrics.nic_bytes) == (0.0, 0.0, 0.0)
+    assert result.metrics.iteration_s == pytest.approx(result.bounds.lower_s) == pytest.approx(result.bounds.upper_s)
+    assert result.limit.word == "GPU compute"
 
 
 def test_without_accesses_they_are_opened() -> None:
     tiny = WorkloadSpec(dataset="reddit", layers=1, hidden=4)
-    found = study(replace(scenario(METHODS[0]), workload=tiny))
-    assert found.metrics.iteration_s > 0.0
+    result = simulate_scenario(replace(scenario(METHODS[0]), workload=tiny))
+    assert result.metrics.iteration_s > 0.0
 
 
 @pytest.mark.parametrize(
-    ("asked", "tau", "iterations"),
+    ("question", "tau", "iterations"),
     [
         ({"gpus": 2, "device": "v100-32", "bandwidth": "5.6Gbps"}, 2, 10),
         ({"gpus": 8, "device": "rtx-2080-ti", "bandwidth": "20.3Gbps"}, 5, 3),
     ],
 )
-def test_no_answer_is_below_its_bound(asked: dict[str, object], tau: int, iterations: int) -> None:
+def test_no_answer_is_below_its_bound(question: dict[str, object], tau: int, iterations: int) -> None:
     """Queues that grew within the tolerance for a settled run made these 0.4 and 0.5 % faster than their links are."""
     mapping = {
         "schema": "gcnsim.scenario/1",
-        "cluster": asked | {"gpus_per_server": 1},
+        "cluster": question | {"gpus_per_server": 1},
         "workload": {"dataset": "reddit"},
         "method": {"name": "psc-gcn", "tau": tau, "epsilon": 1.0},
         "run": {"iterations": iterations},
     }
-    found = study(from_mapping(mapping, "test"))
-    metrics = found.metrics
-    assert metrics.iteration_s >= found.bounds.lower_s
+    result = simulate_scenario(from_mapping(mapping, "test"))
+    metrics = result.metrics
+    assert metrics.iteration_s >= result.bounds.lower_s
     # What laws leave out they leave out of the bound too.
-    assert found.bounds.lower_s * (1 - LAW_ERROR) <= found.low_s <= metrics.iteration_s <= found.high_s
+    assert result.bounds.lower_s * (1 - LAW_ERROR) <= result.low_s <= metrics.iteration_s <= result.high_s
     assert max(metrics.nic_utilization, metrics.gpu_utilization) <= 1.0
     parts = metrics.compute_s + metrics.exposed_comm_s + metrics.exposed_other_s
     assert parts == pytest.approx(metrics.iteration_s, rel=1e-9)
@@ -159,7 +159,9 @@ def test_few_iterations_on_unequal_gpus_settle(devices: str, iterations: int) ->
         "workload": {"dataset": "reddit"},
         "method": {"name": "psc-gcn", "tau": 1, "epsilon": 0.1},
     }
-    few, many = (study(from_mapping(mapping | {"run": {"iterations": count}}, "test")) for count in (iterations, 30))
+    few, many = (
+        simulate_scenario(from_mapping(mapping | {"run": {"iterations": count}}, "test")) for count in (iterations, 30)
+    )
     assert few.settled
     assert few.metrics.iteration_s == pytest.approx(many.metrics.iteration_s, rel=0.02)
 
@@ -168,9 +170,9 @@ def test_a_run_that_does_not_settle_has_successors_for_its_last_iterations() -> 
     """Where the network is a little slower than the GPUs, a pipeline of eight iterations takes hundreds to fill."""
     cluster = {"gpus": 6, "bandwidth": "13.342Gbps"}
     method = {"name": "psc-gcn", "tau": 8, "epsilon": 1.0}
-    found = study(from_mapping({"schema": SCHEMA, "method": method, "cluster": cluster}, "test"))
-    assert not found.settled
-    run = found.run
+    result = simulate_scenario(from_mapping({"schema": SCHEMA, "method": method, "cluster": cluster}, "test"))
+    assert not result.settled
+    run = result.run
     assert run.simulated == run.iterations
     longer = simulate(run.schedule, run.iterations + 30)
     np.testing.assert_array_equal(run.ends, longer.ends[: run.iterations])

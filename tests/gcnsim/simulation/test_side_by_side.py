@@ -19,24 +19,24 @@ def check(window: MeasurementWindow) -> None:
     splits = [window.split(rank) for rank in range(window.schedule.workers)]
     computing, exposed = computing_and_exposed(window)
     assert computing == [window.computing(rank).length for rank in range(window.schedule.workers)]
-    assert exposed == [each.exposed.length for each in splits]
-    own = [each.compute + each.other for each in splits]
+    assert exposed == [split.exposed.length for split in splits]
+    own = [split.compute + split.other for split in splits]
     assert slowest_of(window, exposed) == own.index(max(own))
 
 
 @pytest.mark.parametrize("name", methods())
 def test_all_workers_at_once_are_as_each_alone(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    found = studied(SHORT | {"method": {"name": name}})
-    window = MeasurementWindow(found.run, found.warm_up)
+    result = studied(SHORT | {"method": {"name": name}})
+    window = MeasurementWindow(result.run, result.warm_up)
     check(window)
     monkeypatch.setattr(metrics, "AT_ONCE", 2 * window.run.ends.size // window.schedule.workers)
-    assert [len(each) for each in metrics._together(window)] == [2] * (window.schedule.workers // 2)
+    assert [len(item) for item in metrics._together(window)] == [2] * (window.schedule.workers // 2)
     check(window)
 
 
 @pytest.mark.parametrize("more", [{"tau": 2, "epsilon": 0.1}, {"epsilon": 0.3, "cache": "20%"}])
 def test_waits_for_samplers_and_pauses_are_told_apart(more: dict[str, Any]) -> None:
-    asked = SHORT | {"method": {"name": "psc-gcn", **more}}
+    question = SHORT | {"method": {"name": "psc-gcn", **more}}
     faults = ("pause:worker=1,seconds=300ms,iteration=2", "slow-gpu:worker=2,factor=3")
-    for each in (studied(asked), studied(asked, *faults)):
-        check(MeasurementWindow(each.run, each.warm_up))
+    for result in (studied(question), studied(question, *faults)):
+        check(MeasurementWindow(result.run, result.warm_up))

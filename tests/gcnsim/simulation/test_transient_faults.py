@@ -14,7 +14,7 @@ from gcnsim.errors import ScenarioError
 from gcnsim.planning import links_of
 from gcnsim.scenario import Fault, Jitter, Pause, SlowGpu, from_mapping, read_injected
 from gcnsim.schedule import Builder, Schedule
-from gcnsim.simulation import study
+from gcnsim.simulation import simulate_scenario
 from gcnsim.simulation.faults import apply_transient_faults, struck
 from gcnsim.simulation.steady import Steady
 from gcnsim.timeline import PS_PER_S, OpKind
@@ -27,13 +27,13 @@ def test_a_slower_network_is_one_however_it_is_asked_for(method: dict[str, objec
     short = REDDIT | {"method": method, "run": {"iterations": 4}}
     nics = ("nic0", "nic1")
     less = studied(short | {"cluster": {"gpus": 4, "bandwidth": "2Gbps"}})
-    for found in (
+    for result in (
         studied(short, *(f"slow-link:link={nic},factor=7.5" for nic in nics)),
         studied(short, *(f"background:link={nic},rate=13Gbps" for nic in nics)),
     ):
-        assert (found.low_s, found.high_s) == pytest.approx((less.low_s, less.high_s), rel=1e-5)
-        assert found.metrics.iteration_s == pytest.approx(less.metrics.iteration_s, rel=1e-5)
-        assert found.limit.text == less.limit.text
+        assert (result.low_s, result.high_s) == pytest.approx((less.low_s, less.high_s), rel=1e-5)
+        assert result.metrics.iteration_s == pytest.approx(less.metrics.iteration_s, rel=1e-5)
+        assert result.limit.text == less.limit.text
 
 
 def test_no_run_with_faults_beats_its_links() -> None:
@@ -52,16 +52,16 @@ def test_no_run_with_faults_beats_its_links() -> None:
         chosen = [str(kinds[place]) for place in draw.choice(len(kinds), draw.integers(1, 4), replace=False)]
         cluster = {"gpus": 2, "gpus_per_server": 1, "bandwidth": str(draw.choice(["1Gbps", "15Gbps"]))}
         method, run = methods[draw.integers(3)], {"iterations": int(draw.choice([2, 4]))}
-        found = studied(REDDIT | {"cluster": cluster, "method": method, "run": run}, *chosen)
-        assert found.metrics.iteration_s >= found.bounds.lower_s * (1 - 1e-9), chosen
-        assert found.low_s <= found.metrics.iteration_s <= found.high_s, chosen
-        assert max(each.utilization for each in links_of(found).values()) <= 1 + 1e-6, chosen
+        result = studied(REDDIT | {"cluster": cluster, "method": method, "run": run}, *chosen)
+        assert result.metrics.iteration_s >= result.bounds.lower_s * (1 - 1e-9), chosen
+        assert result.low_s <= result.metrics.iteration_s <= result.high_s, chosen
+        assert max(link.utilization for link in links_of(result).values()) <= 1 + 1e-6, chosen
 
 
 def test_drawn_work_is_at_most_as_many_times_shorter_as_it_may_be_longer() -> None:
-    found = studied(REDDIT | {"method": {"name": "full-graph"}, "run": {"iterations": 4}}, "jitter:cv=0.3")
-    mean = found.metrics.iteration_s
-    assert 1.0 < mean / found.low_s <= found.high_s / mean * (1 + 1e-9)
+    result = studied(REDDIT | {"method": {"name": "full-graph"}, "run": {"iterations": 4}}, "jitter:cv=0.3")
+    mean = result.metrics.iteration_s
+    assert 1.0 < mean / result.low_s <= result.high_s / mean * (1 + 1e-9)
 
 
 @pytest.mark.parametrize(("name", "cv"), [("full-graph", 0.3), ("full-graph", 2.0), ("pipegcn", 2.0)])
@@ -71,10 +71,10 @@ def test_an_interval_under_jitter_holds_what_other_seeds_give(facts: Callable[..
     calm = judge.window(run(schedule, judge.most, judge.enough).ends)
     means, widths = [], []
     for seed in range(20):
-        found = struck(schedule, judge, calm, [Jitter(cv=cv)], seed)
-        closing = found.run.ends[:, list(schedule.ends)].max(axis=1)
-        means.append(float(closing[-1] - closing[found.window.first - 1]) / 8 / PS_PER_S)
-        widths.append(found.noise_s)
+        perturbed_run = struck(schedule, judge, calm, [Jitter(cv=cv)], seed)
+        closing = perturbed_run.run.ends[:, list(schedule.ends)].max(axis=1)
+        means.append(float(closing[-1] - closing[perturbed_run.window.first - 1]) / 8 / PS_PER_S)
+        widths.append(perturbed_run.noise_s)
     apart = np.abs(np.subtract.outer(means, means))
     held = (apart <= np.array(widths)[:, None])[~np.eye(20, dtype=bool)]
     assert held.mean() >= 0.85
@@ -95,12 +95,12 @@ def test_an_interval_under_jitter_holds_what_other_seeds_give(facts: Callable[..
 def test_what_cannot_be_simulated_is_named(overrides: list[str], inject: list[str], says: str) -> None:
     short = REDDIT | {"method": {"name": "full-graph"}, "run": {"iterations": 4}}
     with pytest.raises(ScenarioError, match=says):
-        study(replace(from_mapping(short, "test", overrides), faults=read_injected(inject)))
+        simulate_scenario(replace(from_mapping(short, "test", overrides), faults=read_injected(inject)))
 
 
 def test_a_fault_for_the_whole_run_settles_however_long_it_is() -> None:
-    asked = REDDIT | {"method": {"name": "full-graph"}, "run": {"iterations": 100_000}}
-    assert studied(asked, "slow-gpu").run.iterations < 100
+    requested = REDDIT | {"method": {"name": "full-graph"}, "run": {"iterations": 100_000}}
+    assert studied(requested, "slow-gpu").run.iterations < 100
 
 
 def sampled_ahead(b: Builder, tau: int) -> Schedule:
@@ -119,8 +119,8 @@ def test_jitter_is_measured_once_it_has_used_up_what_stale_methods_have_ready(
     schedule, jitter = sampled_ahead(builder(1.0), 6), [Jitter(on="sampling", cv=1.0)]
     judge = Steady(schedule, 10)
     calm = judge.window(run(schedule, judge.most, judge.enough).ends)
-    found = [struck(schedule, judge, calm, jitter, seed) for seed in range(100)]
-    early = np.mean([pace(each.run, each.window.first) for each in found])
+    perturbed_runs = [struck(schedule, judge, calm, jitter, seed) for seed in range(100)]
+    early = np.mean([pace(perturbed_run.run, perturbed_run.window.first) for perturbed_run in perturbed_runs])
     late = pace(run(apply_transient_faults(schedule, jitter, 5, 12_000, 99), 12_005), 100)
     calmly = np.mean([pace(run(apply_transient_faults(schedule, jitter, 5, 10, seed), 15), 5) for seed in range(100)])
     assert early == pytest.approx(late, rel=0.02)

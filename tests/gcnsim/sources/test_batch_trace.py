@@ -42,7 +42,7 @@ def recorded(tmp_path: Path) -> Path:
     return tmp_path / "t"
 
 
-def asked(path: Path, *, gpus: int = 2, layers: int = 2, **method: Any) -> Scenario:
+def make_scenario(path: Path, *, gpus: int = 2, layers: int = 2, **method: Any) -> Scenario:
     return from_mapping(
         {
             "schema": SCHEMA,
@@ -56,7 +56,7 @@ def asked(path: Path, *, gpus: int = 2, layers: int = 2, **method: Any) -> Scena
 
 
 def test_counts_are_those_that_were_recorded(recorded: Path) -> None:
-    scenario = asked(recorded)
+    scenario = make_scenario(recorded)
     source = open_source(scenario)
     counts = source.counts(scenario, 8, RangeEnd.LIKELY)
     batches = counts.batches
@@ -70,7 +70,7 @@ def test_counts_are_those_that_were_recorded(recorded: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "message"),
     [
         ({"name": "distdgl"}, "method.name: distdgl is not allowed; {path} has mini-batches of graphsage"),
         ({"gpus": 3}, "{path}: has 2 workers, the cluster has 3 GPUs"),
@@ -78,14 +78,14 @@ def test_counts_are_those_that_were_recorded(recorded: Path) -> None:
         ({"batch": 1}, "method.batch: 1 is not allowed; {path} has batches of 2"),
     ],
 )
-def test_what_was_not_recorded_is_refused_in_one_line(recorded: Path, changed: dict[str, Any], said: str) -> None:
-    scenario = asked(recorded, **changed)
-    with pytest.raises(GcnsimError) as told:
+def test_what_was_not_recorded_is_refused_in_one_line(recorded: Path, changed: dict[str, Any], message: str) -> None:
+    scenario = make_scenario(recorded, **changed)
+    with pytest.raises(GcnsimError) as content:
         open_source(scenario).counts(scenario, 8, RangeEnd.LIKELY)
-    assert str(told.value) == said.format(path=recorded)
+    assert str(content.value) == message.format(path=recorded)
 
 
 def test_a_trace_of_exchanges_is_no_trace_of_batches(recorded: Path) -> None:
-    scenario = asked(recorded)
+    scenario = make_scenario(recorded)
     with pytest.raises(GcnsimError, match="batch-trace"):
         open_source(replace(scenario, method=create_method("full-graph")))

@@ -10,7 +10,7 @@ from gcnsim.api import simulate
 from gcnsim.errors import ScenarioError
 from gcnsim.methods import HOST, ON_GPU, UVA, Placement
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping
-from gcnsim.simulation import study
+from gcnsim.simulation import simulate_scenario
 from gcnsim.sources import open_source, resolve_model
 from gcnsim.sources.batches import batch_memory_of, placement_of, sampler_of
 from gcnsim.sources.source import RangeEnd
@@ -26,7 +26,7 @@ def mapping(name: str = "dgl", dataset: str = "reddit", knobs: dict[str, Any] | 
     }
 
 
-def asked(name: str = "dgl", dataset: str = "reddit", **cluster: Any) -> Scenario:
+def make_scenario(name: str = "dgl", dataset: str = "reddit", **cluster: Any) -> Scenario:
     return from_mapping(mapping(name, dataset, **cluster), "test")
 
 
@@ -53,26 +53,26 @@ def placed(scenario: Scenario) -> Placement:
     ],
 )
 def test_what_people_run_and_what_the_scripts_choose(name: str, implementation: str, expected: Placement) -> None:
-    assert sampler_of(asked(name, implementation=implementation)) == expected
+    assert sampler_of(make_scenario(name, implementation=implementation)) == expected
 
 
 def test_what_is_asked_is_what_is_placed() -> None:
-    scenario = asked("dgl", sampler_device="cpu", sampler_threads=9, features="host")
+    scenario = make_scenario("dgl", sampler_device="cpu", sampler_threads=9, features="host")
     assert sampler_of(scenario) == placed(scenario) == Placement(False, 9, HOST)
-    assert sampler_of(asked("distdgl", sampler_device="gpu")).on_gpu
-    assert sampler_of(asked("distdgl", sampler_threads=3)) == Placement(False, 3, HOST)
+    assert sampler_of(make_scenario("distdgl", sampler_device="gpu")).on_gpu
+    assert sampler_of(make_scenario("distdgl", sampler_threads=3)) == Placement(False, 3, HOST)
 
 
 def test_rows_lie_on_the_gpu_where_they_fit_beside_the_graph_and_a_batch() -> None:
-    assert placed(asked("dgl")).features == ON_GPU
-    assert placed(asked("dgl", "friendster")).features == UVA
+    assert placed(make_scenario("dgl")).features == ON_GPU
+    assert placed(make_scenario("dgl", "friendster")).features == UVA
     # Reddit's 0.56 GB of rows and 0.92 GB of neighbours: a question's own memory decides.
     for memory, lies in (("8GB", ON_GPU), ("2GB", UVA)):
-        assert placed(asked("dgl", figures=f"a100-80.memory={memory}")).features == lies
+        assert placed(make_scenario("dgl", figures=f"a100-80.memory={memory}")).features == lies
 
 
 def test_what_lies_on_the_gpu_is_in_its_memory() -> None:
-    scenario = asked("dgl")
+    scenario = make_scenario("dgl")
     accesses = open_source(scenario)
     model = resolve_model(scenario.workload, accesses.declared)
     counts = accesses.counts(scenario, model.features, RangeEnd.LIKELY)
@@ -83,7 +83,7 @@ def test_what_lies_on_the_gpu_is_in_its_memory() -> None:
     nodes, entries = 232_965, 114_615_892
     assert held[ON_GPU].features - held[UVA].features == 4 * nodes * 602
     assert held[ON_GPU].adjacency - held[UVA].adjacency == 8 * (nodes + entries)
-    assert study(scenario).memory == (held[ON_GPU],)
+    assert simulate_scenario(scenario).memory == (held[ON_GPU],)
     (drawn_by_host,) = batch_memory_of(scenario, counts, model.shapes, Placement(False, 1, ON_GPU)) or ()
     assert drawn_by_host.adjacency == held[UVA].adjacency
 
@@ -101,7 +101,7 @@ def test_what_lies_on_the_gpu_is_in_its_memory() -> None:
 )
 def test_what_is_not_modelled_is_refused(name: str, cluster: dict[str, Any], message: str) -> None:
     with pytest.raises(ScenarioError) as caught:
-        study(asked(name, **cluster))
+        simulate_scenario(make_scenario(name, **cluster))
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -137,7 +137,9 @@ def test_a_sampler_where_nothing_is_drawn_is_refused(
 def test_nodes_are_drawn_by_threads_or_the_gpu() -> None:
     cluster: dict[str, Any] = {"gpus": 4, "figures": "generic-16.sample_edges_per_s=100kedges/s"}
     one, four, on_gpu = (
-        study(from_mapping(mapping("bns-gcn", knobs={"rate": 0.1}, **cluster, **more), "test")).metrics.iteration_s
+        simulate_scenario(
+            from_mapping(mapping("bns-gcn", knobs={"rate": 0.1}, **cluster, **more), "test")
+        ).metrics.iteration_s
         for more in ({}, {"sampler_threads": 4}, {"sampler_device": "gpu"})
     )
     assert on_gpu < four < one
@@ -147,12 +149,12 @@ def test_its_figures_are_assumptions_of_mini_batches_on_gpus_alone() -> None:
     own = {f"generic-16.{name}" for name in ("neighbour_draws_per_s", "uva_efficiency", "operation_s", "rebuild_bytes")}
     own |= {"generic-16.memory_bandwidth"}
     for name in ("dgl", "full-graph"):
-        told = {each["name"] for each in simulate(mapping(name)).payload["provenance"]["assumptions"]}
-        assert told & own == (own if name == "dgl" else set())
+        content = {assumption["name"] for assumption in simulate(mapping(name)).payload["provenance"]["assumptions"]}
+        assert content & own == (own if name == "dgl" else set())
 
 
 @pytest.mark.parametrize(
-    ("name", "dataset", "cluster", "said"),
+    ("name", "dataset", "cluster", "message"),
     [
         ("dgl", "reddit", {}, "dgl: drawn by the GPU, graph and rows on the GPU, which holds them"),
         (
@@ -178,9 +180,9 @@ def test_its_figures_are_assumptions_of_mini_batches_on_gpus_alone() -> None:
     ],
 )
 def test_the_answer_says_who_draws_and_where_rows_lie(
-    name: str, dataset: str, cluster: dict[str, Any], said: str | None
+    name: str, dataset: str, cluster: dict[str, Any], message: str | None
 ) -> None:
-    assert simulate(mapping(name, dataset, **cluster)).payload["provenance"].get("mini_batches") == said
+    assert simulate(mapping(name, dataset, **cluster)).payload["provenance"].get("mini_batches") == message
 
 
 def test_full_graph_beside_it_is_simulated_wherever_rows_lie() -> None:

@@ -25,7 +25,7 @@ from gcnsim.scenario import (
     scenario_hash,
     to_mapping,
 )
-from gcnsim.simulation import study
+from gcnsim.simulation import simulate_scenario
 from gcnsim.sources import GraphSource, ProfileSource, RangeEnd, open_source
 
 PARTS = 3
@@ -46,7 +46,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
-def asked(workload: WorkloadSpec, method: Method, gpus: int = PARTS) -> Scenario:
+def make_scenario(workload: WorkloadSpec, method: Method, gpus: int = PARTS) -> Scenario:
     cluster = ClusterSpec(gpus=gpus, gpus_per_server=1)
     return Scenario("test", cluster, workload, PartitionSpec(), method, RunSpec(iterations=20))
 
@@ -61,27 +61,27 @@ def asked(workload: WorkloadSpec, method: Method, gpus: int = PARTS) -> Scenario
     ],
 )
 def test_it_answers_as_the_graph_does(folder: Path, method: Method) -> None:
-    graph = asked(WorkloadSpec(dataset=None, graph=str(folder / "g.npz")), method)
-    stored = asked(WorkloadSpec(dataset=None, profile=str(folder / "g.profile")), method)
+    graph = make_scenario(WorkloadSpec(dataset=None, graph=str(folder / "g.npz")), method)
+    stored = make_scenario(WorkloadSpec(dataset=None, profile=str(folder / "g.profile")), method)
     real, accesses = open_source(graph), open_source(stored)
     assert isinstance(real, GraphSource)
     assert isinstance(accesses, ProfileSource)
     assert accesses.graph_hash == real.graph_hash
-    assert accesses.corners == (RangeEnd.LIKELY,)
+    assert accesses.assumption_bounds == (RangeEnd.LIKELY,)
     one, other = real.counts(graph, 64, RangeEnd.LIKELY), accesses.counts(stored, 64, RangeEnd.LIKELY)
     assert other.boundary_nodes.tolist() == one.boundary_nodes.tolist()
     assert other.entries.tolist() == one.entries.tolist()
     assert np.mean(other.rows.sum(axis=(1, 2))) == pytest.approx(np.mean(one.rows.sum(axis=(1, 2))), rel=0.03)
-    assert study(stored, accesses).metrics.iteration_s == pytest.approx(
-        study(graph, real).metrics.iteration_s, rel=0.02
+    assert simulate_scenario(stored, accesses).metrics.iteration_s == pytest.approx(
+        simulate_scenario(graph, real).metrics.iteration_s, rel=0.02
     )
 
 
 def test_what_a_surrogate_leaves_open_is_covered(folder: Path) -> None:
     path = str(folder / "yelp.profile")
-    scenario = asked(WorkloadSpec(dataset=None, profile=path), create_method("psc-gcn", epsilon=0.1))
+    scenario = make_scenario(WorkloadSpec(dataset=None, profile=path), create_method("psc-gcn", epsilon=0.1))
     accesses = ProfileSource(path)
-    rows = [accesses.counts(scenario, 64, corner).rows.sum() for corner in RangeEnd]
+    rows = [accesses.counts(scenario, 64, bound).rows.sum() for bound in RangeEnd]
     assert rows == sorted(rows)
     assert rows[0] < rows[-1]
     assert (accesses.graph_hash, accesses.declared.features, accesses.declared.classes) == (None, 300, 100)
@@ -92,13 +92,13 @@ def test_other_numbers_of_gpus_and_other_questions_are_refused(folder: Path) -> 
     accesses = ProfileSource(workload.profile or "")
     full, batches = create_method("full-graph"), create_method("dgl")
     with pytest.raises(ScenarioError, match=r"cluster\.gpus: 4 is not allowed; .*g\.profile is a profile of 3 parts"):
-        accesses.counts(asked(workload, full, 4), 64, RangeEnd.LIKELY)
+        accesses.counts(make_scenario(workload, full, 4), 64, RangeEnd.LIKELY)
     with pytest.raises(ScenarioError, match=r"method\.name: dgl trains mini-batches; .*g\.profile"):
-        accesses.counts(asked(workload, batches), 64, RangeEnd.LIKELY)
+        accesses.counts(make_scenario(workload, batches), 64, RangeEnd.LIKELY)
     with pytest.raises(ScenarioError, match=r"partition: .*g\.profile is partitioned already"):
-        open_source(replace(asked(workload, full), partition=PartitionSpec(seed=1)))
+        open_source(replace(make_scenario(workload, full), partition=PartitionSpec(seed=1)))
     with pytest.raises(ScenarioError, match=r"workload\.imbalance: cannot be set, it is counted on .*g\.profile"):
-        open_source(asked(replace(workload, imbalance=1.5), full))
+        open_source(make_scenario(replace(workload, imbalance=1.5), full))
     with pytest.raises(ScenarioError, match=r"both trace \(t\) and profile \(p\) are given"):
         WorkloadSpec(dataset=None, trace="t", profile="p")
 

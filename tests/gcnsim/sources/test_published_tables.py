@@ -14,7 +14,7 @@ from gcnsim.sources import PublishedTables, RangeEnd, SurrogateSource, open_sour
 PAPERS = "ogbn-papers100M"
 
 
-def asked(
+def make_scenario(
     dataset: str = "ogbn-products",
     gpus: int = 6,
     method: str = "full-graph",
@@ -32,18 +32,18 @@ def asked(
 
 
 def test_printed_counts_are_taken_and_the_largest_part_is_uneven_as_published() -> None:
-    scenario = asked(statistics="published")
+    scenario = make_scenario(statistics="published")
     accesses = open_source(scenario)
     assert isinstance(accesses, PublishedTables)
     counts = accesses.counts(scenario, 100, RangeEnd.LIKELY)
     assert counts.boundary_nodes.mean() == pytest.approx(245_300, rel=1e-3)
     assert counts.boundary_nodes.max() / counts.boundary_nodes.mean() == pytest.approx(6**0.2252, rel=0.01)
-    assert isinstance(open_source(asked()), SurrogateSource)
+    assert isinstance(open_source(make_scenario()), SurrogateSource)
 
 
 @pytest.mark.parametrize("method", ["cagnet-1d", "sancus", "roc"])
 def test_methods_whose_tables_deal_nodes_at_random_get_parts_that_are_alike(method: str) -> None:
-    scenario = asked("reddit", 4, method, statistics="published")
+    scenario = make_scenario("reddit", 4, method, statistics="published")
     counts = open_source(scenario).counts(scenario, 602, RangeEnd.LIKELY)
     assert counts.boundary_nodes.max() == counts.boundary_nodes.min()
     assert counts.boundary_nodes[0] == pytest.approx(232_965 * 3 / 4, rel=1e-3)
@@ -51,12 +51,12 @@ def test_methods_whose_tables_deal_nodes_at_random_get_parts_that_are_alike(meth
 
 @pytest.mark.parametrize(("dataset", "method"), [("livejournal", "pagraph"), ("reddit", "pagraph"), ("enwiki", "dgl")])
 def test_mini_batches_are_drawn_with_and_without_a_printed_boundary(dataset: str, method: str) -> None:
-    scenario = asked(dataset, 2, method, statistics="published")
+    scenario = make_scenario(dataset, 2, method, statistics="published")
     assert open_source(scenario).counts(scenario, 600, RangeEnd.LIKELY).batches is not None
 
 
 def test_some_gpus_stand_for_more() -> None:
-    scenario = asked(PAPERS, 24, statistics="published", parts=192)
+    scenario = make_scenario(PAPERS, 24, statistics="published", parts=192)
     accesses = open_source(scenario)
     counts = accesses.counts(scenario, 128, RangeEnd.LIKELY)
     assert counts.inner_nodes[0] == pytest.approx(111_059_956 / 192, rel=1e-5)
@@ -64,9 +64,9 @@ def test_some_gpus_stand_for_more() -> None:
 
 
 def test_any_number_of_gpus_is_answered_by_the_same_accesses() -> None:
-    accesses = open_source(asked(PAPERS, 32, statistics="published"))
+    accesses = open_source(make_scenario(PAPERS, 32, statistics="published"))
     for gpus in (1, 4, 32):
-        scenario = asked(PAPERS, gpus, statistics="published")
+        scenario = make_scenario(PAPERS, gpus, statistics="published")
         assert accesses.counts(scenario, 128, RangeEnd.LIKELY).workers == gpus
 
 
@@ -92,13 +92,13 @@ def test_what_it_cannot_be_asked_with_is_refused(given: dict[str, Any], message:
 
 
 def drawn(given: dict[str, Any]) -> None:
-    scenario = asked(**given)
+    scenario = make_scenario(**given)
     open_source(scenario).counts(scenario, 100, RangeEnd.LIKELY)
 
 
 def test_it_is_written_only_where_it_was_chosen() -> None:
-    chosen = asked(statistics="published")
+    chosen = make_scenario(statistics="published")
     assert to_mapping(chosen)["partition"]["statistics"] == "published"
-    assert "statistics" not in to_mapping(asked())["partition"]
+    assert "statistics" not in to_mapping(make_scenario())["partition"]
     assert from_mapping(to_mapping(chosen), "again") == chosen
-    assert scenario_hash(chosen) != scenario_hash(asked())
+    assert scenario_hash(chosen) != scenario_hash(make_scenario())

@@ -11,14 +11,14 @@ from gcnsim.caching import CacheSize
 from gcnsim.errors import ScenarioError
 from gcnsim.methods import create_method
 from gcnsim.scenario import ClusterSpec, Scenario, from_mapping
-from gcnsim.simulation import study
+from gcnsim.simulation import simulate_scenario
 from gcnsim.sources import RangeEnd, StatisticsSource
 from gcnsim.workload import dataset
 
 ENDS = ("low", "value", "high")
 
 
-def asked(name: str, method: str, per_server: int = 2) -> Scenario:
+def make_scenario(name: str, method: str, per_server: int = 2) -> Scenario:
     mapping = {
         "schema": "gcnsim.scenario/1",
         "cluster": {"gpus": 4, "gpus_per_server": per_server},
@@ -30,32 +30,34 @@ def asked(name: str, method: str, per_server: int = 2) -> Scenario:
 
 def test_servers_decide_who_owns_rows() -> None:
     accesses = StatisticsSource(dataset("reddit"))
-    one, two = (accesses.counts(asked("reddit", "full-graph", size), 602, RangeEnd.LIKELY) for size in (4, 2))
+    one, two = (accesses.counts(make_scenario("reddit", "full-graph", size), 602, RangeEnd.LIKELY) for size in (4, 2))
     assert one.rows.sum() == pytest.approx(two.rows.sum(), rel=1e-4)
     assert not np.allclose(one.rows, two.rows, rtol=0.05)
 
 
 @pytest.mark.parametrize("method", ["cagnet-1d", "cagnet-1.5d", "sancus"])
 def test_whole_blocks_need_no_published_boundary(method: str) -> None:
-    counts = StatisticsSource(dataset("reddit-saint")).counts(asked("reddit-saint", method), 602, RangeEnd.LIKELY)
+    counts = StatisticsSource(dataset("reddit-saint")).counts(
+        make_scenario("reddit-saint", method), 602, RangeEnd.LIKELY
+    )
     assert counts.boundary_edges.sum() / counts.entries.sum() == pytest.approx(0.75, rel=0.01)
     assert np.ptp(counts.entries) == 0
-    assert study(asked("reddit-saint", method)).metrics.iteration_s > 0
+    assert simulate_scenario(make_scenario("reddit-saint", method)).metrics.iteration_s > 0
 
 
 def test_other_methods_do() -> None:
-    scenario = asked("reddit-saint", "sancus")
+    scenario = make_scenario("reddit-saint", "sancus")
     accesses = StatisticsSource(dataset("reddit-saint"))
     accesses.counts(scenario, 602, RangeEnd.LIKELY)
     with pytest.raises(ScenarioError, match="no boundary of reddit-saint is published"):
         accesses.counts(replace(scenario, method=create_method("full-graph")), 602, RangeEnd.LIKELY)
 
 
-@pytest.mark.parametrize("corner", RangeEnd)
+@pytest.mark.parametrize("bound", RangeEnd)
 @pytest.mark.parametrize("sampler", ["uniform", "vr"])
-def test_a_rate_towards_one_asks_for_every_row(sampler: str, corner: RangeEnd) -> None:
+def test_a_rate_towards_one_asks_for_every_row(sampler: str, bound: RangeEnd) -> None:
     whole, nearly = (
-        StatisticsSource(dataset("reddit")).counts(sampled(sampler, rate), 602, corner) for rate in (1.0, 0.999999)
+        StatisticsSource(dataset("reddit")).counts(sampled(sampler, rate), 602, bound) for rate in (1.0, 0.999999)
     )
     for field in ("rows", "hits", "inner_edges", "boundary_edges"):
         assert getattr(nearly, field).mean(axis=0).sum() == pytest.approx(getattr(whole, field).sum(), rel=1e-4)
@@ -63,18 +65,18 @@ def test_a_rate_towards_one_asks_for_every_row(sampler: str, corner: RangeEnd) -
 
 def sampled(sampler: str, rate: float) -> Scenario:
     method = create_method("psc-gcn", epsilon=rate, sampler=sampler, cache=CacheSize(fraction=0.3))
-    return replace(asked("reddit", "full-graph"), method=method)
+    return replace(make_scenario("reddit", "full-graph"), method=method)
 
 
 @pytest.mark.parametrize("name", ["reddit", "ogbn-products", "yelp"])
 def test_more_parts_than_any_published_run_have_a_range_of_boundaries(name: str) -> None:
-    scenario = replace(asked(name, "full-graph"), cluster=ClusterSpec(gpus=300))
+    scenario = replace(make_scenario(name, "full-graph"), cluster=ClusterSpec(gpus=300))
     accesses = StatisticsSource(dataset(name))
-    told = {each.name: each for each in accesses.assumptions(scenario, [scenario])}
-    low, likely, high = (float(getattr(told["boundary_nodes"], end).replace(",", "")) for end in ENDS)
+    assumeds = {assumption.name: assumption for assumption in accesses.assumptions(scenario, [scenario])}
+    low, likely, high = (float(getattr(assumeds["boundary_nodes"], end).replace(",", "")) for end in ENDS)
     assert low < likely <= high
-    assert told["boundary_nodes"].in_interval
-    ends = [accesses.profile(scenario, corner).boundary_nodes for corner in RangeEnd]
+    assert assumeds["boundary_nodes"].in_interval
+    ends = [accesses.profile(scenario, bound).boundary_nodes for bound in RangeEnd]
     assert ends[0].mean() < ends[1].mean()
     assert ends[0].max() < ends[1].max() < ends[2].max()
     counts = accesses.counts(scenario, 100, RangeEnd.LIKELY)
@@ -85,7 +87,7 @@ def test_more_parts_than_any_published_run_have_a_range_of_boundaries(name: str)
 
 @pytest.mark.parametrize("gpus", [2, 5, 6, 33, 64])
 def test_among_counted_numbers_of_parts_the_boundary_is_the_counted_one(gpus: int) -> None:
-    scenario = replace(asked("reddit", "full-graph"), cluster=ClusterSpec(gpus=gpus))
+    scenario = replace(make_scenario("reddit", "full-graph"), cluster=ClusterSpec(gpus=gpus))
     accesses = StatisticsSource(dataset("reddit"))
-    assert {accesses.boundary_by(scenario, corner) for corner in RangeEnd} == {1.0}
-    assert "boundary_nodes" not in {each.name for each in accesses.assumptions(scenario, [scenario])}
+    assert {accesses.boundary_by(scenario, bound) for bound in RangeEnd} == {1.0}
+    assert "boundary_nodes" not in {assumption.name for assumption in accesses.assumptions(scenario, [scenario])}

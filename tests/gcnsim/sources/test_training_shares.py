@@ -30,7 +30,7 @@ def one_sided(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(path)
 
 
-def asked(graph: str, method: str = "distdgl", batch: int | None = 10, **partition: object) -> Scenario:
+def make_scenario(graph: str, method: str = "distdgl", batch: int | None = 10, **partition: object) -> Scenario:
     mapping = {
         "schema": "gcnsim.scenario/1",
         "cluster": {"gpus": 2, "gpus_per_server": 1},
@@ -51,8 +51,8 @@ def asked(graph: str, method: str = "distdgl", batch: int | None = 10, **partiti
     ],
 )
 def test_what_training_nodes_in_one_part_make_of_an_epoch_is_said(one_sided: str, batch: int, makes: str) -> None:
-    scenario = asked(one_sided, batch=batch)
-    (line,) = (each for each in GraphSource(one_sided).warnings([scenario]) if "training" in each)
+    scenario = make_scenario(one_sided, batch=batch)
+    (line,) = (warning for warning in GraphSource(one_sided).warnings([scenario]) if "training" in warning)
     fullest = line.split("worker ")[1][0]
     assert line == (
         f"distdgl, batch {batch}: worker {fullest} has all 80 training nodes: {makes}; "
@@ -62,26 +62,26 @@ def test_what_training_nodes_in_one_part_make_of_an_epoch_is_said(one_sided: str
 
 def test_where_they_are_even_or_dealt_to_all_nothing_is_said(one_sided: str) -> None:
     for scenario in (
-        asked(one_sided, balance="training-nodes"),
-        asked(one_sided, "graphsage"),
-        asked(one_sided, "full-graph", None),
-        asked(one_sided, "pagraph"),
+        make_scenario(one_sided, balance="training-nodes"),
+        make_scenario(one_sided, "graphsage"),
+        make_scenario(one_sided, "full-graph", None),
+        make_scenario(one_sided, "pagraph"),
     ):
         assert not [line for line in GraphSource(one_sided).warnings([scenario]) if "training" in line]
 
 
 def test_of_a_partition_that_somebody_made_no_option_of_ours_is_named(one_sided: str, tmp_path: Path) -> None:
     np.save(tmp_path / "owner.npy", np.arange(200) // 100)
-    scenario = asked(one_sided, file=str(tmp_path / "owner.npy"))
+    scenario = make_scenario(one_sided, file=str(tmp_path / "owner.npy"))
     line = "distdgl, batch 10: worker 0 has all 80 training nodes: an epoch takes 8 iterations, 4 if they were even"
     assert line in GraphSource(one_sided).warnings([scenario])
 
 
 def test_even_training_nodes_are_a_step_whose_gain_is_of_an_epoch(one_sided: str) -> None:
-    base = asked(one_sided)
+    base = make_scenario(one_sided)
     studies = StudyCache(base)
     steps, _ = next_steps(studies, base, Rule(("distdgl",), named=True))
-    (step,) = (each for each in steps if each.knob == "training nodes")
+    (step,) = (item for item in steps if item.knob == "training nodes")
     assert (step.start, step.end) == ("metis-vol", "metis-vol-by-training-nodes")
     even = replace(base, partition=replace(base.partition, balance="training-nodes"))
     now, then = studies.result(base), studies.result(even)
@@ -94,29 +94,29 @@ def test_even_training_nodes_are_a_step_whose_gain_is_of_an_epoch(one_sided: str
 
 
 def test_a_step_to_more_gpus_is_judged_by_the_epoch(one_sided: str) -> None:
-    base = asked(one_sided, "graphsage", 10)
+    base = make_scenario(one_sided, "graphsage", 10)
     studies = StudyCache(base)
     steps, idle = next_steps(studies, base, Rule(("graphsage",), named=True))
-    (step,) = (each for each in steps if each.knob == "gpus")
-    assert "gpus" not in {each.knob for each in idle}
+    (step,) = (item for item in steps if item.knob == "gpus")
+    assert "gpus" not in {no_effect.knob for no_effect in idle}
     assert step.epoch_s is not None
     assert step.gain == pytest.approx(1.0 - step.epoch_s / (4 * studies.result(base).metrics.iteration_s))
 
 
 @pytest.mark.parametrize(("method", "batch"), [("graphsage", 10), ("full-graph", None)])
 def test_where_all_train_alike_there_is_no_such_step(one_sided: str, method: str, batch: int | None) -> None:
-    base = asked(one_sided, method, batch)
+    base = make_scenario(one_sided, method, batch)
     steps, idle = next_steps(StudyCache(base), base, Rule((method,), named=True))
-    assert "training nodes" not in {each.knob for each in steps} | {each.knob for each in idle}
+    assert "training nodes" not in {step.knob for step in steps} | {no_effect.knob for no_effect in idle}
 
 
 def test_without_a_split_a_full_graph_has_no_training_nodes_to_balance(tmp_path: Path) -> None:
     (tmp_path / "ring.txt").write_text("".join(f"{node} {(node + 1) % 60}\n" for node in range(60)))
     ring = str(tmp_path / "ring.txt")
     with pytest.raises(GraphError, match="ring does not say who trains"):
-        GraphSource(ring).partition(asked(ring, "full-graph", None, balance="training-nodes"))
+        GraphSource(ring).partition(make_scenario(ring, "full-graph", None, balance="training-nodes"))
     # Mini-batches without a split train an assumed share of the nodes: these are balanced.
-    source, scenario = GraphSource(ring), asked(ring, balance="training-nodes")
+    source, scenario = GraphSource(ring), make_scenario(ring, balance="training-nodes")
     shares = source.training_shares(scenario)
     assert shares is not None
     assert shares.most - (shares.total - shares.most) <= 3
@@ -124,4 +124,4 @@ def test_without_a_split_a_full_graph_has_no_training_nodes_to_balance(tmp_path:
 
 def test_a_balance_beside_a_file_is_refused(one_sided: str) -> None:
     with pytest.raises(ScenarioError, match=r"partition.balance: only valid with METIS, not with partition.file a.npy"):
-        asked(one_sided, file="a.npy", balance="training-nodes")
+        make_scenario(one_sided, file="a.npy", balance="training-nodes")

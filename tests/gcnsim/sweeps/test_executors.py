@@ -76,14 +76,14 @@ def test_ray_gives_the_bytes_of_the_cores(tmp_path: Path) -> None:
     _prints_equal(RAY, tmp_path)
 
 
-ASKED = ["sweep", "--axis", "run.seed=0..1", "--set", "cluster.gpus=2", "--set", "method.name=pipegcn"]
+COMMAND = ["sweep", "--axis", "run.seed=0..1", "--set", "cluster.gpus=2", "--set", "method.name=pipegcn"]
 
 
 def _line(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     assert main(arguments) == 2
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    return said
+    text = capsys.readouterr().err
+    assert text.count("\n") == 1
+    return text
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def _line(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
 def test_an_executor_and_its_address_go_together(
     options: list[str], says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert says in _line([*ASKED, "--out", str(tmp_path / "out"), *options], capsys)
+    assert says in _line([*COMMAND, "--out", str(tmp_path / "out"), *options], capsys)
 
 
 @pytest.mark.parametrize(
@@ -113,8 +113,8 @@ def test_a_library_that_is_not_installed_is_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)
-    said = _line([*ASKED, "--out", str(tmp_path / "out"), "--executor", name, f"--{option}", "127.0.0.1:1"], capsys)
-    assert f"--executor: {name} is not installed; pip install 'gcnsim[{name}]'" in said
+    text = _line([*COMMAND, "--out", str(tmp_path / "out"), "--executor", name, f"--{option}", "127.0.0.1:1"], capsys)
+    assert f"--executor: {name} is not installed; pip install 'gcnsim[{name}]'" in text
     assert list(tmp_path.iterdir()) == []
 
 
@@ -126,7 +126,7 @@ def test_a_library_that_is_not_installed_is_named(
     ],
 )
 def test_a_cluster_that_cannot_be_reached_is_a_line(name: str, option: str, address: str, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "gcnsim", *ASKED, "--out", str(tmp_path / "out")]
+    command = [sys.executable, "-m", "gcnsim", *COMMAND, "--out", str(tmp_path / "out")]
     command += ["--executor", name, f"--{option}", address]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 2

@@ -53,7 +53,7 @@ def test_all_filters_must_be_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("iteration_s", "--where: 'iteration_s' is not a comparison"),
         ("iteration < 3", "--where: unknown column 'iteration'; did you mean 'iteration_s'?"),
@@ -65,8 +65,8 @@ def test_all_filters_must_be_kept() -> None:
         ("iteration_s < [1]", "--where: iteration_s: '[1]' is not allowed"),
     ],
 )
-def test_what_is_no_filter_is_a_line(text: str, said: str) -> None:
+def test_what_is_no_filter_is_a_line(text: str, message: str) -> None:
     with pytest.raises(ScenarioError) as error:
         read_filters([text], AXES)
-    assert said in str(error.value)
+    assert message in str(error.value)
     assert "\n" not in str(error.value)

@@ -12,12 +12,12 @@ from gcnsim.sweeps import points_of, read_question
 
 
 def points(axes: dict[str, Any], **more: Any) -> list[dict[str, Any]]:
-    return [dict(each.values) for each in points_of(read_question(more, (), axes))]
+    return [dict(point.values) for point in points_of(read_question(more, (), axes))]
 
 
 def test_a_point_for_each_combination_the_last_axis_fastest() -> None:
     found = points({"cluster.bandwidth": "5Gbps,10Gbps", "method.tau": "0..2"})
-    assert [tuple(each.values()) for each in found] == [
+    assert [tuple(entry.values()) for entry in found] == [
         ("5Gbps", 0),
         ("5Gbps", 1),
         ("5Gbps", 2),
@@ -29,7 +29,7 @@ def test_a_point_for_each_combination_the_last_axis_fastest() -> None:
 
 def test_settings_that_differ_in_a_knob_their_method_lacks_are_one_point() -> None:
     found = points({"method.name": "psc-gcn,pipegcn,bns-gcn", "method.tau": "0..2", "method.rate": "0.1,0.5"})
-    kinds = [each["method.name"] for each in found]
+    kinds = [entry["method.name"] for entry in found]
     assert (kinds.count("psc-gcn"), kinds.count("pipegcn"), kinds.count("bns-gcn")) == (3, 1, 2)
     assert {"method.name": "pipegcn"} in found
     assert {"method.name": "bns-gcn", "method.rate": 0.5} in found
@@ -38,13 +38,13 @@ def test_settings_that_differ_in_a_knob_their_method_lacks_are_one_point() -> No
 def test_knobs_of_the_base_go_to_the_methods_that_have_them() -> None:
     base = {"method": {"name": "psc-gcn", "tau": 3, "rate": 0.25}}
     found = points_of(read_question({"base": base}, (), {"method.name": "psc-gcn,bns-gcn"}))
-    methods = [each.scenario.method for each in found if each.scenario is not None]
-    assert [(each.name, each.tau, each.rate) for each in methods] == [("psc-gcn", 3, 1.0), ("bns-gcn", 0, 0.25)]
+    methods = [point.scenario.method for point in found if point.scenario is not None]
+    assert [(method.name, method.tau, method.rate) for method in methods] == [("psc-gcn", 3, 1.0), ("bns-gcn", 0, 0.25)]
 
 
 def test_an_overlap_is_only_of_what_waits() -> None:
     found = points({"method.name": "psc-gcn", "method.tau": "0,1", "method.overlap": "none,central"})
-    assert [(each["method.tau"], each.get("method.overlap")) for each in found] == [
+    assert [(entry["method.tau"], entry.get("method.overlap")) for entry in found] == [
         (0, "none"),
         (0, "central"),
         (1, "none"),
@@ -58,14 +58,16 @@ def test_equal_values_written_otherwise_are_one_point() -> None:
 def test_a_point_is_known_by_the_hash_of_its_scenario() -> None:
     axes = {"cluster.gpus": "4,6", "workload.dataset": "reddit,yelp", "method.name": "psc-gcn,dgl", "run.seed": "0,1"}
     found = points_of(read_question({"base": {"faults": [{"kind": "pause", "worker": 1, "seconds": "1s"}]}}, (), axes))
-    assert [each.id for each in found] == [scenario_hash(each.scenario) for each in found if each.scenario is not None]
-    assert len({each.id for each in found}) == 16
+    assert [point.id for point in found] == [
+        scenario_hash(point.scenario) for point in found if point.scenario is not None
+    ]
+    assert len({point.id for point in found}) == 16
 
 
 def test_conditions_choose_points() -> None:
     axes = {"method.name": "psc-gcn,pipegcn", "method.tau": "0..3", "method.epsilon": "0.1,0.5,1"}
     found = points(axes, where=["method.tau <= 1 if method.epsilon < 0.5", "method.epsilon in 0.1,1"])
-    assert [(each.get("method.tau"), each.get("method.epsilon")) for each in found] == [
+    assert [(entry.get("method.tau"), entry.get("method.epsilon")) for entry in found] == [
         (0, 0.1),
         (0, 1),
         (1, 0.1),
@@ -77,16 +79,16 @@ def test_conditions_choose_points() -> None:
     fields = points(
         {"cluster.gpus": "2,4,8", "cluster.gpus_per_server": "2,4"}, where=["cluster.gpus_per_server < cluster.gpus"]
     )
-    assert [(each["cluster.gpus"], each["cluster.gpus_per_server"]) for each in fields] == [(4, 2), (8, 2), (8, 4)]
+    assert [(field["cluster.gpus"], field["cluster.gpus_per_server"]) for field in fields] == [(4, 2), (8, 2), (8, 4)]
     fast = points({"cluster.bandwidth": "5Gbps,10Gbps"}, constraints=["cluster.bandwidth >= 1GB/s"])
     assert fast == [{"cluster.bandwidth": "10Gbps"}]
 
 
 def test_a_combination_that_contradicts_itself_is_a_point_that_says_so() -> None:
     found = points_of(read_question({}, (), {"cluster.sampler_threads": "1,2", "cluster.sampler_device": "cpu,gpu"}))
-    assert [each.refused is None for each in found] == [True, True, True, False]
+    assert [point.refused is None for point in found] == [True, True, True, False]
     assert found[3].refused == "cluster.sampler_threads: 2 needs cluster.sampler_device: cpu; it is gpu"
-    assert len({each.id for each in found}) == 4
+    assert len({point.id for point in found}) == 4
 
 
 @pytest.mark.parametrize("kind", ["random", "lhs", "sobol"])
@@ -95,7 +97,7 @@ def test_samples_are_drawn_by_their_seed(kind: str) -> None:
     first, again, other = (points(axes, sample={"kind": kind, "points": 64, "seed": seed}) for seed in (1, 1, 2))
     assert first == again != other
     assert len(first) == 64
-    taus = [each["method.tau"] for each in first]
+    taus = [entry["method.tau"] for entry in first]
     assert set(taus) == {0, 1, 2, 3}
     if kind != "random":
         # As many in each quarter.

@@ -24,7 +24,7 @@ def own_prices(path: Path, price: str) -> Path:
     return path
 
 
-def asked(prices: Any) -> Any:
+def question_with(prices: Any) -> Any:
     return read_question({} if prices is None else {"prices": prices}, SMALL, AXES)
 
 
@@ -59,18 +59,18 @@ def test_prices_are_part_of_the_question(tmp_path: Path) -> None:
         {"currency": "EUR", "exchange": 0.5},
         {"file": str(file)},
     ]
-    hashes = [asked(each).hash for each in chosen]
-    assert len({*hashes, asked(None).hash}) == len(chosen) + 1
-    for each in chosen:
-        question = asked(each)
-        told = json.loads(json.dumps(question.payload()))
-        assert read_question(told).prices == question.prices
-        assert read_question(told).hash == question.hash
+    hashes = [question_with(item).hash for item in chosen]
+    assert len({*hashes, question_with(None).hash}) == len(chosen) + 1
+    for item in chosen:
+        question = question_with(item)
+        content = json.loads(json.dumps(question.payload()))
+        assert read_question(content).prices == question.prices
+        assert read_question(content).hash == question.hash
     # What is chosen as it would be anyway is the same question.
-    assert asked({"pricing": "on-demand", "currency": "USD"}).hash == asked(None).hash
-    assert "prices" not in asked(None).payload()
+    assert question_with({"pricing": "on-demand", "currency": "USD"}).hash == question_with(None).hash
+    assert "prices" not in question_with(None).payload()
     own_prices(file, "1.5EUR/h")
-    assert asked({"file": str(file)}).hash != hashes[-1]
+    assert question_with({"file": str(file)}).hash != hashes[-1]
 
 
 def test_a_folder_needs_its_file_of_prices_no_more(tmp_path: Path) -> None:
@@ -126,5 +126,5 @@ def test_a_price_of_what_no_point_has_is_refused() -> None:
 )
 def test_bad_prices_are_a_line(prices: Any, says: str) -> None:
     with pytest.raises(GcnsimError) as error:
-        asked(prices)
+        question_with(prices)
     assert str(error.value).startswith(says)

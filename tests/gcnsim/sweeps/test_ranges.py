@@ -36,7 +36,7 @@ from gcnsim.sweeps.ranges import Between, read_axis
 def test_what_is_written_of_an_axis_are_its_values(path: str, written: Any, values: tuple[Any, ...]) -> None:
     found = read_axis(path, written, "--axis ").values
     assert found == values
-    assert [type(each) for each in found] == [type(each) for each in values]
+    assert [type(item) for item in found] == [type(value) for value in values]
 
 
 @pytest.mark.parametrize(
@@ -90,5 +90,5 @@ def test_a_range_without_a_count_is_drawn_from() -> None:
 
 
 def test_every_whole_number_of_a_range_has_an_equal_share() -> None:
-    drawn = [Between("linear", 2.0, 4.0, whole=True, unit="").at(each / 900) for each in range(900)]
-    assert [drawn.count(each) for each in (2, 3, 4)] == [300, 300, 300]
+    drawn = [Between("linear", 2.0, 4.0, whole=True, unit="").at(index / 900) for index in range(900)]
+    assert [drawn.count(number) for number in (2, 3, 4)] == [300, 300, 300]

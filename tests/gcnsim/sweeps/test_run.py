@@ -70,7 +70,7 @@ def test_a_point_is_the_row_of_what_if(tmp_path: Path) -> None:
         epsilon=[0.1, 1.0],
     )
     points = {_setting(row): row for row in found.rows()}
-    drawn = {(each.cluster.gpus, each.cluster.bandwidth, each.method) for each in answered.studies.with_draws}
+    drawn = {(draw.cluster.gpus, draw.cluster.bandwidth, draw.method) for draw in answered.studies.with_draws}
     compared = 0
     assert len(points) == len(answered.rows) == 42
     for row in answered.rows:
@@ -135,7 +135,7 @@ def test_a_sweep_that_is_killed_goes_on(tmp_path: Path) -> None:
     question = tmp_path / "question.yaml"
     axes = AXES | {"run.seed": "0..9"}
     question.write_text(f"schema: gcnsim.sweep/1\naxes: {json.dumps(axes)}\n", encoding="utf-8")
-    overrides = [word for each in SMALL for word in ("--set", each)]
+    overrides = [word for text in SMALL for word in ("--set", text)]
     command = [sys.executable, "-m", "gcnsim", "sweep", str(question), "--out", str(out), *overrides]
     environment = os.environ | {"GCNSIM_COMPILE": "no"}
     before = 0
@@ -160,10 +160,10 @@ def _parts(out: Path) -> int:
 
 def test_lost_points_are_listed_and_asked_again_next_time(tmp_path: Path) -> None:
     lost, rest, whole = Counted(lost=[1]), Counted(), Counted()
-    found = run(small(), tmp_path / "out", lambda: lost)
-    states = found.table()["state"].to_pylist()
+    folder = run(small(), tmp_path / "out", lambda: lost)
+    states = folder.table()["state"].to_pylist()
     assert states.count(LOST) > 0
-    assert states.count(LOST) + states.count(DONE) == found.points
+    assert states.count(LOST) + states.count(DONE) == folder.points
     assert bytes_of(run(small(), tmp_path / "out", lambda: rest)) == bytes_of(
         run(small(), tmp_path / "w", lambda: whole)
     )
@@ -189,13 +189,13 @@ def test_what_the_machine_does_not_allow_is_a_row_that_says_so(tmp_path: Path) -
         "cluster.gpus": "2",
         "workload.hidden": "64,400000",
     }
-    found = gcnsim.sweep({"constraints": ["fits"]}, axes=axes, out=tmp_path / "out", processes=1)
-    rows = found.to_arrow().to_pylist()
+    sweep = gcnsim.sweep({"constraints": ["fits"]}, axes=axes, out=tmp_path / "out", processes=1)
+    rows = sweep.to_arrow().to_pylist()
     assert {row["state"] for row in rows} >= {DONE, TOO_LARGE}
     assert all(row["fits"] is not False for row in rows if row["state"] == DONE)
     assert all(row["iteration_s"] is None and row["reason"] for row in rows if row["state"] != DONE)
-    told = found.status()
-    assert told["points"] == len(rows) == sum(told[state] for state in (DONE, REFUSED, TOO_LARGE))
+    content = sweep.status()
+    assert content["points"] == len(rows) == sum(content[state] for state in (DONE, REFUSED, TOO_LARGE))
 
 
 def test_without_an_interval_the_rest_is_the_same(tmp_path: Path) -> None:
@@ -208,13 +208,13 @@ def test_without_an_interval_the_rest_is_the_same(tmp_path: Path) -> None:
 
 
 def test_the_file_says_what_it_answers(tmp_path: Path) -> None:
-    found = run(small(), tmp_path / "out", lambda: Cores(1))
-    about = {key.decode(): value.decode() for key, value in pq.read_schema(found.results).metadata.items()}
+    folder = run(small(), tmp_path / "out", lambda: Cores(1))
+    about = {key.decode(): value.decode() for key, value in pq.read_schema(folder.results).metadata.items()}
     assert about["question_hash"] == small().hash
     assert json.loads(about["versions"])["gcnsim"] == gcnsim.__version__
     assert read_question(json.loads(about["question"])).hash == small().hash
-    ids = [each.id for each in points_of(small())]
-    assert found.table()["id"].to_pylist() == ids
+    ids = [point.id for point in points_of(small())]
+    assert folder.table()["id"].to_pylist() == ids
     assert gcnsim.open_sweep(tmp_path / "out").dataset().count_rows() == len(ids)
 
 
@@ -228,8 +228,8 @@ def test_the_file_says_what_it_answers(tmp_path: Path) -> None:
 def test_a_worker_that_would_answer_otherwise_is_refused(tmp_path: Path, change: dict[str, Any], says: str) -> None:
     class Other(Counted):
         def answers(self, chunks: Sequence[str]) -> Iterator[tuple[int, str | None]]:
-            for place, text in enumerate(chunks):
-                yield place, answer(json.dumps(json.loads(text) | change))
+            for index, text in enumerate(chunks):
+                yield index, answer(json.dumps(json.loads(text) | change))
 
     with pytest.raises(GcnsimError, match=f"--executor: {says}"):
         run(small(), tmp_path / "out", Other)
@@ -244,22 +244,22 @@ def test_a_folder_of_another_question_is_refused(tmp_path: Path) -> None:
     (tmp_path / "mine" / "file").touch()
     with pytest.raises(GcnsimError, match="is not a folder of a sweep"):
         run(other, tmp_path / "mine", lambda: Cores(1))
-    assert [each.name for each in (tmp_path / "mine").iterdir()] == ["file"]
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["file"]
     manifest = tmp_path / "out" / "sweep.json"
-    told = json.loads(manifest.read_text(encoding="utf-8"))
-    manifest.write_text(json.dumps(told | {"versions": told["versions"] | {"gcnsim": "0.0"}}), encoding="utf-8")
+    content = json.loads(manifest.read_text(encoding="utf-8"))
+    manifest.write_text(json.dumps(content | {"versions": content["versions"] | {"gcnsim": "0.0"}}), encoding="utf-8")
     with pytest.raises(GcnsimError, match=r"was begun with gcnsim 0\.0"):
         run(small(), tmp_path / "out", lambda: Cores(1))
 
 
 def test_a_scenario_is_that_of_its_values() -> None:
-    found = points_of(small())
-    assert all(isinstance(each.scenario, Scenario) for each in found)
-    assert {each.scenario.cluster.gpus for each in found if each.scenario} == {2}
+    points = points_of(small())
+    assert all(isinstance(point.scenario, Scenario) for point in points)
+    assert {point.scenario.cluster.gpus for point in points if point.scenario} == {2}
 
 
 def _own_graph(path: Path, nodes: int) -> Path:
-    path.write_text("".join(f"{each} {(each + 1) % nodes}\n" for each in range(nodes)), encoding="utf-8")
+    path.write_text("".join(f"{node} {(node + 1) % nodes}\n" for node in range(nodes)), encoding="utf-8")
     return path
 
 

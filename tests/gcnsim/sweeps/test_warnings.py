@@ -24,10 +24,10 @@ BASE = {"schema": "gcnsim.scenario/1", "cluster": {"gpus": 2, "device": "h100", 
 def test_each_value_of_an_axis_is_looked_at(axes: dict[str, str], words: str | None) -> None:
     found = api.sweep_warnings(api.ask({"schema": "gcnsim.sweep/1", "base": BASE}, axes))
     assert len(found) == (words is not None)
-    assert all(each.startswith(words or "") for each in found)
+    assert all(text.startswith(words or "") for text in found)
 
 
 def test_the_command_says_it_and_goes_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    asked = ["sweep", "--axis", "cluster.nvlink=900GB/s", "--set", "cluster.device=h100", "--set", "cluster.gpus=2"]
-    assert main([*asked, "--transport", "direct", "--dry-run", "--out", str(tmp_path / "out")]) == 0
+    names = ["sweep", "--axis", "cluster.nvlink=900GB/s", "--set", "cluster.device=h100", "--set", "cluster.gpus=2"]
+    assert main([*names, "--transport", "direct", "--dry-run", "--out", str(tmp_path / "out")]) == 0
     assert "note: cluster.nvlink: 900 GB/s is more than h100 has in one direction" in capsys.readouterr().err

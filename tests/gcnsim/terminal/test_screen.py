@@ -65,13 +65,13 @@ def test_a_terminal_gets_none_either(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "gcnsim", "graph", "info", str(path)]
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=terminal, stderr=terminal)
     os.close(terminal)
-    told = b""
+    content = b""
     with contextlib.suppress(OSError):  # which is how Linux ends a terminal
         while chunk := os.read(reader, 4096):
-            told += chunk
+            content += chunk
     os.close(reader)
     assert process.wait() == 0
-    assert rb"g\x1b[2J\x1b]0;title\x07" in told
+    assert rb"g\x1b[2J\x1b]0;title\x07" in content
     # On a slow machine the live line was drawn, which has sequences of its own; none of these.
     for sequence in (b"\x1b[2J", b"\x1b]", b"\x07", "\x9b".encode()):
-        assert sequence not in told
+        assert sequence not in content

@@ -83,7 +83,7 @@ def test_a_missing_column_is_named(tmp_path: Path, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "values", "said"),
+    ("name", "values", "message"),
     [
         ("kind", pa.array(["step", "stepp", "step"]), "unknown kind 'stepp'; did you mean 'step'"),
         ("direction", pa.array(["none", "none", "up"]), "unknown direction 'up'; known: backward, forward, none"),
@@ -97,10 +97,10 @@ def test_a_missing_column_is_named(tmp_path: Path, name: str) -> None:
         ("end_ps", pa.array([10**17, 0, 10**17]), "row 1: ends at 0 ps, before its start at"),
     ],
 )
-def test_impossible_values_are_refused(tmp_path: Path, name: str, values: Any, said: str) -> None:
+def test_impossible_values_are_refused(tmp_path: Path, name: str, values: Any, message: str) -> None:
     write_spans(tmp_path / "t", timeline(3), {})
     altered(tmp_path / "t", **{name: values})
-    with pytest.raises(FileError, match=said) as caught:
+    with pytest.raises(FileError, match=message) as caught:
         read_spans(tmp_path / "t")
     assert "\n" not in str(caught.value)
 

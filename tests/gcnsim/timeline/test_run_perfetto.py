@@ -110,7 +110,7 @@ def test_an_arrow_leads_from_where_a_message_leaves_to_where_it_arrives(run: Run
             assert begin["ts"] <= end["ts"]
             for at in (begin, end):
                 mine = slices[at["pid"], at["tid"]]
-                assert any(each["ts"] <= at["ts"] <= each["ts"] + each["dur"] for each in mine)
+                assert any(entry["ts"] <= at["ts"] <= entry["ts"] + entry["dur"] for entry in mine)
         kinds = Counter((names[sent[a]["pid"], sent[a]["tid"]], names[got[a]["pid"], got[a]["tid"]]) for a in sent)
         assert detail or kinds.keys() == {("send", "receive"), ("all-reduce", "receive")}
 

@@ -46,6 +46,6 @@ def test_codes_are_positions() -> None:
 
 def test_stored_codes_keep_their_meaning() -> None:
     """Files of spans hold directions as numbers, and picoseconds."""
-    assert {each.name: each.value for each in Direction} == {"NONE": 0, "FORWARD": 1, "BACKWARD": 2}
+    assert {item.name: item.value for item in Direction} == {"NONE": 0, "FORWARD": 1, "BACKWARD": 2}
     assert PS_PER_S == 10**12
     assert [KIND_CODE[kind] for kind in KINDS] == list(range(len(KINDS)))

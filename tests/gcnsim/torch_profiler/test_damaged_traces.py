@@ -24,7 +24,7 @@ def trace(*added: bytes) -> bytes:
     """A sound trace, before whose last event stand others as they are."""
     text = json.dumps(document(cuda_events())).encode()
     at = text.index(b'{"ph": "X"', len(text) // 2)
-    return text[:at] + b"".join(each + b", " for each in added) + text[at:]
+    return text[:at] + b"".join(data + b", " for data in added) + text[at:]
 
 
 def unread(name: str = '"f"', args: str = "") -> bytes:
@@ -289,7 +289,7 @@ def test_a_run_of_ours_is_none_of_the_profiler(tmp_path: Path) -> None:
 
 def test_collectives_whose_kind_the_trace_does_not_say_are_noted(tmp_path: Path) -> None:
     named, unnamed = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevComm*)", "ncclDevKernel_Generic_1(ncclDevComm*)"
-    events = [each | {"name": each["name"].replace(named, unnamed)} for each in cuda_events()]
+    events = [cuda_event | {"name": cuda_event["name"].replace(named, unnamed)} for cuda_event in cuda_events()]
     path = write(tmp_path / "t.json", document(events))
     run = read_profiled_run(path)
     assert [note for note in run.notes if "an iteration are collectives" in note] == [
@@ -297,11 +297,11 @@ def test_collectives_whose_kind_the_trace_does_not_say_are_noted(tmp_path: Path)
         "(--names can say it)"
     ]
     assert by_part(run.parts[0])["reduce"] == 0.0
-    for each in events:
-        if each["name"] == unnamed:
-            each["args"]["Collective name"] = "allreduce"
+    for entry in events:
+        if entry["name"] == unnamed:
+            entry["args"]["Collective name"] = "allreduce"
     known = read_profiled_run(write(tmp_path / "known.json", document(events)))
     assert by_part(known.parts[0])["reduce"] == pytest.approx(0.015)
     own = read_profiled_run(path, Names((("ncclDevKernel_Generic*", OpKind.ALLREDUCE),)))
     assert own.parts == known.parts
-    assert not [note for found in (known, own) for note in found.notes if "are collectives" in note]
+    assert not [note for profiled_run in (known, own) for note in profiled_run.notes if "are collectives" in note]

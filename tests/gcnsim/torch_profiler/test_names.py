@@ -73,8 +73,8 @@ def test_the_documented_file_of_names_is_read(tmp_path: Path) -> None:
     text = DOCS.read_text()
     example = text[text.index("schema: gcnsim.trace-names/1") :].partition("```")[0]
     (tmp_path / "names.yaml").write_text(example)
-    found = read_names(tmp_path / "names.yaml")
-    assert found.iteration == "train_step"
-    assert found.own("draw_minibatch") == (True, OpKind.SAMPLE)
-    assert found.own("logging") == (True, None)
-    assert found.own("Logging in") == (False, None)
+    names = read_names(tmp_path / "names.yaml")
+    assert names.iteration == "train_step"
+    assert names.own("draw_minibatch") == (True, OpKind.SAMPLE)
+    assert names.own("logging") == (True, None)
+    assert names.own("Logging in") == (False, None)

@@ -74,7 +74,9 @@ def test_the_timeline_is_of_our_kinds_within_the_measured_iterations(tmp_path: P
 
 
 def test_several_gpus_in_one_file_are_a_worker_each_and_a_stray_one_none(tmp_path: Path) -> None:
-    both = cuda_events(0) + [each for each in cuda_events(1, device=3, first=1000) if each["cat"] != "user_annotation"]
+    both = cuda_events(0) + [
+        cuda_event for cuda_event in cuda_events(1, device=3, first=1000) if cuda_event["cat"] != "user_annotation"
+    ]
     stray = event("kernel", "init", 10.0, 0.1, 7, 1, device=1, stream=7, correlation=-1)
     run = read_profiled_run(write(tmp_path / "t.json", document([*both, stray])))
     assert run.workers == 2
@@ -84,7 +86,7 @@ def test_several_gpus_in_one_file_are_a_worker_each_and_a_stray_one_none(tmp_pat
 
 
 def test_without_launches_the_iterations_are_the_cpus(tmp_path: Path) -> None:
-    events = [each for each in cuda_events() if each["cat"] != "cuda_runtime"]
+    events = [cuda_event for cuda_event in cuda_events() if cuda_event["cat"] != "cuda_runtime"]
     run = read_profiled_run(write(tmp_path / "t.json", document(events)))
     assert run.iterations.tolist() == pytest.approx([0.1] * 4)
     assert [note for note in run.notes if "launches on GPU 0 are not known" in note]
@@ -95,11 +97,11 @@ def test_without_launches_the_iterations_are_the_cpus(tmp_path: Path) -> None:
 def cpu_events(steps: int = 4, marks: bool = True) -> list[Event]:
     """Iterations of 50 ms: 4 ms of sampling, 10 of sums with an operator inside, 6 in which gloo receives (2 beneath a
     product of 12), 8 of an all-reduce on another thread, 5 of the optimizer; 7 of nothing."""
-    found: list[Event] = []
+    events: list[Event] = []
     for n in range(steps):
         at = 50.0 * n
-        found += [event("user_annotation", f"ProfilerStep#{n + 3}", at, 49.0)] if marks else []
-        found += [
+        events += [event("user_annotation", f"ProfilerStep#{n + 3}", at, 49.0)] if marks else []
+        events += [
             event("user_annotation", "Neighbour sampler", at, 4.0),
             event("cpu_op", "aten::randperm", at + 1, 2.0),
             event("cpu_op", "aten::_sparse_mm", at + 4, 10.0),
@@ -113,7 +115,7 @@ def cpu_events(steps: int = 4, marks: bool = True) -> list[Event]:
             event("user_annotation", "Optimizer.step#SGD.step", at + 39, 5.0),
             event("cpu_op", "aten::add_", at + 40, 2.0),
         ]
-    return found
+    return events
 
 
 CPU_PARTS = {
@@ -145,11 +147,11 @@ def test_the_list_alone_is_a_trace_too(tmp_path: Path) -> None:
 def test_old_names_of_categories_are_read(tmp_path: Path) -> None:
     old = {"cpu_op": "Operator", "user_annotation": "Operator", "kernel": "Kernel", "gpu_memcpy": "Memcpy"}
     old |= {"cuda_runtime": "Runtime"}
-    named = [each for each in cuda_events() if each["name"] not in ("my_sampling", "nccl:all_reduce")]
-    events = [each | {"cat": old.get(each["cat"], each["cat"])} for each in named]
+    named = [cuda_event for cuda_event in cuda_events() if cuda_event["name"] not in ("my_sampling", "nccl:all_reduce")]
+    events = [entry | {"cat": old.get(entry["cat"], entry["cat"])} for entry in named]
     run = read_profiled_run(write(tmp_path / "t.json", document(events)))
-    told = CUDA_PARTS | {"reduce": 0.015, "waiting": 0.0, "exposed_sampling": 0.0, "rest": 0.02}
-    assert by_part(run.parts[0]) == pytest.approx(told, abs=1e-9)
+    content = CUDA_PARTS | {"reduce": 0.015, "waiting": 0.0, "exposed_sampling": 0.0, "rest": 0.02}
+    assert by_part(run.parts[0]) == pytest.approx(content, abs=1e-9)
 
 
 def test_without_steps_the_optimizer_marks_iterations(tmp_path: Path) -> None:
@@ -210,7 +212,7 @@ def test_wrong_names_are_refused(tmp_path: Path, text: str, says: str) -> None:
 
 def test_unlike_iterations_are_told(tmp_path: Path) -> None:
     events = cpu_events(5)
-    late = [each | {"ts": each["ts"] + 2e5} if each["ts"] >= 2e5 else each for each in events]
+    late = [entry | {"ts": entry["ts"] + 2e5} if entry["ts"] >= 2e5 else entry for entry in events]
     run = read_profiled_run(write(tmp_path / "t.json", document(late)))
     assert "iteration 6 took 250 ms, the median is 50 ms" in run.notes[-1]
 
@@ -303,7 +305,7 @@ def test_ranks_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     write(tmp_path / "b.json", document(cuda_events(), 1))
     with pytest.raises(FileError, match=r"b\.json: of rank 1, as a\.json; allowed: one file for each rank"):
         read_profiled_run(tmp_path)
-    later = [each | {"name": each["name"].replace("Step#", "Step#1")} for each in cuda_events()]
+    later = [cuda_event | {"name": cuda_event["name"].replace("Step#", "Step#1")} for cuda_event in cuda_events()]
     write(tmp_path / "b.json", document(later, 0))
     with pytest.raises(FileError, match="no iteration is in the traces of all 2 workers"):
         read_profiled_run(tmp_path)
@@ -343,9 +345,9 @@ def test_events_far_away_are_no_part_of_an_iteration(tmp_path: Path) -> None:
 
 
 def test_progress_names_the_file_and_how_far_it_is(tmp_path: Path) -> None:
-    said: list[str] = []
-    read_profiled_run(write(tmp_path / "t.json", document(cpu_events())), progress=said.append)
-    assert said[-1].startswith("reading t.json, 100 % of ")
+    lines: list[str] = []
+    read_profiled_run(write(tmp_path / "t.json", document(cpu_events())), progress=lines.append)
+    assert lines[-1].startswith("reading t.json, 100 % of ")
 
 
 def test_traces_are_known_from_other_files(tmp_path: Path) -> None:

@@ -93,10 +93,10 @@ def test_what_contradicts_itself_is_refused(trace: BatchTrace, tmp_path: Path, n
     path = tmp_path / "t"
     write_batch_trace(path, trace)
     stored = read_sections(path, kind=KIND, version=VERSION)
-    arrays, meta = {each: np.array(array) for each, array in stored.arrays.items()}, dict(stored.meta)
+    arrays, meta = {key: np.array(array) for key, array in stored.arrays.items()}, dict(stored.meta)
     meta["origin"] = dict(meta["origin"])
-    said = _spoilt(name, arrays, meta)
+    text = _spoilt(name, arrays, meta)
     write_sections(path, kind=KIND, version=VERSION, meta=meta, arrays=arrays)
     with pytest.raises(FileError) as caught:
         read_batch_trace(path)
-    assert str(caught.value) == f"{path}: {said}"
+    assert str(caught.value) == f"{path}: {text}"

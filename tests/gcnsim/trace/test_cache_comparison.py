@@ -182,9 +182,9 @@ def test_static_rules_agree_with_the_counts_of_a_simulation(small: Any) -> None:
     curve = cache_curve(recorded, ["random", "degree", "inclusion"], [0.1, 0.3], Replay(seed=7))
     for point in curve.points:
         simulated = counts(recorded, CacheSize(fraction=point.size), point.policy, 16, seed=7)
-        assert [each.hits for each in point.workers] == simulated.hits.sum(axis=(0, 2)).tolist()
-        assert [each.cached_rows for each in point.workers] == simulated.cached_rows.tolist()
-        assert [each.requests for each in point.workers] == simulated.rows.sum(axis=(0, 2)).tolist()
+        assert [worker.hits for worker in point.workers] == simulated.hits.sum(axis=(0, 2)).tolist()
+        assert [worker.cached_rows for worker in point.workers] == simulated.cached_rows.tolist()
+        assert [worker.requests for worker in point.workers] == simulated.rows.sum(axis=(0, 2)).tolist()
 
 
 def test_the_same_call_gives_the_same_curve(four: AccessTrace) -> None:
@@ -236,9 +236,9 @@ def test_a_trace_without_rows_is_refused() -> None:
 
 def test_a_trace_that_does_not_tell_cross_edges(small: Any, four: AccessTrace) -> None:
     parts, owners = small.parts, small.owners
-    drawn = record_nodes(parts, owners, rate=0.5, iterations=2, seed=0)
+    access_trace = record_nodes(parts, owners, rate=0.5, iterations=2, seed=0)
     whole = record_trace(parts, owners, sampler="full", epsilon=1.0, iterations=1, seed=0)
-    for trace in (drawn, whole):
+    for trace in (access_trace, whole):
         with pytest.raises(ScenarioError, match="do not tell cross edges, which degree-ratio needs; allowed: random"):
             cache_curve(trace, ["degree-ratio"])
         curve = cache_curve(trace, ["static"], [0.3])

@@ -145,8 +145,8 @@ def test_wrong_types_and_missing_sections_are_refused(trace: AccessTrace, tmp_pa
 
 def test_a_trace_of_before_knows_nothing_of_reuse_and_stays_as_it_was(trace: AccessTrace, tmp_path: Path) -> None:
     old = replace(trace, workers=tuple(replace(worker, reuse=None) for worker in trace.workers))
-    for name, each, version in (("old", old, PLAIN), ("new", trace, VERSION)):
-        write_trace(tmp_path / name, each)
+    for name, item, version in (("old", old, PLAIN), ("new", trace, VERSION)):
+        write_trace(tmp_path / name, item)
         assert read_sections(tmp_path / name, kind="trace", version=version).version == version
     assert read_trace(tmp_path / "old").reuse is None
     assert trace.reuse is not None

@@ -35,9 +35,9 @@ def again(case: Any, trace: AccessTrace, *, edges: bool, rng: np.random.Generato
 
 def test_graphs_of_drawn_nodes_are_recorded_as_they_were_drawn(small: Any, tmp_path: Path) -> None:
     wanted = record_nodes(small.parts, small.owners, rate=0.3, iterations=5, seed=2)
-    found = again(small, wanted, edges=False, rng=np.random.default_rng(0))
-    write_trace(tmp_path / "own.trace", found)
-    for trace in (found, read_trace(tmp_path / "own.trace")):
+    access_trace = again(small, wanted, edges=False, rng=np.random.default_rng(0))
+    write_trace(tmp_path / "own.trace", access_trace)
+    for trace in (access_trace, read_trace(tmp_path / "own.trace")):
         assert trace.origin == wanted.origin
         assert trace.edges.tolist() == wanted.edges.tolist()
         assert trace.inner_nodes.tolist() == wanted.inner_nodes.tolist()
@@ -54,9 +54,9 @@ def test_graphs_of_drawn_nodes_are_recorded_as_they_were_drawn(small: Any, tmp_p
 
 def test_graphs_of_drawn_edges_say_how_many_they_kept(small: Any) -> None:
     wanted = record_trace(small.parts, small.owners, sampler="uniform", epsilon=0.3, iterations=4, seed=2)
-    found = again(small, wanted, edges=True, rng=np.random.default_rng(0))
-    assert found.edges.tolist() == wanted.edges.tolist()
-    assert (found.origin.sampler, found.origin.epsilon) == ("uniform", 0.3)
+    access_trace = again(small, wanted, edges=True, rng=np.random.default_rng(0))
+    assert access_trace.edges.tolist() == wanted.edges.tolist()
+    assert (access_trace.origin.sampler, access_trace.origin.epsilon) == ("uniform", 0.3)
 
 
 def test_whatever_is_no_boundary_node_is_refused(small: Any) -> None:
@@ -91,7 +91,7 @@ def test_how_it_was_drawn_is_checked(small: Any, given: dict[str, Any], line: st
     for recorder in recorders:
         recorder.add([])
     with pytest.raises(ScenarioError, match=line):
-        recorded_trace(small.owners, [each.arrays() for each in recorders], **given)
+        recorded_trace(small.owners, [access_recorder.arrays() for access_recorder in recorders], **given)
 
 
 def test_every_worker_is_needed_with_as_many_iterations(small: Any) -> None:
@@ -99,7 +99,7 @@ def test_every_worker_is_needed_with_as_many_iterations(small: Any) -> None:
     for recorder in recorders:
         recorder.add([])
     recorders[2].add([])
-    gathered = [each.arrays() for each in recorders]
+    gathered = [access_recorder.arrays() for access_recorder in recorders]
     with pytest.raises(ScenarioError, match=r"^workers: have 1, 1, 2, 1 iterations; all need the same number$"):
         recorded_trace(small.owners, gathered, rate=1.0)
     with pytest.raises(ScenarioError, match=r"^workers: 3 were recorded, the partition has 4$"):

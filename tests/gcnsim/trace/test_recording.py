@@ -103,9 +103,9 @@ def test_origin_says_where_the_trace_comes_from(small: Any) -> None:
 
 @pytest.mark.parametrize("processes", [1, 2])
 def test_progress_is_told_of_every_entry_drawn(small: Any, processes: int) -> None:
-    told: list[int] = []
-    record(small, iterations=3, on_entries=told.append, processes=processes)
-    assert sum(told) == 3 * small.graph.entries
+    content: list[int] = []
+    record(small, iterations=3, on_entries=content.append, processes=processes)
+    assert sum(content) == 3 * small.graph.entries
 
 
 @pytest.mark.parametrize(

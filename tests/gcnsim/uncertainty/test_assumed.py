@@ -50,11 +50,11 @@ def test_names_and_seeds_draw_independently() -> None:
 
 def test_an_assumption_more_moves_no_other() -> None:
     fewer, more = ClusterSpec(gpus=4), ClusterSpec(gpus=4, nvlink=3e11)
-    named = {each.name: each for each in assumptions_of(resolve_machine(fewer))}
-    also = {each.name: each for each in assumptions_of(resolve_machine(more))}
+    named = {assumption.name: assumption for assumption in assumptions_of(resolve_machine(fewer))}
+    also = {assumption.name: assumption for assumption in assumptions_of(resolve_machine(more))}
     assert named.keys() < also.keys()
-    for name, each in named.items():
-        own, other = each.at(position(each.shared, 0)), also[name].at(position(also[name].shared, 0))
+    for name, value in named.items():
+        own, other = value.at(position(value.shared, 0)), also[name].at(position(also[name].shared, 0))
         assert own.tobytes() == other.tobytes()
 
 
@@ -73,20 +73,20 @@ def test_ends_and_value_are_reached_geometrically() -> None:
 
 def test_kinds_of_figures_share_their_positions_over_machines() -> None:
     shared = [
-        {each.shared for each in assumptions_of(resolve_machine(ClusterSpec(device=name)))}
+        {assumption.shared for assumption in assumptions_of(resolve_machine(ClusterSpec(device=name)))}
         for name in ("t4", "v100-32")
     ]
     assert "device.spmm_efficiency" in shared[0] & shared[1]
     unequal = assumptions_of(resolve_machine(ClusterSpec(gpus=4, devices=("t4", "a100-40"))))
-    spmm = {each.name: each.shared for each in unequal if each.name.endswith("spmm_efficiency")}
+    spmm = {item.name: item.shared for item in unequal if item.name.endswith("spmm_efficiency")}
     assert len(spmm) == 2
     assert set(spmm.values()) == {"device.spmm_efficiency"}
 
 
 def test_what_a_question_gives_is_no_assumption() -> None:
-    assert "t4.spmm_efficiency" in {each.name for each in assumptions_of(resolve_machine(ClusterSpec()))}
-    given = ClusterSpec(figures=(("t4.spmm_efficiency", 0.5),))
-    assert "t4.spmm_efficiency" not in {each.name for each in assumptions_of(resolve_machine(given))}
+    assert "t4.spmm_efficiency" in {assumption.name for assumption in assumptions_of(resolve_machine(ClusterSpec()))}
+    cluster = ClusterSpec(figures=(("t4.spmm_efficiency", 0.5),))
+    assert "t4.spmm_efficiency" not in {assumption.name for assumption in assumptions_of(resolve_machine(cluster))}
 
 
 def test_a_link_that_is_given_is_no_figure_of_the_catalogue() -> None:
@@ -100,9 +100,9 @@ def test_a_link_that_is_given_is_no_figure_of_the_catalogue() -> None:
 
 
 def test_figures_that_no_law_reads_are_not_among_them() -> None:
-    names = {each.name for each in assumptions_of(resolve_machine(ClusterSpec()))}
+    names = {assumption.name for assumption in assumptions_of(resolve_machine(ClusterSpec()))}
     assert not any(name.endswith((".memory", ".flops_fp16", ".gather_bandwidth", ".slice_s")) for name in names)
-    batches = {each.name for each in assumptions_of(resolve_machine(ClusterSpec()), batches=True)}
+    batches = {assumption.name for assumption in assumptions_of(resolve_machine(ClusterSpec()), batches=True)}
     assert names <= batches
 
 
@@ -119,7 +119,7 @@ def test_what_is_known_by_an_interval_is_normal_with_its_ends_at_90_percent() ->
 def test_a_figure_that_no_machine_of_the_question_uses_is_refused() -> None:
     plain, other = ClusterSpec(), ClusterSpec(device="a10g")
     used, unused = (("t4.spmm_efficiency", 0.5),), (("h100.launch_s", 1.0),)
-    refuse_unused_figures([resolve_machine(replace(each, figures=used)) for each in (plain, other)])
+    refuse_unused_figures([resolve_machine(replace(cluster, figures=used)) for cluster in (plain, other)])
     with pytest.raises(ScenarioError, match=r"cluster.figures: h100.launch_s would change nothing"):
         refuse_unused_figures([resolve_machine(replace(plain, figures=unused))])
     with pytest.raises(ScenarioError, match=r"cluster.figures: t4.spmm_efficiency would change nothing"):

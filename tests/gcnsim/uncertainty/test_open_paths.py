@@ -25,8 +25,8 @@ from gcnsim.uncertainty import (
 
 def scenario(method: str = "pipegcn", **cluster: object) -> Scenario:
     given = {"gpus": 4, "gpus_per_server": 2, "bandwidth": "10Gbps"} | cluster
-    asked = {"schema": "gcnsim.scenario/1", "cluster": given, "method": {"name": method}, "run": {"iterations": 4}}
-    return from_mapping(asked, "test")
+    requested = {"schema": "gcnsim.scenario/1", "cluster": given, "method": {"name": method}, "run": {"iterations": 4}}
+    return from_mapping(requested, "test")
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def scenario(method: str = "pipegcn", **cluster: object) -> Scenario:
     ],
 )
 def test_what_nobody_said_may_be_otherwise(cluster: dict[str, Any], names: list[str]) -> None:
-    assert [each.name for each in other_paths(scenario(**cluster))] == names
+    assert [path.name for path in other_paths(scenario(**cluster))] == names
 
 
 def test_a_method_that_sends_nothing_over_them_has_no_other_path() -> None:
@@ -60,14 +60,14 @@ def test_a_quarter_of_the_draws_has_each_other_path(seed: int) -> None:
 
 
 def test_draws_of_the_other_path_are_estimated_with_it_and_all_others_as_before() -> None:
-    asked = scenario(device="a100-40", gpus=4, gpus_per_server=4, nvlink="300GB/s")
-    accesses = open_source(asked)
-    found = factors(asked, accesses, 0)
+    base = scenario(device="a100-40", gpus=4, gpus_per_server=4, nvlink="300GB/s")
+    accesses = open_source(base)
+    found = factors(base, accesses, 0)
     direct, staged = (
-        factors(replace(asked, cluster=replace(asked.cluster, transport=each)), accesses, 0)
-        for each in ("direct", "staged")
+        factors(replace(base, cluster=replace(base.cluster, transport=text)), accesses, 0)
+        for text in ("direct", "staged")
     )
-    chosen = path_by_draw(other_paths(asked), 0)
+    chosen = path_by_draw(other_paths(base), 0)
     assert found.joint[chosen < 0] == pytest.approx(direct.joint[chosen < 0], rel=1e-12)
     at = staged.nominal_s / direct.nominal_s * staged.joint
     assert found.joint[chosen == 0] == pytest.approx(at[chosen == 0], rel=1e-12)
@@ -76,13 +76,13 @@ def test_draws_of_the_other_path_are_estimated_with_it_and_all_others_as_before(
 
 @pytest.mark.parametrize("method", ["full-graph", "bns-gcn"])
 def test_simulated_draws_have_the_path_of_the_draw(method: str) -> None:
-    asked = scenario(method, device="a100-40", gpus=4, gpus_per_server=4, host="p4d.24xlarge")
-    accesses = open_source(asked)
-    runs = DrawnRuns.of(asked, accesses, 0)
-    chosen = path_by_draw(other_paths(asked), 0)
+    base = scenario(method, device="a100-40", gpus=4, gpus_per_server=4, host="p4d.24xlarge")
+    accesses = open_source(base)
+    runs = DrawnRuns.of(base, accesses, 0)
+    chosen = path_by_draw(other_paths(base), 0)
     by_transport = {
-        each: DrawnRuns.of(replace(asked, cluster=replace(asked.cluster, transport=each)), accesses, 0)
-        for each in ("direct", "staged")
+        text: DrawnRuns.of(replace(base, cluster=replace(base.cluster, transport=text)), accesses, 0)
+        for text in ("direct", "staged")
     }
     for draw in (int(np.argmax(chosen == 0)), int(np.argmax(chosen < 0)), DRAWS):
         transport = "staged" if draw < DRAWS and chosen[draw] == 0 else "direct"
@@ -90,8 +90,8 @@ def test_simulated_draws_have_the_path_of_the_draw(method: str) -> None:
 
 
 def test_no_path_that_may_be_there_is_below_the_bound() -> None:
-    asked = scenario("full-graph", device="h100", gpus=4, gpus_per_server=4)
-    accesses = open_source(asked)
-    lower = best_lower_s(asked, accesses, RangeEnd.LIKELY)
-    for each in (asked, *(path.scenario for path in other_paths(asked))):
-        assert lower <= estimated_s(each, accesses)
+    base = scenario("full-graph", device="h100", gpus=4, gpus_per_server=4)
+    accesses = open_source(base)
+    lower = best_lower_s(base, accesses, RangeEnd.LIKELY)
+    for item in (base, *(path.scenario for path in other_paths(base))):
+        assert lower <= estimated_s(item, accesses)

@@ -14,43 +14,48 @@ from gcnsim.uncertainty import estimated_counts, estimated_s, partition_factors,
 
 
 def scenario(method: str = "psc-gcn", dataset: str = "reddit", **more: Any) -> Scenario:
-    asked = {"schema": SCHEMA, "method": {"name": method}, "workload": {"dataset": dataset}, "run": {"iterations": 3}}
-    return from_mapping(asked | more, "test")
+    requested = {
+        "schema": SCHEMA,
+        "method": {"name": method},
+        "workload": {"dataset": dataset},
+        "run": {"iterations": 3},
+    }
+    return from_mapping(requested | more, "test")
 
 
-def counts_of(asked: Scenario, accesses: Source) -> AccessCounts:
-    return accesses.counts(asked, resolve_model(asked.workload, accesses.declared).features, RangeEnd.LIKELY)
+def counts_of(base: Scenario, accesses: Source) -> AccessCounts:
+    return accesses.counts(base, resolve_model(base.workload, accesses.declared).features, RangeEnd.LIKELY)
 
 
-def factors_of(asked: Scenario, accesses: Source) -> tuple[float, float] | None:
-    counts = estimated_counts(asked, accesses)
-    return partition_factors(asked, accesses, counts, estimated_s(asked, accesses))
+def factors_of(base: Scenario, accesses: Source) -> tuple[float, float] | None:
+    counts = estimated_counts(base, accesses)
+    return partition_factors(base, accesses, counts, estimated_s(base, accesses))
 
 
 @pytest.mark.parametrize("dataset", ["reddit", "yelp", "ogbn-products"])
 def test_the_largest_worker_is_as_much_larger_as_the_scatter_says(dataset: str) -> None:
-    asked = scenario(dataset=dataset)
-    counts = counts_of(asked, open_source(asked))
-    found = partition_scatter(dataset, 6)
+    base = scenario(dataset=dataset)
+    counts = counts_of(base, open_source(base))
+    scatter = partition_scatter(dataset, 6)
     for end, side in ((RangeEnd.LOW, 0), (RangeEnd.HIGH, 1)):
-        moved = scattered(counts, found, end, 2)
+        moved = scattered(counts, scatter, end, 2)
         for name, figure in (("boundary_nodes", "boundary_largest"), ("entries", "entries_largest")):
-            wanted = getattr(counts, name).max() * found.factors(figure)[side]
+            wanted = getattr(counts, name).max() * scatter.factors(figure)[side]
             # The largest part is no smaller than the mean one.
             least = getattr(moved, name).mean()
             assert getattr(moved, name).max() == pytest.approx(max(wanted, least), rel=0.01)
         mean = moved.boundary_nodes.mean() / counts.boundary_nodes.mean()
-        assert mean == pytest.approx(found.factors("boundary_mean")[side], rel=0.02)
+        assert mean == pytest.approx(scatter.factors("boundary_mean")[side], rel=0.02)
         assert (moved.hits <= moved.rows).all()
         assert not moved.rows[:, range(6), range(6)].any()
         assert min(moved.rows.min(), moved.inner_edges.min()) >= 0
-    assert scattered(counts, found, RangeEnd.LIKELY) is counts
+    assert scattered(counts, scatter, RangeEnd.LIKELY) is counts
 
 
 @pytest.mark.parametrize("method", ["full-graph", "pipegcn", "bns-gcn", "psc-gcn"])
 def test_the_time_moves_both_ways_and_within_reason(method: str) -> None:
-    asked = scenario(method)
-    found = factors_of(asked, open_source(asked))
+    base = scenario(method)
+    found = factors_of(base, open_source(base))
     assert found is not None
     low, high = found
     assert 0.75 < low < 0.99
@@ -58,7 +63,7 @@ def test_the_time_moves_both_ways_and_within_reason(method: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "base",
     [
         scenario(cluster={"gpus": 1}),
         scenario("distdgl"),
@@ -68,16 +73,16 @@ def test_the_time_moves_both_ways_and_within_reason(method: str) -> None:
     ],
     ids=["one worker", "mini-batches", "published", "own imbalance", "outline"],
 )
-def test_where_no_profile_of_one_partition_answers_nothing_is_added(asked: Scenario) -> None:
-    accesses = open_source(asked)
-    assert accesses.scatter(asked) is None
-    assert factors_of(asked, accesses) is None
-    assert accesses.partition_note(asked) is None
+def test_where_no_profile_of_one_partition_answers_nothing_is_added(base: Scenario) -> None:
+    accesses = open_source(base)
+    assert accesses.scatter(base) is None
+    assert factors_of(base, accesses) is None
+    assert accesses.partition_note(base) is None
 
 
 def test_the_note_names_the_partition_and_its_scatter() -> None:
-    asked = scenario(dataset="ogbn-products")
-    note = open_source(asked).partition_note(asked)
+    base = scenario(dataset="ogbn-products")
+    note = open_source(base).partition_note(base)
     assert note is not None
     assert note.startswith(
         "of one partition: METIS k-way, objective volume, seed 2, of 25 % of the nodes; with other seeds"
@@ -99,6 +104,6 @@ def test_both_statistics_say_why_they_differ() -> None:
 def test_the_published_interval_holds_the_profiles_answer() -> None:
     published, measured = scenario(partition={"statistics": "published"}), scenario()
     accesses = open_source(published)
-    low, likely, high = (estimated_s(published, accesses, corner) for corner in RangeEnd)
+    low, likely, high = (estimated_s(published, accesses, bound) for bound in RangeEnd)
     assert low < likely < high
     assert low < estimated_s(measured, open_source(measured)) < high

@@ -17,7 +17,7 @@ from gcnsim.machine import resolve_machine
 from gcnsim.planning import StudyCache
 from gcnsim.scenario import Scenario, from_mapping, read_injected
 from gcnsim.schedule import Schedule, estimate
-from gcnsim.simulation import study, write_schedule
+from gcnsim.simulation import simulate_scenario, write_schedule
 from gcnsim.sources import RangeEnd, open_source
 from gcnsim.uncertainty import (
     DRAWS,
@@ -31,7 +31,7 @@ from gcnsim.uncertainty import (
     with_figures,
 )
 from gcnsim.uncertainty.placement import partition_factors, scattered
-from gcnsim.uncertainty.propagation import _ends, best_lower_s, favourable, higher_is_better
+from gcnsim.uncertainty.propagation import _ends, best_case, best_lower_s, higher_is_better
 
 SEED = 0
 
@@ -64,31 +64,31 @@ def place_of(name: str) -> FloatArray:
     return normal_position(name, SEED) if name == PARTITION else position(name, SEED)
 
 
-def one_by_one(asked: Scenario) -> tuple[float, dict[str, tuple[float, float]]]:
+def one_by_one(base: Scenario) -> tuple[float, dict[str, tuple[float, float]]]:
     """The estimate at the stated values, and by assumption that at its two ends over it: a schedule for each."""
-    accesses = open_source(asked)
-    counts = estimated_counts(asked, accesses)
-    now = estimate(write_schedule(asked, counts, accesses))
-    found = assumptions_of(resolve_machine(asked.cluster), batches=asked.method.mini_batches)
-    ends = {each.name: _ends(asked, accesses, counts, each, now) for each in found}
-    if len(accesses.corners) > 1:
-        low, high = (estimated_counts(asked, accesses, corner) for corner in (RangeEnd.LOW, RangeEnd.HIGH))
-        pair = [estimate(write_schedule(asked, each, accesses)) / now for each in (low, high)]
+    accesses = open_source(base)
+    counts = estimated_counts(base, accesses)
+    now = estimate(write_schedule(base, counts, accesses))
+    found = assumptions_of(resolve_machine(base.cluster), batches=base.method.mini_batches)
+    ends = {item.name: _ends(base, accesses, counts, item, now) for item in found}
+    if len(accesses.assumption_bounds) > 1:
+        low, high = (estimated_counts(base, accesses, bound) for bound in (RangeEnd.LOW, RangeEnd.HIGH))
+        pair = [estimate(write_schedule(base, item, accesses)) / now for item in (low, high)]
         ends[WORKLOAD] = (pair[0], pair[1])
-    scatter = accesses.scatter(asked)
+    scatter = accesses.scatter(base)
     if scatter is not None:
-        pair = [estimate(write_schedule(asked, each, accesses)) / now for each in repartitioned(asked, counts)]
+        pair = [estimate(write_schedule(base, item, accesses)) / now for item in repartitioned(base, counts)]
         ends[PARTITION] = (pair[0], pair[1])
     return now, ends
 
 
-def repartitioned(asked: Scenario, counts: AccessCounts) -> list[AccessCounts]:
+def repartitioned(base: Scenario, counts: AccessCounts) -> list[AccessCounts]:
     """Counts at both ends of other partitions: rows and edges; what a sampler looks at stays."""
-    scatter = open_source(asked).scatter(asked)
+    scatter = open_source(base).scatter(base)
     assert scatter is not None
-    moved = [scattered(counts, scatter, end, asked.cluster.gpus_per_server) for end in (RangeEnd.LOW, RangeEnd.HIGH)]
+    moved = [scattered(counts, scatter, end, base.cluster.gpus_per_server) for end in (RangeEnd.LOW, RangeEnd.HIGH)]
     names = ("rows", "hits", "inner_edges", "boundary_edges")
-    return [replace(counts, **{name: getattr(each, name) for name in names}) for each in moved]
+    return [replace(counts, **{name: getattr(item, name) for name in names}) for item in moved]
 
 
 FAST = {("full-graph", "two servers"), ("pipegcn", "a switch"), ("bns-gcn", "nvlink"), ("psc-gcn", "unequal")}
@@ -102,9 +102,9 @@ PAIRS = [
 
 @pytest.mark.parametrize(("method", "machine"), PAIRS)
 def test_all_draws_at_once_are_what_each_alone_is(method: str, machine: str) -> None:
-    asked = scenario(METHODS[method], MACHINES[machine])
-    now, ends = one_by_one(asked)
-    found = factors(asked, open_source(asked), SEED)
+    base = scenario(METHODS[method], MACHINES[machine])
+    now, ends = one_by_one(base)
+    found = factors(base, open_source(base), SEED)
     # What a sampler of nodes looks at is the mean of all graphs of a schedule, those of other partitions among them.
     exactly = 1e-3 if method == "bns-gcn" else 1e-12
     assert found.nominal_s == pytest.approx(now, rel=exactly)
@@ -115,17 +115,17 @@ def test_all_draws_at_once_are_what_each_alone_is(method: str, machine: str) -> 
 
 @pytest.mark.parametrize("device", [name for name in devices() if catalogued(name).kind == "gpu"])
 def test_every_device_has_a_range_around_its_time(device: str) -> None:
-    asked = scenario(METHODS["full-graph"], {"gpus": 2, "gpus_per_server": 1, "bandwidth": "10Gbps", "device": device})
-    joint = factors(asked, open_source(asked), SEED).joint
+    base = scenario(METHODS["full-graph"], {"gpus": 2, "gpus_per_server": 1, "bandwidth": "10Gbps", "device": device})
+    joint = factors(base, open_source(base), SEED).joint
     assert np.isfinite(joint).all()
     assert joint.min() < 1.0 < joint.max()
 
 
 def test_ends_of_other_partitions_need_no_schedule_for_each_figure(monkeypatch: pytest.MonkeyPatch) -> None:
     # Between shipped profiles the boundary itself is open, so its ends are no graphs of one schedule.
-    asked = scenario(METHODS["full-graph"], {"gpus": 7, "bandwidth": "10Gbps"})
-    asked = replace(asked, workload=replace(asked.workload, dataset="yelp"))
-    accesses = open_source(asked)
+    base = scenario(METHODS["full-graph"], {"gpus": 7, "bandwidth": "10Gbps"})
+    base = replace(base, workload=replace(base.workload, dataset="yelp"))
+    accesses = open_source(base)
     written: list[int] = []
 
     def counted(*arguments: Any) -> Schedule:
@@ -133,28 +133,30 @@ def test_ends_of_other_partitions_need_no_schedule_for_each_figure(monkeypatch: 
         return write_schedule(*arguments)
 
     monkeypatch.setattr("gcnsim.uncertainty.propagation.write_schedule", counted)
-    found = factors(asked, accesses, SEED)
+    found = factors(base, accesses, SEED)
     assert len(written) <= 3
     monkeypatch.undo()
-    counts = estimated_counts(asked, accesses)
-    for each in assumptions_of(resolve_machine(asked.cluster))[:4]:
-        assert found.alone[each.name] == pytest.approx(_ends(asked, accesses, counts, each, found.nominal_s), rel=1e-12)
+    counts = estimated_counts(base, accesses)
+    for assumption in assumptions_of(resolve_machine(base.cluster))[:4]:
+        assert found.alone[assumption.name] == pytest.approx(
+            _ends(base, accesses, counts, assumption, found.nominal_s), rel=1e-12
+        )
     assert found.alone[WORKLOAD][0] < 1.0 < found.alone[WORKLOAD][1]
 
 
 def test_a_joint_draw_is_the_estimate_with_all_its_figures_and_counts() -> None:
-    asked = scenario(METHODS["full-graph"], MACHINES["two servers"])
-    accesses = open_source(asked)
-    found = factors(asked, accesses, SEED)
-    counts = estimated_counts(asked, accesses)
-    corners = [estimated_counts(asked, accesses, corner) for corner in (RangeEnd.LOW, RangeEnd.HIGH)]
+    base = scenario(METHODS["full-graph"], MACHINES["two servers"])
+    accesses = open_source(base)
+    found = factors(base, accesses, SEED)
+    counts = estimated_counts(base, accesses)
+    assumption_bounds = [estimated_counts(base, accesses, bound) for bound in (RangeEnd.LOW, RangeEnd.HIGH)]
     for draw in (0, 30, DRAWS - 1):
         at = {
-            each.name: float(each.at(position(each.shared, SEED))[draw])
-            for each in assumptions_of(resolve_machine(asked.cluster))
+            assumption.name: float(assumption.at(position(assumption.shared, SEED))[draw])
+            for assumption in assumptions_of(resolve_machine(base.cluster))
         }
-        drawn = at_place(counts, [(WORKLOAD, corners), (PARTITION, repartitioned(asked, counts))], draw)
-        seconds = estimate(write_schedule(with_figures(asked, at), drawn, accesses))
+        drawn = at_place(counts, [(WORKLOAD, assumption_bounds), (PARTITION, repartitioned(base, counts))], draw)
+        seconds = estimate(write_schedule(with_figures(base, at), drawn, accesses))
         assert found.joint[draw] * found.nominal_s == pytest.approx(seconds, rel=1e-12)
 
 
@@ -174,10 +176,10 @@ def at_place(counts: AccessCounts, ends: list[tuple[str, list[AccessCounts]]], d
 @pytest.mark.parametrize("tau", [1, 3])
 def test_draws_know_nothing_of_one_another(tau: int) -> None:
     # A draw is no iteration: what is sent ahead, and what is added late, is of its own counts.
-    asked = scenario({"name": "psc-gcn", "tau": tau, "epsilon": 0.1, "cache": "0%"}, {"gpus": 2, "bandwidth": "1Gbps"})
-    asked = replace(asked, cluster=replace(asked.cluster, gpus_per_server=1))
-    now, ends = one_by_one(asked)
-    found = factors(asked, open_source(asked), SEED)
+    base = scenario({"name": "psc-gcn", "tau": tau, "epsilon": 0.1, "cache": "0%"}, {"gpus": 2, "bandwidth": "1Gbps"})
+    base = replace(base, cluster=replace(base.cluster, gpus_per_server=1))
+    now, ends = one_by_one(base)
+    found = factors(base, open_source(base), SEED)
     assert found.nominal_s == pytest.approx(now, rel=1e-12)
     for name in (WORKLOAD, PARTITION):
         assert found.alone[name] == pytest.approx(ends[name], rel=1e-12)
@@ -194,98 +196,98 @@ FIRST_ORDER: dict[str, tuple[dict[str, object], dict[str, object]]] = {
 
 @pytest.mark.parametrize("name", FIRST_ORDER)
 def test_other_methods_multiply_the_factors_of_their_ends(name: str) -> None:
-    asked = scenario(*FIRST_ORDER[name])
-    now, ends = one_by_one(asked)
-    accesses = open_source(asked)
-    others = partition_factors(asked, accesses, estimated_counts(asked, accesses), now)
+    base = scenario(*FIRST_ORDER[name])
+    now, ends = one_by_one(base)
+    accesses = open_source(base)
+    others = partition_factors(base, accesses, estimated_counts(base, accesses), now)
     ends |= {PARTITION: others} if others is not None else {}
-    found = factors(asked, accesses, SEED)
+    found = factors(base, accesses, SEED)
     assert found.nominal_s == pytest.approx(now, rel=1e-12)
     assert found.alone.keys() == ends.keys()
-    for each, pair in ends.items():
-        assert found.alone[each] == pytest.approx(pair, rel=1e-12), each
+    for key, pair in ends.items():
+        assert found.alone[key] == pytest.approx(pair, rel=1e-12), key
     shared = {
-        each.name: each.shared
-        for each in assumptions_of(resolve_machine(asked.cluster), batches=asked.method.mini_batches)
+        assumption.name: assumption.shared
+        for assumption in assumptions_of(resolve_machine(base.cluster), batches=base.method.mini_batches)
     }
     expected = 1.0
-    for each, (low, high) in ends.items():
-        place = float(place_of(shared.get(each, each))[7])
+    for key, (low, high) in ends.items():
+        place = float(place_of(shared.get(key, key))[7])
         expected *= (low if place < 0 else high) ** abs(place)
     assert found.joint[7] == pytest.approx(expected, rel=1e-9)
-    assert (name == "mini-batches") == (asked.method.mini_batches)
+    assert (name == "mini-batches") == (base.method.mini_batches)
 
 
 def test_faults_leave_the_same_open() -> None:
-    asked = scenario(METHODS["pipegcn"], MACHINES["two servers"])
-    late = replace(asked, faults=read_injected(["slow-gpu:worker=0,factor=3"]))
-    calm, struck = (factors(each, open_source(each), SEED) for each in (asked, late))
-    assert calm.joint.tobytes() == struck.joint.tobytes()
+    base = scenario(METHODS["pipegcn"], MACHINES["two servers"])
+    late = replace(base, faults=read_injected(["slow-gpu:worker=0,factor=3"]))
+    calm, time_factors = (factors(item, open_source(item), SEED) for item in (base, late))
+    assert calm.joint.tobytes() == time_factors.joint.tobytes()
 
 
 def test_the_draws_do_not_depend_on_the_number_of_processes() -> None:
-    asked = [scenario(METHODS[name], MACHINES["two servers"]) for name in ("full-graph", "pipegcn")]
+    scenarios = [scenario(METHODS[name], MACHINES["two servers"]) for name in ("full-graph", "pipegcn")]
     times = []
     for processes in (1, 2):
-        shop = StudyCache(asked[0], processes)
-        shop.prepare([], asked)
-        times.append([shop.times(each).tobytes() for each in asked])
+        shop = StudyCache(scenarios[0], processes)
+        shop.prepare([], scenarios)
+        times.append([shop.times(item).tobytes() for item in scenarios])
     assert times[0] == times[1]
 
 
 @pytest.mark.parametrize("method", ["full-graph", "psc-gcn"])
 def test_no_joint_draw_is_below_the_bound_of_the_most_favourable_figures(method: str) -> None:
     # Of published statistics, which no other partition is beside.
-    asked = scenario(METHODS[method], MACHINES["two servers"])
-    asked = replace(asked, partition=replace(asked.partition, statistics="published"))
-    accesses = open_source(asked)
-    found = factors(asked, accesses, SEED)
+    base = scenario(METHODS[method], MACHINES["two servers"])
+    base = replace(base, partition=replace(base.partition, statistics="published"))
+    accesses = open_source(base)
+    found = factors(base, accesses, SEED)
     low, high = found.workload or (1.0, 1.0)
-    least = best_lower_s(asked, accesses, RangeEnd.LOW if low <= high else RangeEnd.HIGH)
+    least = best_lower_s(base, accesses, RangeEnd.LOW if low <= high else RangeEnd.HIGH)
     assert PARTITION not in found.alone
     assert least <= found.nominal_s * found.joint.min()
 
 
 def test_the_most_favourable_end_is_the_faster_one() -> None:
     for machine in ("two servers", "a switch"):
-        asked = scenario(METHODS["full-graph"], MACHINES[machine])
-        accesses = open_source(asked)
-        alone = factors(asked, accesses, SEED).alone
-        for each in assumptions_of(resolve_machine(asked.cluster)):
-            low, high = alone[each.name]
-            assert (high <= low) if higher_is_better(each.name) else (low <= high), each.name
-        assert len(favourable(asked).cluster.figures) == len(assumptions_of(resolve_machine(asked.cluster)))
+        base = scenario(METHODS["full-graph"], MACHINES[machine])
+        accesses = open_source(base)
+        alone = factors(base, accesses, SEED).alone
+        for assumption in assumptions_of(resolve_machine(base.cluster)):
+            low, high = alone[assumption.name]
+            assert (high <= low) if higher_is_better(assumption.name) else (low <= high), assumption.name
+        assert len(best_case(base).cluster.figures) == len(assumptions_of(resolve_machine(base.cluster)))
 
 
-def strongest(asked: Scenario, now_s: float, count: int = 2) -> list[tuple[str, tuple[float, float]]]:
+def strongest(base: Scenario, now_s: float, count: int = 2) -> list[tuple[str, tuple[float, float]]]:
     """The assumptions that move the estimate most, and what the workload leaves open, with their factors on `now_s`."""
-    found = factors(asked, open_source(asked), SEED)
+    found = factors(base, open_source(base), SEED)
     alone = {name: tuple(found.scaled(now_s, np.array(pair)) / now_s) for name, pair in found.alone.items()}
     order = sorted(alone, key=lambda name: -abs(np.log(alone[name][1] / alone[name][0])))
     names = [name for name in order if name not in (WORKLOAD, PARTITION)][:count]
     return [(name, alone[name]) for name in [*names, *([WORKLOAD] if WORKLOAD in alone else [])]]
 
 
-def simulated(asked: Scenario, name: str, now_s: float) -> tuple[float, float]:
+def simulated(base: Scenario, name: str, now_s: float) -> tuple[float, float]:
     """The simulated time at both ends of an assumption over that at its value."""
-    accesses = open_source(asked)
+    accesses = open_source(base)
     if name == WORKLOAD:
-        ends = [study(asked, accesses, corner) for corner in (RangeEnd.LOW, RangeEnd.HIGH)]
+        ends = [simulate_scenario(base, accesses, bound) for bound in (RangeEnd.LOW, RangeEnd.HIGH)]
     else:
-        each = next(one for one in assumptions_of(resolve_machine(asked.cluster)) if one.name == name)
-        moved = [with_figures(asked, {name: float(each.at(np.array(place)))}) for place in (-1.0, 1.0)]
-        ends = [study(one, accesses) for one in moved]
+        each = next(one for one in assumptions_of(resolve_machine(base.cluster)) if one.name == name)
+        moved = [with_figures(base, {name: float(each.at(np.array(place)))}) for place in (-1.0, 1.0)]
+        ends = [simulate_scenario(one, accesses) for one in moved]
     return ends[0].metrics.iteration_s / now_s, ends[1].metrics.iteration_s / now_s
 
 
-def worst_miss(asked: Scenario) -> tuple[float, str]:
+def worst_miss(base: Scenario) -> tuple[float, str]:
     """By what share an estimated factor is beside the simulated one, at most, and of which assumption."""
     missed = [(0.0, "")]
-    now_s = study(asked).metrics.iteration_s
-    for name, expected in strongest(asked, now_s):
+    now_s = simulate_scenario(base).metrics.iteration_s
+    for name, expected in strongest(base, now_s):
         missed += [
             (abs(guess / seen - 1.0), f"{name}: estimated {guess:.3f}, simulated {seen:.3f}")
-            for guess, seen in zip(expected, simulated(asked, name, now_s), strict=True)
+            for guess, seen in zip(expected, simulated(base, name, now_s), strict=True)
         ]
     return max(missed)
 
@@ -316,6 +318,6 @@ def test_estimated_factors_are_those_of_simulated_corners_of_larger_clusters(
     method: str, machine: str, dataset: str
 ) -> None:
     """At most 10 % beside them; the worst is 7.2 %, PipeGCN of ogbn-products at 1 Gbit/s."""
-    asked = scenario(METHODS[method], LARGER[machine])
-    missed, where = worst_miss(replace(asked, workload=replace(asked.workload, dataset=dataset)))
+    base = scenario(METHODS[method], LARGER[machine])
+    missed, where = worst_miss(replace(base, workload=replace(base.workload, dataset=dataset)))
     assert missed < 0.1, where

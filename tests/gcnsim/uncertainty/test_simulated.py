@@ -11,7 +11,7 @@ from gcnsim.engine import simulate
 from gcnsim.ids import FloatArray
 from gcnsim.machine import resolve_machine
 from gcnsim.scenario import Scenario, read_injected
-from gcnsim.simulation import study, write_schedule
+from gcnsim.simulation import simulate_scenario, write_schedule
 from gcnsim.simulation.steady import Steady
 from gcnsim.sources import RangeEnd, open_source
 from gcnsim.timeline import PS_PER_S
@@ -32,21 +32,21 @@ from tests.gcnsim.uncertainty.test_propagation import LARGER, MACHINES, METHODS,
 
 @pytest.mark.parametrize("method", ["full-graph", "psc-gcn"])
 def test_a_draw_is_a_simulation_with_all_its_figures_and_counts(method: str) -> None:
-    asked = scenario(METHODS[method], MACHINES["two servers"])
-    accesses = open_source(asked)
-    found = DrawnRuns.of(asked, accesses, SEED)
-    counts = estimated_counts(asked, accesses)
-    corners = [estimated_counts(asked, accesses, corner) for corner in (RangeEnd.LOW, RangeEnd.HIGH)]
+    requested = scenario(METHODS[method], MACHINES["two servers"])
+    accesses = open_source(requested)
+    found = DrawnRuns.of(requested, accesses, SEED)
+    counts = estimated_counts(requested, accesses)
+    assumption_bounds = [estimated_counts(requested, accesses, bound) for bound in (RangeEnd.LOW, RangeEnd.HIGH)]
     for draw in (0, DRAWS - 1):
         at = {
-            each.name: float(each.at(position(each.shared, SEED))[draw])
-            for each in assumptions_of(resolve_machine(asked.cluster))
+            assumption.name: float(assumption.at(position(assumption.shared, SEED))[draw])
+            for assumption in assumptions_of(resolve_machine(requested.cluster))
         }
-        drawn = at_place(counts, [(WORKLOAD, corners), (PARTITION, repartitioned(asked, counts))], draw)
+        drawn = at_place(counts, [(WORKLOAD, assumption_bounds), (PARTITION, repartitioned(requested, counts))], draw)
         schedule = write_schedule(
-            with_figures(asked, at), replace(drawn, hits=np.minimum(drawn.hits, drawn.rows)), accesses
+            with_figures(requested, at), replace(drawn, hits=np.minimum(drawn.hits, drawn.rows)), accesses
         )
-        judge = Steady(schedule, asked.run.iterations)
+        judge = Steady(schedule, requested.run.iterations)
         run = simulate(schedule, judge.most, judge.enough, endless=True)
         first = judge.window(run.ends).first
         closing = run.ends[:, list(schedule.ends)].max(axis=1)
@@ -56,27 +56,27 @@ def test_a_draw_is_a_simulation_with_all_its_figures_and_counts(method: str) -> 
 
 @pytest.mark.parametrize("method", ["full-graph", "pipegcn", "bns-gcn"])
 def test_the_pace_at_the_stated_values_is_that_of_a_study(method: str) -> None:
-    asked = scenario(METHODS[method], MACHINES["two servers"])
-    accesses = open_source(asked)
-    seconds = study(asked, accesses).metrics.iteration_s
+    requested = scenario(METHODS[method], MACHINES["two servers"])
+    accesses = open_source(requested)
+    seconds = simulate_scenario(requested, accesses).metrics.iteration_s
     # What a sampler of nodes looks at is the mean of all graphs of a schedule.
     exactly = 1e-3 if method == "bns-gcn" else 1e-9
-    assert DrawnRuns.of(asked, accesses, SEED).pace(DRAWS) == pytest.approx(seconds, rel=exactly)
+    assert DrawnRuns.of(requested, accesses, SEED).pace(DRAWS) == pytest.approx(seconds, rel=exactly)
 
 
 def test_faults_are_left_out() -> None:
-    asked = scenario(METHODS["pipegcn"], MACHINES["two servers"])
-    late = replace(asked, faults=read_injected(["slow-gpu:worker=0,factor=3"]))
-    calm, struck = (DrawnRuns.of(each, open_source(each), SEED).pace(5) for each in (asked, late))
-    assert calm == struck
+    requested = scenario(METHODS["pipegcn"], MACHINES["two servers"])
+    late = replace(requested, faults=read_injected(["slow-gpu:worker=0,factor=3"]))
+    calm, affected = (DrawnRuns.of(item, open_source(item), SEED).pace(5) for item in (requested, late))
+    assert calm == affected
 
 
-def misses(asked: Scenario) -> FloatArray:
+def misses(base: Scenario) -> FloatArray:
     """By what share the estimated time of every joint draw is beside the simulated one, float64[draws]."""
-    accesses = open_source(asked)
-    runs = DrawnRuns.of(asked, accesses, SEED)
+    accesses = open_source(base)
+    runs = DrawnRuns.of(base, accesses, SEED)
     simulated = paces_to_factors([runs.pace(draw) for draw in range(DRAWS + 1)])
-    left_open, now_s = factors(asked, accesses, SEED), study(asked, accesses).metrics.iteration_s
+    left_open, now_s = factors(base, accesses, SEED), simulate_scenario(base, accesses).metrics.iteration_s
     assert simulated.max() / simulated.min() > 1.05, "the draws move something"
     return np.asarray(left_open.scaled(now_s, left_open.joint) / now_s / simulated - 1.0)
 
@@ -87,15 +87,15 @@ DRAWN = [("full-graph", "two servers"), ("pipegcn", "nvlink"), ("bns-gcn", "dire
 @pytest.mark.parametrize(("method", "machine"), DRAWN)
 def test_estimated_draws_are_those_simulated(method: str, machine: str) -> None:
     """At most 10 % beside them; the worst of these is 7.6 %, of full-graph training."""
-    asked = scenario(METHODS[method], MACHINES[machine])
-    asked = replace(asked, workload=replace(asked.workload, dataset="reddit-train"))
-    assert np.abs(misses(asked)).max() < 0.1
+    requested = scenario(METHODS[method], MACHINES[machine])
+    requested = replace(requested, workload=replace(requested.workload, dataset="reddit-train"))
+    assert np.abs(misses(requested)).max() < 0.1
 
 
 def test_where_one_part_has_most_edges_and_another_most_boundary_nodes_estimates_miss_more() -> None:
     """Reddit's four parts, as counted: 12.1 % of full-graph training, since in other partitions either may decide."""
-    asked = scenario(METHODS["full-graph"], MACHINES["two servers"])
-    assert 0.1 < np.abs(misses(asked)).max() < 0.13
+    requested = scenario(METHODS["full-graph"], MACHINES["two servers"])
+    assert 0.1 < np.abs(misses(requested)).max() < 0.13
 
 
 @pytest.mark.slow
@@ -105,6 +105,6 @@ def test_where_one_part_has_most_edges_and_another_most_boundary_nodes_estimates
 def test_estimated_draws_of_larger_clusters_are_those_simulated(method: str, machine: str, dataset: str) -> None:
     """Of reddit at most 10 % beside them, the worst 8.4 %. Of yelp and ogbn-products, whose other partitions load other
     links, up to 61 %: why the draws that decide are simulated."""
-    asked = scenario(METHODS[method], LARGER[machine])
-    found = misses(replace(asked, workload=replace(asked.workload, dataset=dataset)))
+    requested = scenario(METHODS[method], LARGER[machine])
+    found = misses(replace(requested, workload=replace(requested.workload, dataset=dataset)))
     assert np.abs(found).max() < (0.1 if dataset == "reddit" else 0.7)

@@ -17,7 +17,7 @@ from gcnsim.graph import Graph, build_csr
 from gcnsim.partition import Part, partition_graph, split
 from gcnsim.runs.files import Shares
 from gcnsim.runs.recorded_run import RecordedRun, read_recorded_run
-from gcnsim.simulation import study
+from gcnsim.simulation import simulate_scenario
 from gcnsim.sources import open_source
 from gcnsim.trace import record_nodes, record_trace, write_trace
 from runtime.options import Options
@@ -82,7 +82,7 @@ def run_document(
     """A whole run.json. shares: of each worker, what differs from nothing."""
     workers = options.workers
     none = [[0] * workers for _ in range(workers)]
-    told = [
+    content = [
         dict.fromkeys(Shares.__slots__, 0.0) | {"worker": rank} | dict(shares[rank] if shares else {})
         for rank in range(workers)
     ]
@@ -115,7 +115,7 @@ def run_document(
             "iteration_s_p10": 0.1,
             "iteration_s_p90": 0.1,
             "slowest": slowest,
-            "workers": told,
+            "workers": content,
         },
     }
 
@@ -148,14 +148,14 @@ def runs_in(place: Path) -> WriteRun:
         widths: Sequence[int] = WIDTHS,
         **options: Any,
     ) -> Path:
-        asked = Options(**{"threads": 1, "layers": len(widths) - 1, "hidden": widths[1]} | options)
+        requested = Options(**{"threads": 1, "layers": len(widths) - 1, "hidden": widths[1]} | options)
         folder = place / name
-        document = run_document(asked, widths=widths, iterations=len(seconds), emulation=emulation, shares=shares)
+        document = run_document(requested, widths=widths, iterations=len(seconds), emulation=emulation, shares=shares)
         write_folder(folder, document, seconds)
-        knobs = asked.knobs
+        knobs = requested.knobs
         epsilon = float(str(knobs.get("rate", knobs.get("epsilon", 1.0))))
         sampler = "full" if epsilon == 1.0 else str(knobs.get("sampler", "bns"))
-        save_trace(folder / "access.trace", asked.workers, sampler, epsilon, asked.seed)
+        save_trace(folder / "access.trace", requested.workers, sampler, epsilon, requested.seed)
         return folder
 
     return write
@@ -165,10 +165,10 @@ def simulated(folder: Path, calibration: Path, factor: float = 1.0) -> RecordedR
     """The run in `folder` with the times that the simulator predicts for it, times `factor`, written there too."""
     run = read_recorded_run(folder)
     scenario = scenario_of(run, str(calibration))
-    metrics = study(scenario, open_source(scenario)).metrics
+    metrics = simulate_scenario(scenario, open_source(scenario)).metrics
     document = json.loads((folder / "run.json").read_text())
-    for told in document["summary"]["workers"]:
-        told["compute_s"] = metrics.compute_s * factor
-        told["wait_s"] = metrics.exposed_comm_s * factor
+    for content in document["summary"]["workers"]:
+        content["compute_s"] = metrics.compute_s * factor
+        content["wait_s"] = metrics.exposed_comm_s * factor
     write_folder(folder, document, [metrics.iteration_s * factor] * 10)
     return read_recorded_run(folder)

@@ -32,42 +32,44 @@ def record(tmp_path: Path) -> Path:
 
 
 def test_errors_have_signs() -> None:
-    found = judged("a", "a", 2.0, 1.5)
-    assert found.error == pytest.approx(-0.25)
-    assert found.phase_error("compute") == pytest.approx((0.75 - 1.0) / 2.0)
-    assert not found.covered
+    run_check = judged("a", "a", 2.0, 1.5)
+    assert run_check.error == pytest.approx(-0.25)
+    assert run_check.phase_error("compute") == pytest.approx((0.75 - 1.0) / 2.0)
+    assert not run_check.covered
 
 
 def test_a_run_that_takes_what_is_predicted_has_no_error(write_run: WriteRun, record: Path) -> None:
     folder = write_run("run")
     simulated(folder, record)
-    ((found,), warnings) = judge([folder], record)
-    assert (found.run, warnings) == ("run", [])
-    assert found.error == pytest.approx(0.0, abs=1e-12)
-    assert found.covered
-    assert all(found.phase_error(phase) == pytest.approx(0.0, abs=0.01) for phase in PHASES)
+    ((run_check,), warnings) = judge([folder], record)
+    assert (run_check.run, warnings) == ("run", [])
+    assert run_check.error == pytest.approx(0.0, abs=1e-12)
+    assert run_check.covered
+    assert all(run_check.phase_error(phase) == pytest.approx(0.0, abs=0.01) for phase in PHASES)
     # The interval is the calibration's: nothing else varies.
-    assert found.high_s == pytest.approx(1.1 * found.predicted_s, rel=0.01)
+    assert run_check.high_s == pytest.approx(1.1 * run_check.predicted_s, rel=0.01)
 
 
 def test_a_run_that_takes_half_as_long_again_is_outside_its_interval(write_run: WriteRun, record: Path) -> None:
     folder = write_run("run")
     simulated(folder, record, 1.5)
-    ((found,), _) = judge([folder], record)
-    assert found.error == pytest.approx(1 / 1.5 - 1)
-    assert not found.covered
-    assert found.phase_error("compute") == pytest.approx((1 / 1.5 - 1) * found.measured["compute"] / found.measured_s)
+    ((run_check,), _) = judge([folder], record)
+    assert run_check.error == pytest.approx(1 / 1.5 - 1)
+    assert not run_check.covered
+    assert run_check.phase_error("compute") == pytest.approx(
+        (1 / 1.5 - 1) * run_check.measured["compute"] / run_check.measured_s
+    )
 
 
 def test_runs_keep_their_order_and_repeats_are_predicted_once(write_run: WriteRun, record: Path) -> None:
     folders = [write_run("b", seconds=[0.2] * 10), write_run("a"), write_run("c", method="pipegcn")]
-    said: list[str] = []
-    found, _ = judge([folders[2], *folders[:2]], record, progress=said.append)
-    assert [each.run for each in found] == ["c", "b", "a"]
-    assert [each.measured_s for each in found] == pytest.approx([0.1, 0.2, 0.1])
-    assert found[1].configuration == found[2].configuration != found[0].configuration
-    assert found[1].predicted_s == found[2].predicted_s != found[0].predicted_s
-    assert "3 runs" in said[0]
+    lines: list[str] = []
+    run_checks, _ = judge([folders[2], *folders[:2]], record, progress=lines.append)
+    assert [run_check.run for run_check in run_checks] == ["c", "b", "a"]
+    assert [run_check.measured_s for run_check in run_checks] == pytest.approx([0.1, 0.2, 0.1])
+    assert run_checks[1].configuration == run_checks[2].configuration != run_checks[0].configuration
+    assert run_checks[1].predicted_s == run_checks[2].predicted_s != run_checks[0].predicted_s
+    assert "3 runs" in lines[0]
 
 
 def test_the_answer_does_not_depend_on_the_number_of_processes(write_run: WriteRun, record: Path) -> None:
@@ -76,9 +78,9 @@ def test_the_answer_does_not_depend_on_the_number_of_processes(write_run: WriteR
 
 
 def test_without_a_calibration_the_catalogue_predicts(write_run: WriteRun) -> None:
-    ((found,), warnings) = judge([write_run("a")], None)
-    assert found.predicted_s > 0.0
-    assert (found.outside, warnings) == ((), [])
+    ((run_check,), warnings) = judge([write_run("a")], None)
+    assert run_check.predicted_s > 0.0
+    assert (run_check.outside, warnings) == ((), [])
 
 
 def test_no_runs_are_refused(record: Path) -> None:
@@ -110,18 +112,18 @@ CHANGES: tuple[tuple[str, dict[str, Any], str], ...] = (
 )
 
 
-@pytest.mark.parametrize(("part", "change", "said"), CHANGES)
+@pytest.mark.parametrize(("part", "change", "message"), CHANGES)
 def test_another_machine_or_version_is_warned_of_and_refused_when_strict(
-    write_run: WriteRun, tmp_path: Path, part: str, change: dict[str, Any], said: str
+    write_run: WriteRun, tmp_path: Path, part: str, change: dict[str, Any], message: str
 ) -> None:
     folder = write_run("a")
     known = calibration()
     write_calibration(tmp_path / "c.json", calibration(**{part: {**getattr(known, part), **change}}))
-    found, warnings = judge([folder], tmp_path / "c.json")
-    assert len(found) == 1
+    run_checks, warnings = judge([folder], tmp_path / "c.json")
+    assert len(run_checks) == 1
     assert len(warnings) == 1
     assert warnings[0].startswith(f"{folder}: ")
-    assert warnings[0].endswith(said)
+    assert warnings[0].endswith(message)
     with pytest.raises(FileError) as caught:
         judge([folder], tmp_path / "c.json", strict=True)
     assert str(caught.value) == warnings[0]
@@ -132,8 +134,8 @@ def test_a_run_by_other_kernels_than_were_measured_is_refused(write_run: WriteRu
     for given, source in ((record, str(record)), (None, "the catalogue's cpu-core")):
         with pytest.raises(ScenarioError) as caught:
             judge([folder], given)
-        told = f"{folder}: trained with --aggregator numba and --threads 1, {source} is of --aggregator plain and"
-        assert str(caught.value).startswith(told)
+        text = f"{folder}: trained with --aggregator numba and --threads 1, {source} is of --aggregator plain and"
+        assert str(caught.value).startswith(text)
 
 
 def test_a_run_counts_once(write_run: WriteRun) -> None:
@@ -151,14 +153,14 @@ def test_versions_that_change_no_times_are_not_warned_of(write_run: WriteRun, tm
 
 def test_settings_beyond_the_calibrated_range_are_flagged(write_run: WriteRun) -> None:
     seen = read_recorded_run(write_run("seen", emulation=EMULATED | {"bandwidth": 5e7}))
-    drawn = read_recorded_run(write_run("b", method="psc-gcn", knobs=DRAWN))
+    run = read_recorded_run(write_run("b", method="psc-gcn", knobs=DRAWN))
     slow = EMULATED | {"bandwidth": 1e7, "measured": 0.94e7, "latency_s": 1e-3}
     found = outside(read_recorded_run(write_run("a", emulation=slow)), calibration(ranges=ranges([seen])))
     assert found == ("bandwidth 1e+07 (calibrated: 5e+07)", "latency_s 0.001 (calibrated: 0)")
-    whole = ranges([seen, drawn])
-    assert outside(drawn, calibration(ranges=whole)) == outside(seen, calibration(ranges=whole)) == ()
+    whole = ranges([seen, run])
+    assert outside(run, calibration(ranges=whole)) == outside(seen, calibration(ranges=whole)) == ()
     narrow = calibration(ranges=whole | {"tau": (0.0, 1.0), "epsilon": (0.3, 1.0)})
-    assert outside(drawn, narrow) == ("tau 2 (calibrated: 0 to 1)", "epsilon 0.1 (calibrated: 0.3 to 1)")
+    assert outside(run, narrow) == ("tau 2 (calibrated: 0 to 1)", "epsilon 0.1 (calibrated: 0.3 to 1)")
 
 
 def test_what_no_calibration_run_had_is_flagged_by_name(write_run: WriteRun) -> None:
@@ -166,7 +168,7 @@ def test_what_no_calibration_run_had_is_flagged_by_name(write_run: WriteRun) -> 
     hosts = EMULATED | {"hosts": 3, "workers_per_host": 2, "bandwidth": 2.5e7}
     run = read_recorded_run(write_run("b", method="bns-gcn", knobs={"rate": 0.1}, workers=6, emulation=hosts))
     assert outside(
-        run, calibration(ranges={name: each for name, each in seen.items() if not name.startswith("graph.")})
+        run, calibration(ranges={name: value for name, value in seen.items() if not name.startswith("graph.")})
     ) == (
         "method bns-gcn (never calibrated)",
         "graph small (never calibrated)",
@@ -234,7 +236,7 @@ def test_a_trace_of_another_run_is_refused_and_one_elsewhere_is_noted(write_run:
 def test_what_is_trained_differently_is_another_configuration(write_run: WriteRun) -> None:
     changes: list[dict[str, Any]] = [{}, {"norm": "layer"}, {"lr": 0.1}, {"bias": False}, {"optimizer": "sgd"}]
     changes += [{"dtype": "float64"}, {"partition_method": "block"}, {"weight_decay": 0.1}, {"aggregator": "dgl"}]
-    words = [configuration_of(read_recorded_run(write_run(str(i), **each))) for i, each in enumerate(changes)]
+    words = [configuration_of(read_recorded_run(write_run(str(i), **change))) for i, change in enumerate(changes)]
     assert words[:3] == ["full-graph", "full-graph, norm layer", "full-graph, lr 0.1"]
     assert len(set(words)) == len(words)
     again = configuration_of(read_recorded_run(write_run("again", seed=3, out="elsewhere", quiet=True)))
@@ -243,14 +245,14 @@ def test_what_is_trained_differently_is_another_configuration(write_run: WriteRu
 
 def test_on_cores_without_a_calibration_there_is_no_interval(write_run: WriteRun) -> None:
     checks, _ = judge([write_run("run", method="full-graph", workers=2)], None)
-    assert [(each.low_s, each.high_s, each.covered) for each in checks] == [(None, None, None)]
+    assert [(check.low_s, check.high_s, check.covered) for check in checks] == [(None, None, None)]
     found = payload(checks, None, [])
     assert found["coverage"] is None
     assert "no interval on CPU cores without a calibration" in render_validation(found)
     assert json.loads(json.dumps(found))["rows"][0]["low_s"] is None
-    drawn = validation_data(found)
-    assert drawn.runs[0].covered is None
-    assert [trace.name for trace in validation_figure(drawn).data][-1] == "without an interval (1)"
+    validation = validation_data(found)
+    assert validation.runs[0].covered is None
+    assert [trace.name for trace in validation_figure(validation).data][-1] == "without an interval (1)"
 
 
 def measured(folder: Path, seconds: float, hidden: int = 32, **partition: Any) -> Path:
@@ -270,7 +272,7 @@ def measured(folder: Path, seconds: float, hidden: int = 32, **partition: Any) -
 
 def test_measured_compute_stands_in_the_place_of_the_laws(write_run: WriteRun, tmp_path: Path) -> None:
     folder = write_run("run")
-    slow, fast = (judge([folder], None, measured=[measured(tmp_path, each)])[0][0] for each in (0.02, 0.01))
+    slow, fast = (judge([folder], None, measured=[measured(tmp_path, value)])[0][0] for value in (0.02, 0.01))
     assert slow.predicted["compute"] == pytest.approx(2 * fast.predicted["compute"], rel=1e-6)
     # Measured compute has a known error, the catalogue's core has none.
     assert fast.low_s is not None

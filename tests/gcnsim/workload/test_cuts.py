@@ -23,9 +23,9 @@ def test_graphs_left_out_are_within_the_ranges_of_the_others() -> None:
         laws = cuts.without(GRAPHS, graph)
         low, _, high = laws["ratio"]["range"]
         missed = [2.718281828 ** cuts.log_missed(laws, graph, row) for row in graph.every]
-        boundary.append(sum(low <= each <= high for each in missed) / len(missed))
+        boundary.append(sum(low <= value <= high for value in missed) / len(missed))
         own = cuts.grown(laws, graph)
-        growth.append(sum(abs(each) <= laws["growth"]["open"] for each in own) / len(own))
+        growth.append(sum(abs(item) <= laws["growth"]["open"] for item in own) / len(own))
     held = [sum(boundary) / len(boundary), sum(growth) / len(growth), cuts.crossing_held(GRAPHS)]
     held += [cuts.largest_held(GRAPHS, figure) for figure in ("boundary", "entries")]
     assert all(0.8 <= share <= 0.97 for share in held), held
@@ -86,5 +86,5 @@ def test_the_largest_part_grows_with_their_number(figure: str) -> None:
     assert largest_of(figure, 1) == (1.0, 1.0, 1.0)
     ends = [largest_of(figure, parts) for parts in (4, 8, 64)]
     assert all(1.0 <= low < likely < high for low, likely, high in ends)
-    assert [each.likely for each in ends] == sorted(each.likely for each in ends)
+    assert [end.likely for end in ends] == sorted(end.likely for end in ends)
     assert largest_of(figure, 1024) == largest_of(figure, 64)

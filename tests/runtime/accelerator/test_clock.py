@@ -8,7 +8,7 @@ LENGTH, COUNT, LATE = 4_000_000, 50, 200_000_000
 def test_pieces_that_are_ready_follow_one_another_exactly_and_lateness_does_not_add_up() -> None:
     lane, begun = Lane(), now()
     ends = [lane.work(begun, LENGTH)[1] for _ in range(COUNT)]
-    assert ends == [begun + LENGTH * (place + 1) for place in range(COUNT)]
+    assert ends == [begun + LENGTH * (index + 1) for index in range(COUNT)]
     # One late waking at the most is left, however many pieces there were.
     assert 0 <= now() - ends[-1] < LATE
 

@@ -35,7 +35,7 @@ def test_unequal_copies_end_as_equal_shares_say() -> None:
     """With b1 <= b2 <= ..., the k-th ends after (b1 + ... + bk + (n - k) bk) / rate."""
     sizes = sorted(stream(0, "copies").uniform(1.0, 1e4, 9).tolist())
     ends, _ = shared(0.0, {slot: (0.0, nbytes) for slot, nbytes in enumerate(sizes)}, RATE, math.inf)
-    expected = [(sum(sizes[: place + 1]) + (len(sizes) - place - 1) * size) / RATE for place, size in enumerate(sizes)]
+    expected = [(sum(sizes[: index + 1]) + (len(sizes) - index - 1) * size) / RATE for index, size in enumerate(sizes)]
     assert [ends[slot] for slot in range(len(sizes))] == pytest.approx(expected)
 
 
@@ -81,21 +81,21 @@ print(link.carry(int(input()) + int(after), float(nbytes)))
 def test_processes_share_a_link_by_way_of_a_file_and_another_link_is_another(tmp_path: Path) -> None:
     path = tmp_path / "copies"
     path.write_bytes(bytes(2 * TABLE_BYTES))
-    asked = [(0, 0, 1_600_000), (0, 800 * MS, 1_600_000), (1, 0, 1_600_000)]
+    requested = [(0, 0, 1_600_000), (0, 800 * MS, 1_600_000), (1, 0, 1_600_000)]
     command = [sys.executable, "-c", CARRY, str(path)]
     started = [
         subprocess.Popen(
-            [*command, *map(str, each)], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [*command, *map(str, numbers)], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
-        for each in asked
+        for numbers in requested
     ]
-    for each in started:
-        assert each.stdout is not None
-        assert each.stdout.readline() == "ready\n"
+    for item in started:
+        assert item.stdout is not None
+        assert item.stdout.readline() == "ready\n"
     begun = now() + 1_000 * MS
-    for each in started:
-        assert each.stdin is not None
-        each.stdin.write(f"{begun}\n")
-        each.stdin.flush()
-    ends = [int(each.communicate(timeout=60)[0]) for each in started]
+    for item in started:
+        assert item.stdin is not None
+        item.stdin.write(f"{begun}\n")
+        item.stdin.flush()
+    ends = [int(item.communicate(timeout=60)[0]) for item in started]
     assert [(end - begun) / MS for end in ends] == pytest.approx([2400.0, 3200.0, 1600.0])

@@ -52,6 +52,6 @@ def test_every_mistake_is_one_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(typed.split()) == 2
-    said = capsys.readouterr()
-    assert said.err.startswith(f"runtime.emulate: {words}")
-    assert (said.err.count("\n"), said.out) == (1, "")
+    done = capsys.readouterr()
+    assert done.err.startswith(f"runtime.emulate: {words}")
+    assert (done.err.count("\n"), done.out) == (1, "")

@@ -16,7 +16,7 @@ from gcnsim.errors import ScenarioError
 from gcnsim.evidence import scenario_of
 from gcnsim.evidence.recorded_run import accelerated_cluster, accelerated_faults
 from gcnsim.runs.recorded_run import RecordedRun, read_recorded_run
-from gcnsim.simulation import study
+from gcnsim.simulation import simulate_scenario
 from gcnsim.timeline import KIND_CODE, OpKind, Timeline
 from gcnsim.validation import judge
 from runtime.record import read_run
@@ -83,14 +83,14 @@ def test_the_record_says_what_stood_for_what_and_that_nothing_was_computed(folde
 @pytest.mark.parametrize("name", NAMES)
 def test_kernels_and_messages_are_those_that_are_simulated(folder: Path, name: str) -> None:
     run = read_recorded_run(folder / name)
-    result = study(scenario_of(run))
+    result = simulate_scenario(scenario_of(run))
     simulated, recorded = timeline(result.run), run.timeline()
     # Simulated iterations train the graphs of the trace in turn; not the last one, whose spans may be cut off. Where
     # nothing is drawn all are alike.
     at = result.run.iterations - 2
     same = 9
     if name in ("psc-gcn", "bns-gcn"):
-        at = max(each for each in range(at) if 3 <= each % ITERATIONS < ITERATIONS - 2)
+        at = max(index for index in range(at) if 3 <= index % ITERATIONS < ITERATIONS - 2)
         same = at % ITERATIONS
     for kind in KERNELS:
         if kind is OpKind.SAMPLE and name in ("pipegcn", "full-graph"):
@@ -114,12 +114,12 @@ def messages(spans: Timeline, iteration: int) -> Counter[tuple[int, ...]]:
 def test_runs_are_judged_as_runs_of_that_gpu(folder: Path) -> None:
     judged, warnings = judge([folder / name for name in NAMES], None)
     assert warnings == []
-    assert [each.run for each in judged] == list(NAMES)
-    for each in judged:
-        assert "with t4, worker 1 1.5 times as slow" in each.setting
-        assert each.measured["compute"] == pytest.approx(each.predicted["compute"], rel=0.01)
+    assert [run_check.run for run_check in judged] == list(NAMES)
+    for run_check in judged:
+        assert "with t4, worker 1 1.5 times as slow" in run_check.setting
+        assert run_check.measured["compute"] == pytest.approx(run_check.predicted["compute"], rel=0.01)
         # A tiny graph on a crowded machine: what the waits add up to is the least that an iteration takes.
-        assert each.measured_s > each.measured["compute"]
+        assert run_check.measured_s > run_check.measured["compute"]
 
 
 @needs_namespaces

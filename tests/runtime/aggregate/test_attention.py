@@ -52,15 +52,15 @@ def inputs(rows: int, columns: int, heads: int, width: int, scale: float = 1.0) 
 def test_values_and_gradients_are_the_dense_softmax_s(name: str, heads: int) -> None:
     dense = pattern(7, 9)
     matrix = made(matrix_kind(name), dense)
-    given = inputs(7, 9, heads, 4)
-    found, wanted = attention_sum(matrix, *given), dense_sum(dense, *given)
-    assert found.shape == (7, heads, 4)
-    assert torch.allclose(found, wanted, rtol=0, atol=1e-12)
-    assert not found[[2, 6]].any()
-    weight = torch.randn(found.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
+    tensors = inputs(7, 9, heads, 4)
+    tensor, wanted = attention_sum(matrix, *tensors), dense_sum(dense, *tensors)
+    assert tensor.shape == (7, heads, 4)
+    assert torch.allclose(tensor, wanted, rtol=0, atol=1e-12)
+    assert not tensor[[2, 6]].any()
+    weight = torch.randn(tensor.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
     for mine, theirs in zip(
-        torch.autograd.grad((found * weight).sum(), given),
-        torch.autograd.grad((wanted * weight).sum(), given),
+        torch.autograd.grad((tensor * weight).sum(), tensors),
+        torch.autograd.grad((wanted * weight).sum(), tensors),
         strict=True,
     ):
         assert torch.allclose(mine, theirs, rtol=0, atol=1e-12)
@@ -75,21 +75,21 @@ def test_numerical_gradients(name: str) -> None:
 def test_gradients_are_the_same_in_several_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     dense = pattern(7, 9)
     matrix = made(matrix_kind("plain"), dense)
-    given = inputs(7, 9, 2, 3)
-    whole = torch.autograd.grad(attention_sum(matrix, *given).square().sum(), given)
+    tensors = inputs(7, 9, 2, 3)
+    whole = torch.autograd.grad(attention_sum(matrix, *tensors).square().sum(), tensors)
     entries = int(np.count_nonzero(dense))
     for chunk in (1, 4, entries, entries + 1):
         monkeypatch.setattr(attention, "_CHUNK", {"cpu": 2 * 3 * chunk})
-        pieces = torch.autograd.grad(attention_sum(matrix, *given).square().sum(), given)
+        pieces = torch.autograd.grad(attention_sum(matrix, *tensors).square().sum(), tensors)
         assert all(torch.equal(one, other) for one, other in zip(whole, pieces, strict=True))
 
 
 @pytest.mark.parametrize("name", ["plain", "numba"])
 def test_large_scores_do_not_overflow(name: str) -> None:
     dense = pattern(7, 9)
-    given = inputs(7, 9, 1, 2, scale=1e4)
-    found = attention_sum(made(matrix_kind(name), dense), *given)
-    assert torch.allclose(found, dense_sum(dense, *given), rtol=0, atol=1e-9)
+    tensors = inputs(7, 9, 1, 2, scale=1e4)
+    tensor = attention_sum(made(matrix_kind(name), dense), *tensors)
+    assert torch.allclose(tensor, dense_sum(dense, *tensors), rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["plain", "numba"])
@@ -99,7 +99,7 @@ def test_the_weights_of_a_row_sum_to_one_whatever_the_matrix_holds(name: str) ->
     matrix: Matrix = made(matrix_kind(name), dense, torch.float32)
     h = torch.ones(9, 2, 1)
     _, target, source = inputs(7, 9, 2, 1)
-    found = attention_sum(matrix, h, target.detach().float(), source.detach().float())
+    tensor = attention_sum(matrix, h, target.detach().float(), source.detach().float())
     filled = torch.from_numpy((dense != 0).any(1))
-    assert torch.allclose(found[filled], torch.ones(int(filled.sum()), 2, 1), rtol=0, atol=1e-6)
-    assert not found[~filled].any()
+    assert torch.allclose(tensor[filled], torch.ones(int(filled.sum()), 2, 1), rtol=0, atol=1e-6)
+    assert not tensor[~filled].any()

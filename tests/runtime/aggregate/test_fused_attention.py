@@ -61,7 +61,7 @@ def weighing(out: Tensor) -> Tensor:
 def near(found: Tensor, wanted: Tensor) -> None:
     """Within BOUND of the largest value, or of 1."""
     assert found.shape == wanted.shape
-    error, size = (float(each.detach().abs().max()) for each in (found - wanted, wanted))
+    error, size = (float(tensor.detach().abs().max()) for tensor in (found - wanted, wanted))
     assert error <= BOUND[found.dtype] * max(1.0, size)
 
 
@@ -71,13 +71,13 @@ def near(found: Tensor, wanted: Tensor) -> None:
 def test_values_and_gradients_are_the_dense_ones(columns: int, heads: int, width: int, dtype: torch.dtype) -> None:
     """The dense computation is in double precision always."""
     dense = pattern(31, columns, 0.3)
-    given = inputs(31, columns, heads, width, dtype)
-    exact = [each.detach().double().requires_grad_() for each in given]
-    found, wanted = attention_sum(made(NumbaMatrix, dense, dtype), *given), dense_sum(dense, *exact)
-    near(found, wanted)
-    assert not found[[0, 15, 30]].any()
-    back = weighing(found)
-    gradients = torch.autograd.grad(found, given, back), torch.autograd.grad(wanted, exact, back.double())
+    tensors = inputs(31, columns, heads, width, dtype)
+    exact = [tensor.detach().double().requires_grad_() for tensor in tensors]
+    tensor, wanted = attention_sum(made(NumbaMatrix, dense, dtype), *tensors), dense_sum(dense, *exact)
+    near(tensor, wanted)
+    assert not tensor[[0, 15, 30]].any()
+    back = weighing(tensor)
+    gradients = torch.autograd.grad(tensor, tensors, back), torch.autograd.grad(wanted, exact, back.double())
     for mine, theirs in zip(*gradients, strict=True):
         near(mine, theirs)
     grad_h, grad_target, grad_source = gradients[0]
@@ -92,13 +92,13 @@ def test_bytes_are_the_same_for_any_number_of_threads(heads: int, width: int, dt
     """Enough entries that each of the passes is shared among three."""
     matrix = made(NumbaMatrix, pattern(500, 400, 0.6), dtype)
     assert matrix.rows.columns.size > 3 * 2**15
-    given = inputs(500, 400, heads, width, dtype)
+    tensors = inputs(500, 400, heads, width, dtype)
     before, found = torch.get_num_threads(), []
     try:
         for threads in (1, 2, 3):
             torch.set_num_threads(threads)
-            out = attention_sum(matrix, *given)
-            found.append([out, *torch.autograd.grad(out, given, weighing(out))])
+            out = attention_sum(matrix, *tensors)
+            found.append([out, *torch.autograd.grad(out, tensors, weighing(out))])
     finally:
         torch.set_num_threads(before)
     for other in found[1:]:
@@ -127,10 +127,10 @@ def test_weights_are_right_to_the_last_digits_however_small(dtype: torch.dtype, 
 
 def test_one_neighbour_weighs_one_and_teaches_its_score_nothing() -> None:
     rows = Rows(np.arange(6), np.array([4, 2, 2, 0, 1], np.int32), np.ones(5), 5)
-    given = inputs(5, 5, 2, 40, torch.float32)
-    out = attention_sum(NumbaMatrix(rows, torch.float32, CPU), *given)
-    assert torch.equal(out, given[0][[4, 2, 2, 0, 1]])
-    _, target, source = torch.autograd.grad(out, given, weighing(out))
+    tensors = inputs(5, 5, 2, 40, torch.float32)
+    out = attention_sum(NumbaMatrix(rows, torch.float32, CPU), *tensors)
+    assert torch.equal(out, tensors[0][[4, 2, 2, 0, 1]])
+    _, target, source = torch.autograd.grad(out, tensors, weighing(out))
     assert not target.any()
     assert not source.any()
 
@@ -138,19 +138,19 @@ def test_one_neighbour_weighs_one_and_teaches_its_score_nothing() -> None:
 @pytest.mark.parametrize(("count", "columns", "width"), [(3, 0, 5), (3, 4, 5), (0, 4, 5), (0, 0, 5), (3, 4, 0)])
 def test_a_matrix_without_entries_gives_zeros(count: int, columns: int, width: int) -> None:
     rows = Rows(np.zeros(count + 1, np.int64), np.empty(0, np.int32), np.empty(0), columns)
-    given = inputs(count, columns, 2, width, torch.float64)
-    out = attention_sum(NumbaMatrix(rows, torch.float64, CPU), *given)
+    tensors = inputs(count, columns, 2, width, torch.float64)
+    out = attention_sum(NumbaMatrix(rows, torch.float64, CPU), *tensors)
     assert out.shape == (count, 2, width)
     assert not out.any()
-    for gradient, each in zip(torch.autograd.grad(out.sum(), given), given, strict=True):
-        assert gradient.shape == each.shape
+    for gradient, tensor in zip(torch.autograd.grad(out.sum(), tensors), tensors, strict=True):
+        assert gradient.shape == tensor.shape
         assert not gradient.any()
 
 
 def test_numbers_that_are_none_spoil_the_rows_that_see_them() -> None:
     """A training that diverges must show."""
     dense = pattern(31, 31, 0.3)
-    h, target, source = (each.detach() for each in inputs(31, 31, 2, 3, torch.float32))
+    h, target, source = (tensor.detach() for tensor in inputs(31, 31, 2, 3, torch.float32))
     source[7, 1] = torch.nan
     found, wanted = (
         attention_sum(made(kind, dense, torch.float32), h, target, source) for kind in (NumbaMatrix, PlainMatrix)
@@ -162,15 +162,15 @@ def test_numbers_that_are_none_spoil_the_rows_that_see_them() -> None:
 def test_inputs_and_gradients_may_lie_apart() -> None:
     dense = pattern(31, 45, 0.3)
     matrix = made(NumbaMatrix, dense)
-    given = inputs(31, 45, 2, 5, torch.float64)
-    apart = [each.detach().permute(*reversed(range(each.dim()))).contiguous() for each in given]
-    apart = [each.permute(*reversed(range(each.dim()))).requires_grad_() for each in apart]
-    assert not any(each.is_contiguous() for each in apart)
-    out, other = attention_sum(matrix, *given), attention_sum(matrix, *apart)
+    tensors = inputs(31, 45, 2, 5, torch.float64)
+    apart = [tensor.detach().permute(*reversed(range(tensor.dim()))).contiguous() for tensor in tensors]
+    apart = [item.permute(*reversed(range(item.dim()))).requires_grad_() for item in apart]
+    assert not any(item.is_contiguous() for item in apart)
+    out, other = attention_sum(matrix, *tensors), attention_sum(matrix, *apart)
     assert torch.equal(out, other)
     back = weighing(out.mT).mT
     assert not back.is_contiguous()
-    for one, two in zip(torch.autograd.grad(out, given, back), torch.autograd.grad(other, apart, back), strict=True):
+    for one, two in zip(torch.autograd.grad(out, tensors, back), torch.autograd.grad(other, apart, back), strict=True):
         assert torch.equal(one, two)
 
 

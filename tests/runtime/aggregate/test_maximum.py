@@ -23,7 +23,7 @@ WIDTHS = (1, 7, 16, 19, 64, 80, 101)
 def dense_max(dense: FloatArray, x: Tensor) -> Tensor:
     """Row after row; 0 where there is no entry."""
     rows = [x[torch.from_numpy(np.flatnonzero(row))] for row in dense]
-    return torch.stack([each.max(0).values if len(each) else x.new_zeros(x.shape[1]) for each in rows])
+    return torch.stack([row.max(0).values if len(row) else x.new_zeros(x.shape[1]) for row in rows])
 
 
 def rows_of(count: int, width: int, dtype: torch.dtype = torch.float64) -> Tensor:
@@ -44,7 +44,7 @@ def test_values_and_gradients_are_the_dense_ones(name: str, chunk: int, monkeypa
     found, wanted = neighbour_max(made(matrix_kind(name), dense), x), dense_max(dense, x)
     assert torch.equal(found, wanted)
     assert not found[[2, 16]].any()
-    (mine,), (theirs,) = (torch.autograd.grad(each, x, weighing(found)) for each in (found, wanted))
+    (mine,), (theirs,) = (torch.autograd.grad(tensor, x, weighing(found)) for tensor in (found, wanted))
     assert torch.allclose(mine, theirs, rtol=0, atol=1e-12)
 
 
@@ -60,7 +60,7 @@ def test_compiled_values_and_gradients_are_the_plain_and_the_dense_ones(width: i
     assert torch.equal(found, plain)
     assert torch.equal(found.double(), wanted)
     back = weighing(found)
-    mine, other = (torch.autograd.grad(each, x, back)[0] for each in (found, plain))
+    mine, other = (torch.autograd.grad(item, x, back)[0] for item in (found, plain))
     (theirs,) = torch.autograd.grad(wanted, exact, back.double())
     bound = BOUND[dtype] * max(1.0, float(theirs.abs().max()))
     assert float((mine - theirs).abs().max()) <= bound
@@ -106,9 +106,9 @@ def test_rows_and_gradients_may_lie_apart(name: str) -> None:
 def test_a_matrix_without_its_transpose_is_enough(width: int) -> None:
     rows = Rows(np.array([0, 2, 3]), np.array([0, 2, 1], np.int32), np.ones(3), 3)
     x = rows_of(3, width)
-    found = neighbour_max(NumbaMatrix(rows, torch.float64, torch.device("cpu"), turned=False), x)
-    assert torch.equal(found, torch.stack([torch.maximum(x[0], x[2]), x[1]]))
-    assert torch.equal(torch.autograd.grad(found.sum(), x)[0][1], torch.ones(width, dtype=torch.float64))
+    tensor = neighbour_max(NumbaMatrix(rows, torch.float64, torch.device("cpu"), turned=False), x)
+    assert torch.equal(tensor, torch.stack([torch.maximum(x[0], x[2]), x[1]]))
+    assert torch.equal(torch.autograd.grad(tensor.sum(), x)[0][1], torch.ones(width, dtype=torch.float64))
 
 
 @pytest.mark.parametrize("width", [2, 16, 21, 64])
@@ -117,9 +117,9 @@ def test_of_equal_values_the_first_entry_alone_gets_the_gradient(name: str, widt
     dense = np.array([[0.0, 1.0, 1.0, 1.0], [1.0, 0.0, 0.0, 1.0]])
     for value in (0.0, -torch.inf, torch.inf):
         x = torch.full((4, width), value, dtype=torch.float64, requires_grad=True)
-        found = neighbour_max(made(matrix_kind(name), dense), x)
-        assert torch.equal(found, x[:2])
-        (gradient,) = torch.autograd.grad(found, x, torch.ones_like(found))
+        tensor = neighbour_max(made(matrix_kind(name), dense), x)
+        assert torch.equal(tensor, x[:2])
+        (gradient,) = torch.autograd.grad(tensor, x, torch.ones_like(tensor))
         assert gradient.tolist() == [[1.0] * width, [1.0] * width, [0.0] * width, [0.0] * width]
 
 
@@ -128,10 +128,10 @@ def test_of_equal_values_the_first_entry_alone_gets_the_gradient(name: str, widt
 def test_the_largest_of_nothing_is_zero(name: str, shape: tuple[int, int, int]) -> None:
     rows, columns, width = shape
     x = rows_of(columns, width)
-    found = neighbour_max(made(matrix_kind(name), np.zeros((rows, columns))), x)
-    assert found.shape == (rows, width)
-    assert not found.any()
-    (gradient,) = torch.autograd.grad(found.sum(), x)
+    tensor = neighbour_max(made(matrix_kind(name), np.zeros((rows, columns))), x)
+    assert tensor.shape == (rows, width)
+    assert not tensor.any()
+    (gradient,) = torch.autograd.grad(tensor.sum(), x)
     assert gradient.shape == (columns, width)
     assert not gradient.any()
 
@@ -139,9 +139,9 @@ def test_the_largest_of_nothing_is_zero(name: str, shape: tuple[int, int, int]) 
 @pytest.mark.parametrize("name", KINDS)
 def test_rows_without_columns_have_no_largest_value(name: str) -> None:
     x = rows_of(23, 0)
-    found = neighbour_max(made(matrix_kind(name), pattern(17, 23)), x)
-    assert found.shape == (17, 0)
-    assert torch.autograd.grad(found.sum(), x)[0].shape == (23, 0)
+    tensor = neighbour_max(made(matrix_kind(name), pattern(17, 23)), x)
+    assert tensor.shape == (17, 0)
+    assert torch.autograd.grad(tensor.sum(), x)[0].shape == (23, 0)
 
 
 @pytest.mark.parametrize("width", [1, 16, 21, 64])
@@ -153,9 +153,9 @@ def test_rows_that_are_no_numbers_stay_so(name: str, width: int) -> None:
         x = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64).unsqueeze(1).repeat(1, width)
         x[place] = torch.nan
         x.requires_grad_()
-        found = neighbour_max(made(matrix_kind(name), dense), x)
+        tensor = neighbour_max(made(matrix_kind(name), dense), x)
         seen = [True, place != 1]
-        assert found.isnan().tolist() == [[each] * width for each in seen]
-        (gradient,) = torch.autograd.grad(found.sum(), x)
+        assert tensor.isnan().tolist() == [[item] * width for item in seen]
+        (gradient,) = torch.autograd.grad(tensor.sum(), x)
         assert gradient[:, 0].tolist() == [0.0, 0.0, 0.0 if place != 1 else 1.0]
         assert torch.equal(gradient, gradient[:, :1].expand_as(gradient))

@@ -29,11 +29,11 @@ def test_hosts_train_and_the_record_says_where(workers: int, tmp_path: Path) -> 
     shell = emulated(tmp_path, *words, "--", *SMALL, "--out", "run")
     code, out, err = shell.end()
     assert (code, err) == (0, "")
-    told, final = (json.loads(line) for line in out.splitlines())
+    content, final = (json.loads(line) for line in out.splitlines())
     run = read_run(tmp_path / "run")
-    assert run.record.emulation == told["emulation"]
+    assert run.record.emulation == content["emulation"]
     assert final["workers"] == run.record.workers == 2 * workers
-    facts: dict[str, Any] = told["emulation"]
+    facts: dict[str, Any] = content["emulation"]
     assert (facts["hosts"], facts["workers_per_host"], facts["bandwidth"]) == (2, workers, 25e6)
     assert facts["measured"] == pytest.approx(25e6 * PAYLOAD_SHARE, rel=0.03)
     assert (facts["limiter"], facts["latency_by"], facts["cores"]) == ("netns", "none", cores())
@@ -117,16 +117,16 @@ def test_every_mistake_is_one_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(typed.split()) == 2
-    said = capsys.readouterr()
-    assert said.err.startswith(f"runtime.emulate: {words}")
-    assert (said.err.count("\n"), said.out) == (1, "")
+    done = capsys.readouterr()
+    assert done.err.startswith(f"runtime.emulate: {words}")
+    assert (done.err.count("\n"), done.out) == (1, "")
     assert namespaces(os.getpid()) == []
 
 
 def test_an_interrupt_before_anything_starts_is_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def interrupted(asked: str) -> str:
+    def interrupted(name: str) -> str:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("runtime.cli.emulate.limiter_of", interrupted)
@@ -139,11 +139,11 @@ def test_a_bandwidth_that_no_machine_carries_is_measured_and_said(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     assert main(["--hosts", "2", "--bandwidth", "4Tbps", "--", "--out", str(tmp_path / "run")]) == 2
-    said = capsys.readouterr().err
+    text = capsys.readouterr().err
     assert re.fullmatch(
         r"runtime.emulate: --bandwidth: 4Tbps is more than this machine carries between 2 emulated hosts: measured "
         r"\d+Mbps of the wire, [\d.]+ [MG]B/s of payload, where 471 GB/s are needed\n",
-        said,
+        text,
     )
     assert namespaces(os.getpid()) == []
     assert not (tmp_path / "run").exists()
@@ -156,9 +156,9 @@ def test_a_workers_error_is_one_line_with_its_rank(tmp_path: Path) -> None:
         tmp_path, "--hosts", "2", "--bandwidth", "200Mbps", "--", *SMALL, "--graph", "absent.npz"
     ).end()
     assert (code, out) == (2, "")
-    told, said = err.splitlines()
-    assert told.startswith("runtime.emulate: 2 x 1 workers on ")
-    assert re.match(r"runtime.emulate: worker [01]: absent.npz: ", said)
+    content, text = err.splitlines()
+    assert content.startswith("runtime.emulate: 2 x 1 workers on ")
+    assert re.match(r"runtime.emulate: worker [01]: absent.npz: ", text)
 
 
 def test_help_has_examples_and_every_option() -> None:

@@ -61,7 +61,7 @@ Measure = Callable[..., tuple[dict[str, Any], dict[str, list[Any]]]]
 def _apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     """In a folder of its own; memory and signals of the tests' process stay as they are."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("runtime.measuring.workload.keep_heap", lambda: False)
+    monkeypatch.setattr("runtime.measuring.workload.disable_malloc_trim", lambda: False)
     old = signal.getsignal(signal.SIGTERM)
     yield
     signal.signal(signal.SIGTERM, old)
@@ -97,10 +97,10 @@ def test_the_file_says_what_was_measured_and_has_a_row_for_each_op(measure: Meas
     assert head["training"]["aggregator"] == "plain"
     assert (head["device"]["kind"], head["device"]["threads"]) == ("cpu", 1)
     assert {"gcnsim", "python", "torch"} <= set(head["versions"])
-    assert [each["method"] for each in head["settings"]] == ["full-graph", "pipegcn"]
+    assert [setting["method"] for setting in head["settings"]] == ["full-graph", "pipegcn"]
     assert head["skipped"] == []
     sizes = [(part.inner_nodes, part.boundary_nodes) for part in case.parts(3)]
-    assert [(each["inner"], each["boundary"]) for each in head["parts"]] == sizes * 2
+    assert [(entry["inner"], entry["boundary"]) for entry in head["parts"]] == sizes * 2
     assert list(rows) == ["setting", "part", "iteration", "kind", "layer", "direction", "seconds"]
     assert set(rows["kind"]) <= {str(kind) for kind in KINDS} - {"wait", "wire", "allreduce"}
     assert set(rows["direction"]) == {"", "forward", "backward"}
@@ -133,15 +133,20 @@ def _check_part(part: dict[str, Any], rows: dict[str, list[Any]]) -> None:
 def test_each_combination_of_values_is_a_setting_and_methods_take_what_they_have(measure: Measure) -> None:
     head, _ = measure("--method psc-gcn,pipegcn,dgl --epsilon 0.1,30%,0.1 --tau 1,2 --batch 9 --fanout 3,2")
     found = [
-        (each["method"], each["knobs"].get("epsilon"), each["knobs"].get("tau"), each["knobs"].get("fanout"))
-        for each in head["settings"]
+        (
+            setting["method"],
+            setting["knobs"].get("epsilon"),
+            setting["knobs"].get("tau"),
+            setting["knobs"].get("fanout"),
+        )
+        for setting in head["settings"]
     ]
     psc = [("psc-gcn", epsilon, tau, None) for tau in (1, 2) for epsilon in (0.1, 0.3)]
     assert sorted(found[:4]) == sorted(psc)
     assert found[4:] == [("pipegcn", None, None, None), ("dgl", None, None, "3,2")]
-    drawn = {each["setting"]: each["drawn"]["edges"] for each in head["parts"]}
-    more = [number for number, each in enumerate(head["settings"]) if each["knobs"].get("epsilon") == 0.3]
-    fewer = [number for number, each in enumerate(head["settings"]) if each["knobs"].get("epsilon") == 0.1]
+    drawn = {part["setting"]: part["drawn"]["edges"] for part in head["parts"]}
+    more = [number for number, setting in enumerate(head["settings"]) if setting["knobs"].get("epsilon") == 0.3]
+    fewer = [number for number, setting in enumerate(head["settings"]) if setting["knobs"].get("epsilon") == 0.1]
     assert all(1.5 * drawn[few] < drawn[many] for few in fewer for many in more)
 
 
@@ -177,12 +182,12 @@ def test_what_is_wrong_is_one_line(name: str, capsys: pytest.CaptureFixture[str]
 
 def test_docs_name_all_that_the_file_holds(measure: Measure) -> None:
     section = (ROOT / "docs" / "files.md").read_text(encoding="utf-8").split(f"## Measured compute: `{FORMAT}`", 1)[1]
-    told = set(re.findall(r"`(\w+)`", section.split("\n## ", 1)[0]))
+    content = set(re.findall(r"`(\w+)`", section.split("\n## ", 1)[0]))
     head, rows = measure()
-    assert {*head, *rows, *rows["kind"], *COUNTS} <= told
+    assert {*head, *rows, *rows["kind"], *COUNTS} <= content
     for name in ("graph", "partition", "model", "training", "device"):
-        assert set(head[name]) <= told
-    assert {*head["settings"][0], *head["parts"][0]} <= told
+        assert set(head[name]) <= content
+    assert {*head["settings"][0], *head["parts"][0]} <= content
 
 
 def test_a_file_is_never_written_over_unasked(capsys: pytest.CaptureFixture[str]) -> None:
@@ -303,18 +308,18 @@ def test_a_partition_of_a_file_is_taken(measure: Measure, case: Case, tmp_path: 
 
 
 def test_a_terminal_shows_which_part_has_its_turn(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[str] = []
-    monkeypatch.setattr("gcnsim.terminal.LiveLine.show", lambda _, text: told.append(text))
+    lines: list[str] = []
+    monkeypatch.setattr("gcnsim.terminal.LiveLine.show", lambda _, text: lines.append(text))
     assert main(["--graph", str(case.path), "--out", "told.parquet", "--seconds", "0.2"]) == 0
-    assert told[:3] == ["starting", "reading the graph", "partitioning the graph"]
-    assert "full-graph, warm-up, part 2 of 2" in told
+    assert lines[:3] == ["starting", "reading the graph", "partitioning the graph"]
+    assert "full-graph, warm-up, part 2 of 2" in lines
     turn = re.compile(r"full-graph, round (\d+), part ([12]) of 2(?:, means known to [0-9.]+ %)?")
-    turns = [found for text in told[5:] if (found := turn.fullmatch(text))]
+    turns = [found for text in lines[5:] if (found := turn.fullmatch(text))]
     assert [(found[1], found[2]) for found in turns[:4]] == [("1", "1"), ("1", "2"), ("2", "1"), ("2", "2")]
-    assert len(turns) == len(told[5:])
-    count = len(told)
+    assert len(turns) == len(lines[5:])
+    count = len(lines)
     assert main(["--graph", str(case.path), "--out", "quiet.parquet", "--seconds", "0.1", "--quiet"]) == 0
-    assert len(told) == count
+    assert len(lines) == count
 
 
 @pytest.mark.parametrize("share", [0.4, 1.2])
@@ -357,9 +362,9 @@ def test_links_are_measured_without_kernels_and_calibrate_measured_compute(
     monkeypatch.setattr("runtime.cli.measure.cores", lambda: hardware(False)["cores"])
     assert main(["--links", "--out", "links.json", "--quiet"]) == 0
     assert "written to links.json" in capsys.readouterr().out
-    found = read_measurements("links.json")
-    assert found.links_only
-    kernels = {each.kernel for each in found.found}
+    measurements = read_measurements("links.json")
+    assert measurements.links_only
+    kernels = {item.kernel for item in measurements.found}
     assert {"p2p_oneway", "all_reduce_cpu", "shared_spmm"} <= kernels
     assert not kernels & {"spmm", "gemm", "iteration", "spmm_beside"}
     record = calibrate("links.json", out="record.json")

@@ -58,33 +58,36 @@ def test_the_file_keeps_its_schema(profile: dict[str, Any]) -> None:
 
 
 def test_every_kernel_is_measured(profile: dict[str, Any]) -> None:
-    found = {each["kernel"] for each in profile["measurements"]}
+    found = {measurement["kernel"] for measurement in profile["measurements"]}
     assert found | WHERE_VISIBLE == set(KERNELS) - CUDA_ONLY | WHERE_VISIBLE
 
 
 def test_every_measurement_is_of_its_own_size(profile: dict[str, Any]) -> None:
-    sizes = [(each["kernel"], each["processes"], *sorted(each["params"].items())) for each in profile["measurements"]]
+    sizes = [
+        (measurement["kernel"], measurement["processes"], *sorted(measurement["params"].items()))
+        for measurement in profile["measurements"]
+    ]
     assert len(set(sizes)) == len(sizes)
 
 
 def test_times_are_ordered_and_above_zero(profile: dict[str, Any]) -> None:
-    for each in profile["measurements"]:
-        assert 0 <= each["low"] <= each["high"]
-        if each["kernel"] not in WHERE_VISIBLE:
-            assert each["seconds"] > 0, each
-        if not each["kernel"].startswith("shared_") and not each["kernel"].endswith("_beside"):
-            assert each["low"] <= each["seconds"], each
-        if each["kernel"].startswith(("p2p_", "all_", "transfer_")):
-            assert each["seconds"] <= each["high"], "a median; a mean may lie above"
+    for measurement in profile["measurements"]:
+        assert 0 <= measurement["low"] <= measurement["high"]
+        if measurement["kernel"] not in WHERE_VISIBLE:
+            assert measurement["seconds"] > 0, measurement
+        if not measurement["kernel"].startswith("shared_") and not measurement["kernel"].endswith("_beside"):
+            assert measurement["low"] <= measurement["seconds"], measurement
+        if measurement["kernel"].startswith(("p2p_", "all_", "transfer_")):
+            assert measurement["seconds"] <= measurement["high"], "a median; a mean may lie above"
 
 
 def test_kernels_run_at_once_in_as_many_processes_as_asked(profile: dict[str, Any]) -> None:
-    shared = [each for each in profile["measurements"] if each["kernel"] == "shared_gemm"]
-    assert [(each["processes"], each["repeats"]) for each in shared] == [(1, 1), (2, 2)]
+    shared = [measurement for measurement in profile["measurements"] if measurement["kernel"] == "shared_gemm"]
+    assert [(entry["processes"], entry["repeats"]) for entry in shared] == [(1, 1), (2, 2)]
 
 
 def test_compute_is_measured_with_and_without_transfers(profile: dict[str, Any]) -> None:
-    rates = [each["params"] for each in profile["measurements"] if each["kernel"] == "gemm_beside"]
+    rates = [measurement["params"] for measurement in profile["measurements"] if measurement["kernel"] == "gemm_beside"]
     assert rates[0]["asked"] == rates[0]["rate"] == 0
     assert "asked" not in rates[1]
     assert rates[1]["rate"] > 0
@@ -99,14 +102,14 @@ def test_without_network_no_transfer_is_measured(capsys: pytest.CaptureFixture[s
     assert printed == json.loads(out.read_text(encoding="utf-8"))
     Draft202012Validator(SCHEMA).validate(printed)
     assert printed["options"]["aggregator"] == "numba"
-    assert not NETWORK & {each["kernel"] for each in printed["measurements"]}
+    assert not NETWORK & {measurement["kernel"] for measurement in printed["measurements"]}
 
 
 def test_measurements_are_never_written_over_unasked(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("runtime.cli.microbench.measured", lambda asked, show: [])
+    monkeypatch.setattr("runtime.cli.microbench.measured", lambda requested, show: [])
     monkeypatch.setattr("runtime.cli.microbench.table", lambda results, path: path)
     for place in ("profile.json", "profile-2.json", "profile-3.json"):
         assert main([], TINY) == 0
@@ -131,17 +134,19 @@ def test_a_terminal_shows_how_many_kernels_are_measured(
     live: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: live)
-    told = [Measurement(kernel, {}, 1, workers, 1.0, 1.0, 1.0, 1) for kernel, workers in (("gemm", 1), ("spmm", 2))]
+    measurements = [
+        Measurement(kernel, {}, 1, workers, 1.0, 1.0, 1.0, 1) for kernel, workers in (("gemm", 1), ("spmm", 2))
+    ]
 
-    def stopped(asked: MicrobenchRequest, show: Callable[[Measurement], None]) -> NoReturn:
-        for each in told:
-            show(each)
+    def stopped(microbench_request: MicrobenchRequest, show: Callable[[Measurement], None]) -> NoReturn:
+        for measurement in measurements:
+            show(measurement)
         raise ProcessError("stopped", 1)
 
     monkeypatch.setattr("runtime.cli.microbench.measured", stopped)
     assert main(["--out", str(tmp_path / "profile.json")]) == 1
-    written, end, said = capsys.readouterr().err.partition("runtime.profile: ")
-    assert end + said == "runtime.profile: stopped\n"
+    written, end, text = capsys.readouterr().err.partition("runtime.profile: ")
+    assert end + text == "runtime.profile: stopped\n"
     lines = ["1 measurements, gemm, processes: 1 ...", "2 measurements, spmm, processes: 2 ..."]
     assert drawn(written) == lines if live else written == ""
 
@@ -226,12 +231,14 @@ def test_help_has_an_example(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_docs_name_every_kernel() -> None:
     text = (ROOT / "docs" / "calibration.md").read_text(encoding="utf-8")
-    told = {name for row in re.findall(r"^\| (`.+?`) \|", text, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)}
-    assert set(KERNELS) <= told
+    content = {
+        name for row in re.findall(r"^\| (`.+?`) \|", text, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)
+    }
+    assert set(KERNELS) <= content
 
 
 def test_what_was_asked_reaches_the_members() -> None:
-    asked = MicrobenchRequest(FULL, "cuda", 3, (1, 5), False, "dgl")
-    assert from_json(asked.to_json()) == asked
-    assert asked.members == 5
+    microbench_request = MicrobenchRequest(FULL, "cuda", 3, (1, 5), False, "dgl")
+    assert from_json(microbench_request.to_json()) == microbench_request
+    assert microbench_request.members == 5
     assert MicrobenchRequest(workers=(1,)).members == 2

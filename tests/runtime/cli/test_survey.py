@@ -19,7 +19,7 @@ import runtime.cli.survey as survey_cli
 from runtime.cli.survey import command, main
 from runtime.record import hardware, versions
 from runtime.survey import SurveyRequest, read_rule
-from runtime.survey.folder import Folder
+from runtime.survey.folder import SurveyFolder
 from runtime.survey.preview import preview
 from tests.runtime.shell import TORCHRUN, Shell
 
@@ -29,7 +29,7 @@ TINY, QUICK = RULES / "tiny.yaml", RULES / "quick.yaml"
 NAMES = ["calibration-0", "held-out-0-m0-r0", "held-out-0-m0-r1"]
 
 
-def profiled(path: Path) -> Folder:
+def profiled(path: Path) -> SurveyFolder:
     """A survey that has only its profile yet, on this machine."""
     rule = read_rule(TINY)
     surveyed = {
@@ -41,7 +41,7 @@ def profiled(path: Path) -> Folder:
         "bandwidth": None,
         "emulated": None,
     }
-    folder = Folder(SurveyRequest(path, rule), surveyed)
+    folder = SurveyFolder(SurveyRequest(path, rule), surveyed)
     (path / "profile.json").write_text("{}", encoding="utf-8")
     return folder
 
@@ -118,9 +118,9 @@ def test_a_survey_goes_on_with_the_runs_that_are_left(tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "s" / "runs").iterdir()) == NAMES
     assert not (tmp_path / "s" / "unfinished").exists()
     planned = preview(SurveyRequest(tmp_path / "s", read_rule(TINY)), None)
-    assert {each["state"] for each in planned["runs"]} == {"done"}
+    assert {run["state"] for run in planned["runs"]} == {"done"}
     held = sum(path.stat().st_size for path in (tmp_path / "s" / "runs").rglob("*") if path.is_file())
-    assert sum(each["bytes"] for each in planned["runs"]) == pytest.approx(held, rel=0.5), "about what was foretold"
+    assert sum(run["bytes"] for run in planned["runs"]) == pytest.approx(held, rel=0.5), "about what was foretold"
     for name in NAMES:
         record = json.loads((tmp_path / "s" / "runs" / name / "run.json").read_text(encoding="utf-8"))
         assert (record["finished"], record["emulation"]) == (True, None)
@@ -151,7 +151,11 @@ def test_a_survey_of_two_servers_records_their_network(tmp_path: Path) -> None:
         beside = json.loads((tmp_path / "s" / "runs" / name / "cluster.json").read_text(encoding="utf-8"))
         assert beside["measured"] == state["cluster"]["measured"]
     profile = json.loads((tmp_path / "s" / "profile.json").read_text(encoding="utf-8"))
-    transfers = [each["params"]["bytes"] for each in profile["measurements"] if each["kernel"] == "p2p_oneway"]
+    transfers = [
+        measurement["params"]["bytes"]
+        for measurement in profile["measurements"]
+        if measurement["kernel"] == "p2p_oneway"
+    ]
     assert transfers == [4, 1024], "those between the servers, none within the first one"
 
 
@@ -201,8 +205,8 @@ def test_a_users_mistake_is_one_line(
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_a_survey_of_gpus_that_are_not_there_leaves_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--device", "cuda", "--out", str(tmp_path / "s")]) == 2
-    said = "runtime.survey: --device: cuda is not available here (no GPU, or torch without CUDA); allowed: cpu\n"
-    assert capsys.readouterr().err == said
+    text = "runtime.survey: --device: cuda is not available here (no GPU, or torch without CUDA); allowed: cpu\n"
+    assert capsys.readouterr().err == text
     assert not (tmp_path / "s").exists()
 
 

@@ -96,11 +96,11 @@ def test_a_mistake_is_one_line_and_exit_code_2(
     (tmp_path / "held").mkdir()
     (tmp_path / "held" / "file").write_text("mine")
     places = {"tmp": tmp_path, "case": case.path}
-    typed, said = (text.format(**places) for text in WRONG[what])
+    typed, message = (text.format(**places) for text in WRONG[what])
     assert main(typed.split()) == 2
     out, err = capfd.readouterr()
     assert out == ""
-    assert err.startswith(f"runtime.train: {said}")
+    assert err.startswith(f"runtime.train: {message}")
     assert err.count("\n") == 1
     assert sorted(path.name for path in tmp_path.iterdir()) == ["held"]
 
@@ -181,13 +181,13 @@ def test_a_file_that_does_not_fit_is_named(
 ) -> None:
     """All workers say the same line; the launcher prints the first one."""
     monkeypatch.chdir(tmp_path)
-    typed, said = (_filled(text, broken | {"case": case.path}) for text in UNFIT[what])
+    typed, message = (_filled(text, broken | {"case": case.path}) for text in UNFIT[what])
     tasks = tasks_of([*typed.split(), "--out", str(tmp_path / "run")])
     assert tasks is not None
-    told = crew.run(tasks[0].options.workers, refused, tasks[0].options)
-    assert len(set(told)) == 1
-    assert told[0].startswith(said)
-    assert "\n" not in told[0]
+    content = crew.run(tasks[0].options.workers, refused, tasks[0].options)
+    assert len(set(content)) == 1
+    assert content[0].startswith(message)
+    assert "\n" not in content[0]
     assert list(tmp_path.iterdir()) == []
 
 
@@ -322,10 +322,10 @@ def _check_json(out: str, err: str) -> None:
     assert (final["method"], final["workers"], final["iterations"]) == ("psc-gcn", 2, 12)
     assert 0 < final["cache_hit_rate"] < 1
     assert all(final[key] is not None for key in (*RESULTS, *TIMES))
-    told = [json.loads(line) for line in err.splitlines()]
-    assert [row["iteration"] for row in told] == list(range(12))
-    assert told[-1]["loss"] == final["final_loss"]
-    assert told[-1]["val_accuracy"] is not None
+    content = [json.loads(line) for line in err.splitlines()]
+    assert [row["iteration"] for row in content] == list(range(12))
+    assert content[-1]["loss"] == final["final_loss"]
+    assert content[-1]["val_accuracy"] is not None
 
 
 def _read(master: int) -> str:

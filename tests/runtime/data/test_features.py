@@ -10,7 +10,7 @@ from gcnsim.errors import ScenarioError
 from gcnsim.ids import Float32Array, IntArray
 from gcnsim.streams import stream
 from runtime.data import dataset as module
-from runtime.data.dataset import Features, InMemory, Normal, Projection, Standard, Step, UnitRows
+from runtime.data.dataset import Features, InMemory, Normal, Projection, RowTransform, Standard, UnitRows
 
 
 def _matrix(rows: int = 30, width: int = 7) -> Float32Array:
@@ -66,7 +66,7 @@ def test_a_constant_column_is_only_shifted() -> None:
 
 @pytest.mark.parametrize("steps", [(), (UnitRows(),)])
 def test_projection_is_the_product_with_a_matrix_that_is_always_the_same(
-    held: InMemory, steps: tuple[Step, ...]
+    held: InMemory, steps: tuple[RowTransform, ...]
 ) -> None:
     projection = Projection.fixed(7, 4)
     features = Features(held, (*steps, projection))
@@ -118,9 +118,9 @@ def test_a_sparse_matrix_is_never_whole_in_dense_form(monkeypatch: pytest.Monkey
 
 def test_random_rows_depend_on_seed_and_node_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = Features(Normal(5, 300)).rows(np.arange(2000))
-    asked = np.array([1999, 0, 873, 874, 875])
-    assert Features(Normal(5, 300)).rows(asked).tolist() == whole[asked].tolist()
-    assert not np.array_equal(Features(Normal(6, 300)).rows(asked), whole[asked])
+    requested = np.array([1999, 0, 873, 874, 875])
+    assert Features(Normal(5, 300)).rows(requested).tolist() == whole[requested].tolist()
+    assert not np.array_equal(Features(Normal(6, 300)).rows(requested), whole[requested])
     assert np.unique(whole).size > 0.99 * whole.size
     assert (float(whole.mean()), float(whole.std())) == pytest.approx((0.0, 1.0), abs=0.01)
     monkeypatch.setattr(module, "_CHUNK", 3000)

@@ -30,26 +30,26 @@ def _npy(folder: Path, array: AnyArray) -> str:
 @pytest.mark.parametrize(("method", "objective"), [("metis", "vol"), ("metis", "cut"), ("random", "vol")])
 def test_without_a_file_the_options_partition_the_graph(ring: Dataset, method: str, objective: str) -> None:
     options = Options(workers=3, partition_method=method, objective=objective, partition_seed=4)
-    found = partitioning_of(options, ring)
+    partitioning = partitioning_of(options, ring)
     expected = partition_graph(ring.graph, 3, method, objective, 4)
-    assert (found.parts, found.method, found.seed) == (3, expected.method, 4)
-    assert found.owner.tolist() == expected.owner.tolist()
+    assert (partitioning.parts, partitioning.method, partitioning.seed) == (3, expected.method, 4)
+    assert partitioning.owner.tolist() == expected.owner.tolist()
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.int32, np.uint8, np.uint64])
 def test_an_assignment_is_taken_as_it_is(ring: Dataset, tmp_path: Path, dtype: type[np.generic]) -> None:
-    found = partitioning_of(Options(workers=3, partition=_npy(tmp_path, _OWNER.astype(dtype))), ring)
-    assert (found.owner.tolist(), found.owner.dtype) == (_OWNER.tolist(), np.dtype(np.int32))
-    assert (found.parts, found.method, found.graph_name) == (3, "file", "ring")
-    assert found.graph_hash == ring.graph.content_hash()
-    assert not found.owner.flags.writeable
+    partitioning = partitioning_of(Options(workers=3, partition=_npy(tmp_path, _OWNER.astype(dtype))), ring)
+    assert (partitioning.owner.tolist(), partitioning.owner.dtype) == (_OWNER.tolist(), np.dtype(np.int32))
+    assert (partitioning.parts, partitioning.method, partitioning.graph_name) == (3, "file", "ring")
+    assert partitioning.graph_hash == ring.graph.content_hash()
+    assert not partitioning.owner.flags.writeable
 
 
 @pytest.mark.parametrize("name", ["ring.part.3", "owner.txt"])
 def test_a_number_a_line_is_an_assignment(ring: Dataset, tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("".join(f"{part}\n" for part in _OWNER))
-    found = partitioning_of(Options(workers=3, partition=str(tmp_path / name)), ring)
-    assert (found.owner.tolist(), found.method) == (_OWNER.tolist(), "file")
+    partitioning = partitioning_of(Options(workers=3, partition=str(tmp_path / name)), ring)
+    assert (partitioning.owner.tolist(), partitioning.method) == (_OWNER.tolist(), "file")
 
 
 def test_training_takes_what_the_simulator_takes(ring: Dataset, saved: Callable[..., str], tmp_path: Path) -> None:
@@ -63,16 +63,19 @@ def test_training_takes_what_the_simulator_takes(ring: Dataset, saved: Callable[
         "workload": {"graph": saved()},
         "partition": {"file": str(tmp_path / "dgl")},
     }
-    asked = from_mapping(simulated, "test")
-    found, _ = GraphSource(saved()).partition(asked)
-    assert found.owner_hash == trained.owner_hash
+    scenario = from_mapping(simulated, "test")
+    partitioning, _ = GraphSource(saved()).partition(scenario)
+    assert partitioning.owner_hash == trained.owner_hash
 
 
 def test_the_balance_of_training_nodes_is_that_of_the_partitioner(ring: Dataset) -> None:
-    found = partitioning_of(Options(workers=2, balance="training-nodes"), ring)
+    partitioning = partitioning_of(Options(workers=2, balance="training-nodes"), ring)
     expected = partition_graph(ring.graph, 2, balance="training-nodes", training=ring.train)
-    assert (found.owner.tolist(), found.method) == (expected.owner.tolist(), "metis-vol-by-training-nodes")
-    assert np.bincount(found.owner[ring.train]).tolist() == [3, 3]
+    assert (partitioning.owner.tolist(), partitioning.method) == (
+        expected.owner.tolist(),
+        "metis-vol-by-training-nodes",
+    )
+    assert np.bincount(partitioning.owner[ring.train]).tolist() == [3, 3]
 
 
 @pytest.mark.parametrize(
@@ -88,9 +91,9 @@ def test_a_balance_is_for_metis_alone(more: dict[str, str], other: str) -> None:
 def test_our_partition_file_is_read(ring: Dataset, tmp_path: Path) -> None:
     made = partition_graph(ring.graph, 3, "random", seed=2)
     write_partition(tmp_path / "ring.part", made)
-    found = partitioning_of(Options(workers=3, partition=str(tmp_path / "ring.part")), ring)
-    assert found.owner.tolist() == made.owner.tolist()
-    assert (found.method, found.seed) == ("random", 2)
+    partitioning = partitioning_of(Options(workers=3, partition=str(tmp_path / "ring.part")), ring)
+    assert partitioning.owner.tolist() == made.owner.tolist()
+    assert (partitioning.method, partitioning.seed) == ("random", 2)
     with pytest.raises(FileError, match=r"ring.part: made for 3 workers, but --workers is 2$"):
         partitioning_of(Options(workers=2, partition=str(tmp_path / "ring.part")), ring)
 

@@ -50,9 +50,9 @@ def test_a_link_in_use_gets_another_rate_and_keeps_its_burst() -> None:
         reshape(made, 0, 12.5e6, 2.5e6)
         ends = [(made.name(0), module.DEVICE), (made.switch, "port0"), (made.switch, "port1")]
         words = [["tc", "-n", where, "qdisc", "show", "dev", device] for where, device in ends]
-        shown = [subprocess.run(each, capture_output=True, text=True, check=True).stdout for each in words]
+        shown = [subprocess.run(word, capture_output=True, text=True, check=True).stdout for word in words]
     # tc rounds a burst to the clock's ticks.
-    assert ["rate 19687Kbit burst 187" in each for each in shown] == [True, True, False]
+    assert ["rate 19687Kbit burst 187" in item for item in shown] == [True, True, False]
     assert "rate 98439Kbit burst 187" in shown[2]
 
 

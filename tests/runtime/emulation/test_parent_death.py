@@ -10,14 +10,14 @@ import time
 
 import pytest
 
-from runtime.emulation.waking import AGENT
+from runtime.emulation.priority import AGENT
 from tests.runtime.shell import ROOT, gone, until
 
-WORKER = "from runtime.emulation.waking import end_with_agent; end_with_agent(); print('on', flush=True)"
+WORKER = "from runtime.emulation.priority import end_with_agent; end_with_agent(); print('on', flush=True)"
 
 
 @pytest.mark.parametrize(
-    ("agent", "code", "said"),
+    ("agent", "code", "message"),
     [
         pytest.param(None, 0, "on\n", id="none"),
         pytest.param("", 0, "on\n", id="empty"),
@@ -25,12 +25,12 @@ WORKER = "from runtime.emulation.waking import end_with_agent; end_with_agent();
         pytest.param("1", 128 + signal.SIGKILL, "", id="ended before"),
     ],
 )
-def test_a_worker_begins_only_under_its_agent(agent: str | None, code: int, said: str) -> None:
-    told = {name: value for name, value in os.environ.items() if name != AGENT} | ({AGENT: agent} if agent else {})
+def test_a_worker_begins_only_under_its_agent(agent: str | None, code: int, message: str) -> None:
+    content = {name: value for name, value in os.environ.items() if name != AGENT} | ({AGENT: agent} if agent else {})
     done = subprocess.run(
-        [sys.executable, "-c", WORKER], cwd=ROOT, env=told, capture_output=True, text=True, check=False
+        [sys.executable, "-c", WORKER], cwd=ROOT, env=content, capture_output=True, text=True, check=False
     )
-    assert (done.returncode, done.stdout) == (code, said)
+    assert (done.returncode, done.stdout) == (code, message)
 
 
 def test_a_worker_ends_with_its_agent() -> None:

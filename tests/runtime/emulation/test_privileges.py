@@ -14,7 +14,7 @@ REASON = "no luck"
 
 
 @pytest.mark.parametrize(
-    ("root", "own", "asked", "found"),
+    ("root", "own", "name", "found"),
     [
         (None, None, "auto", "netns"),
         (REASON, None, "auto", "userns"),
@@ -25,19 +25,19 @@ REASON = "no luck"
     ],
 )
 def test_the_first_that_works(
-    root: str | None, own: str | None, asked: str, found: str, monkeypatch: pytest.MonkeyPatch
+    root: str | None, own: str | None, name: str, found: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(privileges, "refused", lambda: root)
     monkeypatch.setattr(privileges, "_refused_own", lambda: own)
-    assert limiter_of(asked) == found
+    assert limiter_of(name) == found
 
 
-@pytest.mark.parametrize("asked", ["netns", "userns"])
-def test_one_that_was_asked_for_and_does_not_work_is_refused(asked: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["netns", "userns"])
+def test_one_that_was_asked_for_and_does_not_work_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(privileges, "refused", lambda: REASON)
     monkeypatch.setattr(privileges, "_refused_own", lambda: REASON)
-    with pytest.raises(ScenarioError, match=f"--limiter: {asked} is not possible here: {REASON}; allowed: auto"):
-        limiter_of(asked)
+    with pytest.raises(ScenarioError, match=f"--limiter: {name} is not possible here: {REASON}; allowed: auto"):
+        limiter_of(name)
 
 
 def test_without_any_tool_the_exchange_limits(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

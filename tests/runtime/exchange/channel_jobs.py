@@ -11,7 +11,7 @@ import torch.distributed as dist
 
 from gcnsim.ids import AnyArray, BoolArray
 from gcnsim.streams import stream
-from runtime.exchange import CachedRows, Channels, PeerError, ask, fetch_rows, swap_norms
+from runtime.exchange import CachedRows, Channels, PeerError, exchange_norms, fetch_rows, request_rows
 from runtime.exchange.channels import Message
 from runtime.exchange.sampled_graph import order_of
 from runtime.launch import Place, connect
@@ -62,11 +62,11 @@ def collected(place: Place) -> tuple[float, list[float], float, bool]:
     mine = torch.tensor([2.0**place.rank])
     total = mine.clone()
     channel.wait(channel.all_reduce(total))
-    everyone = [float(each) for each in channel.gather(mine)]
-    told = mine.clone()
-    channel.broadcast(told, 1)
+    everyone = [float(tensor) for tensor in channel.gather(mine)]
+    content = mine.clone()
+    channel.broadcast(content, 1)
     channel.barrier()
-    return float(total), everyone, float(told), channels.open("control") is channel
+    return float(total), everyone, float(content), channels.open("control") is channel
 
 
 def apart(place: Place) -> tuple[float, float]:
@@ -119,7 +119,7 @@ def deserted(place: Place, gone: int) -> str:
 
 
 @dataclass(frozen=True)
-class Asked:
+class RankRequests:
     """One rank's questions and answers; all ids are global.
 
     wanted[m]: asked of m, in order. lacking: how many of those are not held.
@@ -139,7 +139,7 @@ class Asked:
     bytes_out: int
 
 
-def asking(place: Place, options: Options) -> Asked:
+def asking(place: Place, options: Options) -> RankRequests:
     """Ask for some rows of which some are held, fetch others, and swap norms."""
     ready = ready_at(place, options)
     share, channel = ready.share, ready.channels.open("asking")
@@ -151,15 +151,15 @@ def asking(place: Place, options: Options) -> Asked:
     slot[part.boundary_ptr[0] : part.boundary_ptr[1]] = 0
     order, ptr, misses = order_of(needed, part.boundary_ptr, CachedRows(slot, torch.zeros(1, 1)))
     sent: list[int] = []
-    requests = ask(channel, share, order, ptr, misses, cpu, lambda message: sent.append(_bytes(message)))
+    requests = request_rows(channel, share, order, ptr, misses, cpu, lambda message: sent.append(_bytes(message)))
     index, places = requests.index.numpy(), requests.ptr
     some = np.flatnonzero(needed)
     rows = torch.from_numpy(part.inner[:, None] * 10.0 + np.arange(WIDTH))
     features = fetch_rows(channel, share, rows, some)
-    norms = swap_norms(channel, share, torch.from_numpy(part.inner * 0.5))
+    norms = exchange_norms(channel, share, torch.from_numpy(part.inner * 0.5))
     ready.method.close()
     world = range(place.world)
-    return Asked(
+    return RankRequests(
         rank=place.rank,
         inner=part.inner.copy(),
         boundary=part.boundary.copy(),

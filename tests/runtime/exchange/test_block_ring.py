@@ -22,15 +22,15 @@ ONE, TWO, WHOLE = 1, 24, 1 << 20
 )
 def test_every_member_has_every_block(crew: Crew, size: int, piece: int) -> None:
     members = [2, 0, 3, 1][:size] if size == 4 else list(range(size))
-    told = crew.run(size, passed_around, members, ROWS[:size], WIDTH, piece)
-    for rank, each in enumerate(told):
+    content = crew.run(size, passed_around, members, ROWS[:size], WIDTH, piece)
+    for rank, passed in enumerate(content):
         for root, count in enumerate(ROWS[:size]):
-            assert np.array_equal(each.blocks[root], values(root, count, WIDTH).numpy())
+            assert np.array_equal(passed.blocks[root], values(root, count, WIDTH).numpy())
         after = members[(members.index(rank) + 1) % size]
         # All blocks but that of the next member, which has it.
         nbytes = 4 * WIDTH * (sum(ROWS[:size]) - ROWS[members.index(after)])
-        assert each.sent == ({(after, "rows"): nbytes} if size > 1 else {})
-        spans = list(each.timeline)
+        assert passed.sent == ({(after, "rows"): nbytes} if size > 1 else {})
+        spans = list(passed.timeline)
         sent = [span for span in spans if span.stream == f"f.tx{after}"]
         assert sum(span.nbytes for span in sent) == (nbytes if size > 1 else 0)
         assert len([span for span in spans if span.kind is OpKind.WIRE and ".rx" in span.stream]) == size - 1
@@ -42,13 +42,13 @@ def test_every_member_has_every_block(crew: Crew, size: int, piece: int) -> None
 def test_all_members_end_with_the_same_sum(crew: Crew, size: int, rows: int) -> None:
     width = 3 if rows > 1 else 1
     members = [2, 0, 3, 1] if size == 4 else list(range(size))
-    told = crew.run(size, added_up, members, rows, width)
+    content = crew.run(size, added_up, members, rows, width)
     wanted = size * values(0, rows, width).numpy() + 0.1 * sum(range(size))
-    assert np.allclose(told[0].blocks[0], wanted, rtol=1e-6)
-    assert len({each.blocks[0].tobytes() for each in told}) == 1
-    assert sum(sum(each.sent.values()) for each in told) == 2 * (size - 1) * 4 * rows * width
-    for rank, each in enumerate(told):
+    assert np.allclose(content[0].blocks[0], wanted, rtol=1e-6)
+    assert len({item.blocks[0].tobytes() for item in content}) == 1
+    assert sum(sum(item.sent.values()) for item in content) == 2 * (size - 1) * 4 * rows * width
+    for rank, item in enumerate(content):
         after = members[(members.index(rank) + 1) % size]
-        assert set(each.sent) <= {(after, "gradients")}
-        spans = [span for span in each.timeline if span.kind is OpKind.ALLREDUCE]
+        assert set(item.sent) <= {(after, "gradients")}
+        spans = [span for span in item.timeline if span.kind is OpKind.ALLREDUCE]
         assert [(span.stream, span.iteration, span.layer) for span in spans] == [("replicas.ring", 3, 1)] * (size > 1)

@@ -11,8 +11,8 @@ from tests.runtime.exchange.channel_jobs import apart, collected, deserted, gath
 
 def test_parcels_of_unequal_sizes_some_of_them_empty(crew: Crew) -> None:
     sizes = [[0, 5, 0, 1], [2, 0, 300, 0], [0, 0, 0, 0], [7, 1, 2, 0]]
-    told = crew.run(4, swapped, sizes, 3)
-    for rank, (found, done) in enumerate(told):
+    content = crew.run(4, swapped, sizes, 3)
+    for rank, (found, done) in enumerate(content):
         for turn, incoming in enumerate(found):
             for m, rows in enumerate(incoming):
                 assert np.array_equal(rows, message(m, rank, sizes[m][rank], turn)), f"{m} to {rank}"
@@ -21,8 +21,8 @@ def test_parcels_of_unequal_sizes_some_of_them_empty(crew: Crew) -> None:
         assert len(done) == 3 * len(coming + going), "empty messages never travel"
         assert set(done) == set(coming + going)
         for turn in range(3):
-            said = done[turn * len(coming + going) :][: len(coming + going)]
-            assert said[: len(coming)] == coming, "receives first"
+            text = done[turn * len(coming + going) :][: len(coming + going)]
+            assert text[: len(coming)] == coming, "receives first"
 
 
 def test_arrays_of_different_lengths(crew: Crew) -> None:
@@ -45,21 +45,21 @@ def test_transfers_of_different_lanes_never_meet(crew: Crew) -> None:
 
 @pytest.mark.parametrize("kind", ["rows", "sum"])
 def test_a_silent_peer_is_found_by_the_timeout(crew: Crew, kind: str) -> None:
-    told = crew.run(3, left_alone, 1, 2.0, kind)
+    content = crew.run(3, left_alone, 1, 2.0, kind)
     for rank in (0, 2):
-        text, seconds = told[rank]
+        text, seconds = content[rank]
         # Of a sum nobody can say who is missing; the first to give up also closes the connection of the other.
         assert text.startswith("worker 1: " if kind == "rows" else "a worker: "), text
         assert "\n" not in text
         assert text.endswith("(channel rows)")
         assert seconds < 30.0
-    assert any("timed out: no answer within 2 s" in told[rank][0] for rank in (0, 2))
+    assert any("timed out: no answer within 2 s" in content[rank][0] for rank in (0, 2))
     if kind == "rows":
-        assert all("timed out: no answer within 2 s" in told[rank][0] for rank in (0, 2))
+        assert all("timed out: no answer within 2 s" in content[rank][0] for rank in (0, 2))
 
 
 def test_a_peer_that_left_is_named(crew: Crew) -> None:
-    told = crew.run(3, deserted, 2)
+    content = crew.run(3, deserted, 2)
     for rank in (0, 1):
-        assert told[rank].startswith("worker 2: the connection failed: "), told[rank]
-        assert "\n" not in told[rank]
+        assert content[rank].startswith("worker 2: the connection failed: "), content[rank]
+        assert "\n" not in content[rank]

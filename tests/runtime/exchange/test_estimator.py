@@ -49,11 +49,13 @@ def drawn_sums(part: Part, model: str, rule: str) -> FloatArray:
     rows = torch.from_numpy(rows_of(part))
     found = np.empty((DRAWS, part.inner_nodes, 2))
     for graph in range(DRAWS):
-        drawn = made.thinned(graph, draw_edges(part, p, stream(0, "trace", part.rank, graph)), weights)
+        sampled_graph = made.thinned(graph, draw_edges(part, p, stream(0, "trace", part.rank, graph)), weights)
         out = torch.from_numpy(found[graph])
-        drawn.inner.multiply(rows[: part.inner_nodes], out)
-        if drawn.boundary is not None:
-            drawn.boundary.multiply(rows[part.inner_nodes + torch.from_numpy(drawn.needed)], out, add=True)
+        sampled_graph.inner.multiply(rows[: part.inner_nodes], out)
+        if sampled_graph.boundary is not None:
+            sampled_graph.boundary.multiply(
+                rows[part.inner_nodes + torch.from_numpy(sampled_graph.needed)], out, add=True
+            )
     return found
 
 

@@ -30,10 +30,10 @@ def make() -> Iterator[Make]:
         return made[-1]
 
     yield exchange
-    for each, forward, backward in made:
+    for item, forward, backward in made:
         for channel in (forward, backward):
             channel.gate.set()
-        each.close()
+        item.close()
 
 
 def gradients(exchange: Exchange, t: int, layer: int, drawn: SampledGraph) -> None:
@@ -268,13 +268,13 @@ def test_what_is_in_flight_goes_on_in_another_exchange(make: Make) -> None:
         place = exchange._slots[Direction.BACKWARD, 1, t % 2].outgoing.rows(4)
         place.copy_(gradients_at)
         exchange.send_gradients(t, 1, drawn)
-    held = {key: (each, rows.clone()) for key, (each, rows) in exchange.in_flight().items()}
+    held = {key: (item, rows.clone()) for key, (item, rows) in exchange.in_flight().items()}
     assert set(held) == {(Direction.FORWARD, layer, t) for layer in (0, 1) for t in (3, 4)} | {
         (Direction.BACKWARD, 1, t) for t in (3, 4)
     }
     other, _, _ = make(2)
-    for (direction, layer, t), (each, rows) in held.items():
-        other.put_back(direction, layer, t, each, rows)
+    for (direction, layer, t), (item, rows) in held.items():
+        other.put_back(direction, layer, t, item, rows)
     for t in (5, 6):
         for layer in (0, 1):
             assert torch.equal(other.rows(t, layer, drawn), values(t - 2, layer)[list(INDEX)])

@@ -28,14 +28,14 @@ def kept_of(part: Part, rate: float, seed: int = 0) -> BoolArray:
 def test_the_whole_graph_is_the_rows_of_p(case: Case, weights: str, count: int) -> None:
     whole = propagation(case.graph, weights)
     for part in case.parts(count):
-        drawn = builder(part, weights).whole()
-        np.testing.assert_allclose(of_drawn(part, drawn), local(whole, part), rtol=1e-14, atol=0)
-        assert np.array_equal(drawn.needed, np.arange(part.boundary_nodes))
-        assert drawn.ptr == tuple(part.boundary_ptr.tolist())
+        sampled_graph = builder(part, weights).whole()
+        np.testing.assert_allclose(of_drawn(part, sampled_graph), local(whole, part), rtol=1e-14, atol=0)
+        assert np.array_equal(sampled_graph.needed, np.arange(part.boundary_nodes))
+        assert sampled_graph.ptr == tuple(part.boundary_ptr.tolist())
         crossing = int(np.count_nonzero(part.columns >= part.inner_nodes))
-        assert drawn.edges == (part.entries - crossing, crossing)
-        assert (drawn.boundary is None) == (part.boundary_nodes == 0)
-        assert (drawn.rows, drawn.hits) == (part.boundary_nodes, 0)
+        assert sampled_graph.edges == (part.entries - crossing, crossing)
+        assert (sampled_graph.boundary is None) == (part.boundary_nodes == 0)
+        assert (sampled_graph.rows, sampled_graph.hits) == (part.boundary_nodes, 0)
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
@@ -57,16 +57,16 @@ def test_a_thinned_graph_is_p_masked_and_divided(case: Case, weights: str, rate:
         kept = kept_of(part, rate)
         p = stream(1, "p", part.rank).uniform(0.1, 1.0, part.entries)
         made = builder(part, weights)
-        drawn = made.thinned(7, kept, made.weights(1.0 / p))
+        sampled_graph = made.thinned(7, kept, made.weights(1.0 / p))
         factor = spread(part, kept / p) + loops(part)
-        np.testing.assert_allclose(of_drawn(part, drawn), local(whole, part) * factor, rtol=1e-13, atol=0)
+        np.testing.assert_allclose(of_drawn(part, sampled_graph), local(whole, part) * factor, rtol=1e-13, atol=0)
         crossing = part.columns >= part.inner_nodes
-        assert drawn.graph == 7
-        assert drawn.edges == (int((kept & ~crossing).sum()), int((kept & crossing).sum()))
+        assert sampled_graph.graph == 7
+        assert sampled_graph.edges == (int((kept & ~crossing).sum()), int((kept & crossing).sum()))
         wanted = np.unique(part.columns[kept & crossing]) - part.inner_nodes
-        assert np.array_equal(drawn.needed, wanted)
-        assert drawn.ptr == tuple(np.searchsorted(wanted, part.boundary_ptr).tolist())
-        assert (drawn.boundary is None) == (wanted.size == 0)
+        assert np.array_equal(sampled_graph.needed, wanted)
+        assert sampled_graph.ptr == tuple(np.searchsorted(wanted, part.boundary_ptr).tolist())
+        assert (sampled_graph.boundary is None) == (wanted.size == 0)
 
 
 @pytest.mark.parametrize("held", [False, True], ids=["none", "held"])
@@ -87,7 +87,7 @@ def test_a_joined_graph_is_the_pattern_with_its_transpose(case: Case, rate: floa
         g = torch.from_numpy(stream(2, "g").standard_normal((part.inner_nodes, 4)))
         out = torch.zeros(part.inner_nodes + joined.rows, 4, dtype=torch.float64)
         joined.pattern.multiply_transposed(g, out)
-        rows, columns = (torch.from_numpy(each) for each in joined.pattern.rows.places)
+        rows, columns = (torch.from_numpy(place) for place in joined.pattern.rows.places)
         weights = torch.from_numpy(joined.pattern.rows.values)
         dense = torch.zeros_like(out).index_add_(0, columns, weights[:, None] * g[rows])
         torch.testing.assert_close(out, dense, rtol=1e-12, atol=1e-15)
@@ -133,11 +133,11 @@ def test_with_boundary_scales_chosen_columns_and_drops_the_others(case: Case, we
         draw = stream(2, "chosen", part.rank)
         chosen = draw.random(part.boundary_nodes) < rate
         factor = draw.uniform(1.0, 3.0, part.boundary_nodes)
-        drawn = builder(part, weights).with_boundary(4, chosen, factor)
+        sampled_graph = builder(part, weights).with_boundary(4, chosen, factor)
         scale = np.concatenate([np.ones(part.inner_nodes), chosen * factor])
-        np.testing.assert_allclose(of_drawn(part, drawn), local(whole, part) * scale, rtol=1e-13, atol=0)
-        assert np.array_equal(drawn.needed, np.flatnonzero(chosen))
-        assert drawn.ptr == tuple(np.searchsorted(np.flatnonzero(chosen), part.boundary_ptr).tolist())
+        np.testing.assert_allclose(of_drawn(part, sampled_graph), local(whole, part) * scale, rtol=1e-13, atol=0)
+        assert np.array_equal(sampled_graph.needed, np.flatnonzero(chosen))
+        assert sampled_graph.ptr == tuple(np.searchsorted(np.flatnonzero(chosen), part.boundary_ptr).tolist())
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
@@ -146,9 +146,9 @@ def test_self_normalised_rows_keep_their_sum(case: Case, weights: str) -> None:
     for part in case.parts(3):
         kept = kept_of(part, 0.3)
         made = builder(part, weights)
-        drawn = made.thinned(0, kept, made.weights(made.self_normalised(kept)))
+        sampled_graph = made.thinned(0, kept, made.weights(made.self_normalised(kept)))
         off = ~loops(part)
-        found, wanted = of_drawn(part, drawn), local(whole, part)
+        found, wanted = of_drawn(part, sampled_graph), local(whole, part)
         some = (spread(part, kept) > 0).any(1)
         np.testing.assert_allclose((found * off).sum(1)[some], (wanted * off).sum(1)[some], rtol=1e-13)
         assert not (found * off)[~some].any()
@@ -176,11 +176,11 @@ def test_the_gradient_of_a_drawn_mean_is_the_dense_one(case: Case, weights: str)
     for part in case.parts(3):
         kept = kept_of(part, 0.3)
         made = builder(part, weights)
-        drawn = made.thinned(0, kept, made.means(kept))
-        map_ = of_drawn(part, drawn)
+        sampled_graph = made.thinned(0, kept, made.means(kept))
+        map_ = of_drawn(part, sampled_graph)
         g = torch.from_numpy(stream(6, "g").standard_normal((part.inner_nodes, 3)))
-        columns = np.concatenate([np.arange(part.inner_nodes), part.inner_nodes + drawn.needed])
-        blocks = [drawn.inner, *([] if drawn.boundary is None else [drawn.boundary])]
+        columns = np.concatenate([np.arange(part.inner_nodes), part.inner_nodes + sampled_graph.needed])
+        blocks = [sampled_graph.inner, *([] if sampled_graph.boundary is None else [sampled_graph.boundary])]
         back = [torch.empty(block.rows.width, 3, dtype=torch.float64) for block in blocks]
         for block, out in zip(blocks, back, strict=True):
             block.multiply_transposed(g, out)
@@ -259,15 +259,15 @@ def test_the_pattern_joins_inner_and_boundary_columns(case: Case, weights: str) 
         p = VarianceReduction(part).probabilities(0.3).p
         kept = draw_edges(part, p, stream(3, "pattern"))
         nothing = np.zeros(part.boundary_nodes, np.bool_)
-        for drawn in (
+        for sampled_graph in (
             made.whole(),
             made.thinned(0, kept, made.weights(1.0 / p.astype(np.float64))),
             made.with_boundary(0, nothing, np.ones(part.boundary_nodes)),
         ):
-            rows = drawn.pattern.rows
-            assert rows.width == part.inner_nodes + drawn.rows
+            rows = sampled_graph.pattern.rows
+            assert rows.width == part.inner_nodes + sampled_graph.rows
             found = np.zeros((part.inner_nodes, rows.width))
             found[np.repeat(np.arange(part.inner_nodes), np.diff(rows.indptr)), rows.columns] = rows.values
-            order = np.concatenate([np.arange(part.inner_nodes), part.inner_nodes + drawn.needed])
-            assert np.array_equal(found, of_drawn(part, drawn)[:, order])
+            order = np.concatenate([np.arange(part.inner_nodes), part.inner_nodes + sampled_graph.needed])
+            assert np.array_equal(found, of_drawn(part, sampled_graph)[:, order])
             assert rows.columns.size == np.count_nonzero(found), "no entry is stored twice"

@@ -9,22 +9,22 @@ import pytest
 import torch
 
 from gcnsim.timeline import Direction, OpKind, Phase
-from runtime.exchange import Dropping, Step, Stopwatch
+from runtime.exchange import DropoutConfig, IterationContext, Stopwatch
 from runtime.record import Recorder
 
 LIKE = torch.zeros(400, 50, dtype=torch.float64)
 
 
 def test_the_same_names_give_the_same_mask_and_others_another() -> None:
-    dropping = Dropping(0.3, False, 7, 1)
+    dropping = DropoutConfig(0.3, False, 7, 1)
     mask = dropping.mask(LIKE, 2, 1, "inner")
-    assert torch.equal(mask, Dropping(0.3, True, 7, 1).mask(LIKE, 2, 1, "inner"))
+    assert torch.equal(mask, DropoutConfig(0.3, True, 7, 1).mask(LIKE, 2, 1, "inner"))
     others = [
         dropping.mask(LIKE, 3, 1, "inner"),
         dropping.mask(LIKE, 2, 0, "inner"),
         dropping.mask(LIKE, 2, 1, "boundary"),
-        Dropping(0.3, False, 8, 1).mask(LIKE, 2, 1, "inner"),
-        Dropping(0.3, False, 7, 2).mask(LIKE, 2, 1, "inner"),
+        DropoutConfig(0.3, False, 8, 1).mask(LIKE, 2, 1, "inner"),
+        DropoutConfig(0.3, False, 7, 2).mask(LIKE, 2, 1, "inner"),
     ]
     kept = 0.7**2 + 0.3**2
     for other in others:
@@ -35,7 +35,7 @@ def test_the_same_names_give_the_same_mask_and_others_another() -> None:
 @pytest.mark.parametrize("rate", [0.0, 0.1, 0.5, 0.9])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_masks_are_zero_or_the_inverse_of_the_share_kept_and_one_in_the_mean(rate: float, dtype: torch.dtype) -> None:
-    mask = Dropping(rate, False, 0, 0).mask(LIKE.to(dtype), 0, 0, "inner")
+    mask = DropoutConfig(rate, False, 0, 0).mask(LIKE.to(dtype), 0, 0, "inner")
     assert mask.dtype == dtype
     assert mask.shape == LIKE.shape
     kept = mask > 0
@@ -47,7 +47,7 @@ def test_masks_are_zero_or_the_inverse_of_the_share_kept_and_one_in_the_mean(rat
 def test_the_ambient_generator_is_left_alone() -> None:
     torch.manual_seed(3)
     before = torch.get_rng_state()
-    Dropping(0.3, False, 7, 1).mask(LIKE, 2, 1, "inner")
+    DropoutConfig(0.3, False, 7, 1).mask(LIKE, 2, 1, "inner")
     assert torch.equal(torch.get_rng_state(), before)
 
 
@@ -55,10 +55,10 @@ def test_dropping_is_timed_forward_and_backward() -> None:
     recorder = Recorder(rank=1)
     watch = Stopwatch(recorder, 4, OpKind.UPDATE)
     drawn: Any = None
-    step = Step(4, drawn, None, recorder, watch, Dropping(0.3, False, 7, 1))
+    step = IterationContext(4, drawn, None, recorder, watch, DropoutConfig(0.3, False, 7, 1))
     h = torch.ones(50, 8, dtype=torch.float64, requires_grad=True)
     kept = step.dropped(2, h)
-    mask = Dropping(0.3, False, 7, 1).mask(h, 4, 2, "inner")
+    mask = DropoutConfig(0.3, False, 7, 1).mask(h, 4, 2, "inner")
     assert torch.equal(kept, h * mask)
     kept.sum().backward()  # type: ignore[no-untyped-call]
     assert h.grad is not None

@@ -45,22 +45,22 @@ def test_order_is_by_owner_then_misses_then_ascending(nodes: list[tuple[int, boo
 def test_static_requests_are_the_send_sets(case: Case) -> None:
     parts = case.parts(3)
     for n, part in enumerate(parts):
-        asked = static_requests(own_send_sets(part), torch.device("cpu"))
-        assert asked.index.dtype == torch.int64
-        assert asked.rows == asked.ptr[-1] == asked.index.numel()
-        assert asked.misses == tuple(np.diff(asked.ptr).tolist())
+        requests = static_requests(own_send_sets(part), torch.device("cpu"))
+        assert requests.index.dtype == torch.int64
+        assert requests.rows == requests.ptr[-1] == requests.index.numel()
+        assert requests.misses == tuple(np.diff(requests.ptr).tolist())
         for m, other in enumerate(parts):
-            sent = part.inner[asked.index[asked.ptr[m] : asked.ptr[m + 1]].numpy()]
+            sent = part.inner[requests.index[requests.ptr[m] : requests.ptr[m + 1]].numpy()]
             first, last = other.boundary_ptr[n : n + 2]
             assert np.array_equal(sent, other.boundary[first:last]), f"{n} to {m}: the k-th sent is the k-th received"
 
 
 def test_requests_must_have_been_exchanged(case: Case) -> None:
-    drawn = builder(case.parts(2)[0], "symmetric").whole()
+    sampled_graph = builder(case.parts(2)[0], "symmetric").whole()
     with pytest.raises(AssertionError, match="never exchanged"):
-        drawn.asked()
-    asked = Requests(torch.zeros(0, dtype=torch.int64), (0, 0, 0), (0, 0))
-    with_requests = drawn.with_requests(asked)
-    assert with_requests.asked() is asked
-    assert with_requests.inner is drawn.inner
-    assert drawn.requests is None
+        sampled_graph.incoming_requests()
+    requests = Requests(torch.zeros(0, dtype=torch.int64), (0, 0, 0), (0, 0))
+    with_requests = sampled_graph.with_requests(requests)
+    assert with_requests.incoming_requests() is requests
+    assert with_requests.inner is sampled_graph.inner
+    assert sampled_graph.requests is None

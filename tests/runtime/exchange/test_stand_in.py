@@ -11,7 +11,7 @@ from runtime.exchange.channels import Channel, Message
 from runtime.exchange.stand_in import KEPT, fill
 
 
-def asked(channel: Channel, numbers: list[int]) -> list[int]:
+def exchanged(channel: Channel, numbers: list[int]) -> list[int]:
     """Tell the other one `numbers`, and hear its own."""
     peer = 1 - channel.rank
     count = torch.zeros(1, dtype=torch.int32)
@@ -41,27 +41,27 @@ def test_what_comes_is_filled_with_own_rows_over_and_over(rows: int) -> None:
 def test_lists_are_those_that_the_other_part_sent_in_its_last_turn() -> None:
     mail = Mail()
     first, second = both(mail)
-    assert asked(first, [4, 5, 6]) == []
-    assert asked(second, [7]) == [4, 5, 6]
-    assert asked(first, [1]) == [7]
+    assert exchanged(first, [4, 5, 6]) == []
+    assert exchanged(second, [7]) == [4, 5, 6]
+    assert exchanged(first, [1]) == [7]
     # A part that was prepared anew hears the same.
     again, _ = both(mail)
-    assert asked(again, []) == [7]
+    assert exchanged(again, []) == [7]
 
 
 def test_several_lists_are_handed_out_in_turn_the_latest_ones() -> None:
     first, second = both(Mail())
     for number in range(KEPT + 2):
-        asked(first, [number])
-    assert [asked(second, []) for _ in range(KEPT + 1)] == [[2 + k % KEPT] for k in range(KEPT + 1)]
+        exchanged(first, [number])
+    assert [exchanged(second, []) for _ in range(KEPT + 1)] == [[2 + k % KEPT] for k in range(KEPT + 1)]
 
 
 def test_lists_that_serve_other_ops_are_kept_apart() -> None:
     first, second = both(Mail())
-    asked(first.serving(OpKind.INDEX), [1, 2])
-    asked(first.serving(OpKind.CACHE_REFRESH), [3])
-    assert asked(second.serving(OpKind.CACHE_REFRESH), []) == [3]
-    assert asked(second.serving(OpKind.INDEX), []) == [1, 2]
+    exchanged(first.serving(OpKind.INDEX), [1, 2])
+    exchanged(first.serving(OpKind.CACHE_REFRESH), [3])
+    assert exchanged(second.serving(OpKind.CACHE_REFRESH), []) == [3]
+    assert exchanged(second.serving(OpKind.INDEX), []) == [1, 2]
     assert first.serving(OpKind.INDEX) is first.serving(OpKind.INDEX)
 
 
@@ -112,7 +112,7 @@ def test_every_message_is_told_as_through_and_sums_are_ones_own() -> None:
     channel.broadcast(tensor, 2)
     channel.barrier()
     assert tensor.tolist() == [2.0]
-    assert [each.tolist() for each in channel.gather(tensor)] == [[2.0]] * 3
+    assert [array.tolist() for array in channel.gather(tensor)] == [[2.0]] * 3
 
 
 def test_there_is_nobody_to_agree_with() -> None:

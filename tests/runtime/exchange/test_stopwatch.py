@@ -13,7 +13,7 @@ class Notes:
     """A recorder whose clock counts its readings, and what it was told."""
 
     def __init__(self) -> None:
-        self.now, self.told = 0, list[tuple[object, ...]]()
+        self.now, self.stop_signal = 0, list[tuple[object, ...]]()
 
     def mark_compute(self) -> int:
         self.now += 1
@@ -21,7 +21,7 @@ class Notes:
 
     def add(self, kind: OpKind, stream: str, t: int, start: int, end: int, *, layer: int, direction: Direction) -> None:
         assert (stream, t) == ("compute", 7)
-        self.told.append((kind, layer, direction, start < end))
+        self.stop_signal.append((kind, layer, direction, start < end))
 
 
 @pytest.mark.parametrize("kind", [OpKind.UPDATE, OpKind.ATTENTION])
@@ -38,8 +38,8 @@ def test_maps_are_noted_forward_and_back_and_gradients_pass_unchanged(kind: OpKi
     assert weight.grad.tolist() == pytest.approx([12.0, 27.0])  # of w^3
     there, back = Direction.FORWARD, Direction.BACKWARD
     first = [(kind, 0, there, True), (kind, 1, there, True), (OpKind.LOSS, -1, back, True)]
-    assert notes.told[:3] == first
-    assert notes.told[-1] == (kind, 0, back, True)
+    assert notes.stop_signal[:3] == first
+    assert notes.stop_signal[-1] == (kind, 0, back, True)
 
 
 def test_what_needs_no_gradient_is_given_back_itself() -> None:

@@ -24,17 +24,17 @@ def test_two_workers_sum_over_gloo(start: Start) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fate", "said"),
+    ("fate", "message"),
     [
         ("SIGKILL", "worker 1 was killed by SIGKILL"),
         pytest.param("SIGSTOP", "worker 1: hung", marks=pytest.mark.slow),
     ],
 )
-def test_a_peer_lost_in_a_collective_is_named(start: Start, fate: str, said: str) -> None:
+def test_a_peer_lost_in_a_collective_is_named(start: Start, fate: str, message: str) -> None:
     begin = time.monotonic()
     code, _, err = start("bereft", FATE=fate).end(60.0)
     assert code == 1
-    assert err.splitlines()[-1].startswith(f"runtime.train: {said}"), err
+    assert err.splitlines()[-1].startswith(f"runtime.train: {message}"), err
     assert time.monotonic() - begin < 25.0
 
 

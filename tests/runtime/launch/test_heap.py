@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from runtime.launch.worker import ALLOCATION, keep_heap
+from runtime.launch.worker import ALLOCATION, disable_malloc_trim
 
 _FAULTS = """
 import resource, sys
@@ -47,12 +47,12 @@ def test_memory_that_is_freed_is_written_again_without_page_faults() -> None:
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="without glibc nothing is changed")
 def test_without_it_every_page_is_new_each_time() -> None:
-    given = Path("/sys/kernel/mm/transparent_hugepage/enabled")
-    if given.is_file() and "[always]" in given.read_text(encoding="ascii"):
+    path = Path("/sys/kernel/mm/transparent_hugepage/enabled")
+    if path.is_file() and "[always]" in path.read_text(encoding="ascii"):
         pytest.skip("the system gives huge pages without being asked")
     assert _faults("usual") > PAGES / 2
 
 
 @pytest.mark.parametrize("name", ALLOCATION)
 def test_what_the_user_says_of_allocation_stands(name: str) -> None:
-    assert not keep_heap({name: "1"})
+    assert not disable_malloc_trim({name: "1"})

@@ -49,12 +49,12 @@ def test_free_memory_is_no_more_than_the_machine_has() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "nbytes"),
+    ("message", "nbytes"),
     [
         ("CUDA out of memory. Tried to allocate 2.50 GiB. GPU 0 has a total capacity of 14.6 GiB", 2.5 * (1 << 30)),
         ("CUDA out of memory. Tried to allocate 20.00 MiB.", 20 << 20),
         ("something else", 0),
     ],
 )
-def test_what_a_gpu_was_asked_for_is_in_its_message(said: str, nbytes: float) -> None:
-    assert asked_bytes(said) == nbytes
+def test_what_a_gpu_was_asked_for_is_in_its_message(message: str, nbytes: float) -> None:
+    assert asked_bytes(message) == nbytes

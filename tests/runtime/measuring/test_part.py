@@ -45,7 +45,7 @@ SENT = 2
 """The place among the counts of rows that others ask for."""
 
 
-def asked(options: MakeOptions, name: str) -> Options:
+def part_options(options: MakeOptions, name: str) -> Options:
     method, knobs, fields = RUNS[name]
     iterations = WARMUP + ITERATIONS
     return options(method, knobs, **{"record": True, "iterations": iterations, "workers": 2, **fields})
@@ -86,7 +86,7 @@ ALSO = ("full-none", "pipegcn-g", "pipegcn-f", "psc-whole", "clustergcn", "pagra
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in ALSO)) for name in RUNS])
 def test_a_part_alone_has_the_ops_of_a_worker_among_others(crew: Crew, options: MakeOptions, name: str) -> None:
-    given = asked(options, name)
+    given = part_options(options, name)
     for one, other in zip(alone(given), crew.run(2, trained, given), strict=True):
         # What runs ahead of the last iteration of training is never drawn.
         last = WARMUP + ITERATIONS - 1 - (3 if name in CASES or name.startswith("psc") else 0)
@@ -104,7 +104,7 @@ def test_a_part_alone_has_the_ops_of_a_worker_among_others(crew: Crew, options: 
 def test_as_many_rows_are_drawn_as_among_others_while_norms_grow(crew: Crew, options: MakeOptions) -> None:
     given = options("psc-gcn", {"tau": 1, "epsilon": 0.2, "refresh": 5}, workers=3, iterations=60, lr=0.05)
     mail, shelf, records = Mail(), DatasetCache(), [PartRecord(rank) for rank in range(3)]
-    runs = [PartRun(each, replace(given, iterations=10**9), torch.device("cpu"), shelf, mail) for each in records]
+    runs = [PartRun(record, replace(given, iterations=10**9), torch.device("cpu"), shelf, mail) for record in records]
     for _ in range(6):
         for run in runs:
             run.train(10, measured=True)

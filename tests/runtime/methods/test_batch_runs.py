@@ -28,25 +28,25 @@ from tests.runtime.session_jobs import ran
 WORKERS = 3
 
 
-def counted_by_the_simulator(case: Case, asked: Options) -> BatchCounts:
+def counted_by_the_simulator(case: Case, options: Options) -> BatchCounts:
     """The counts that a question of the same method, graph, parts and seed is answered with."""
-    known = {knob.name: knob.rule for knob in create_method(asked.method).knobs()}
-    held = {name: value for name, value in asked.knobs.items() if value is not None and name in known}
+    known = {knob.name: knob.rule for knob in create_method(options.method).knobs()}
+    held = {name: value for name, value in options.knobs.items() if value is not None and name in known}
     knobs = {name: known[name].write(value) for name, value in held.items()}
     scenario = from_mapping(
         {
             "schema": "gcnsim.scenario/1",
-            "cluster": {"gpus": asked.workers, "gpus_per_server": asked.workers},
-            "workload": {"graph": str(case.path), "layers": asked.layers, "hidden": asked.hidden},
-            "method": {"name": asked.method, **knobs},
-            "partition": {"method": "random", "seed": asked.partition_seed},
-            "run": {"iterations": asked.iterations, "seed": asked.seed},
+            "cluster": {"gpus": options.workers, "gpus_per_server": options.workers},
+            "workload": {"graph": str(case.path), "layers": options.layers, "hidden": options.hidden},
+            "method": {"name": options.method, **knobs},
+            "partition": {"method": "random", "seed": options.partition_seed},
+            "run": {"iterations": options.iterations, "seed": options.seed},
         },
         "test",
     )
-    found = open_source(scenario).counts(scenario, 7, RangeEnd.LIKELY).batches
-    assert found is not None
-    return found
+    batch_counts = open_source(scenario).counts(scenario, 7, RangeEnd.LIKELY).batches
+    assert batch_counts is not None
+    return batch_counts
 
 
 @pytest.mark.parametrize(
@@ -55,12 +55,12 @@ def counted_by_the_simulator(case: Case, asked: Options) -> BatchCounts:
 def test_the_saved_trace_has_the_counts_of_the_simulator(
     crew: Crew, case: Case, options: MakeOptions, tmp_path: Path, method: str, more: dict[str, Any]
 ) -> None:
-    asked = options(
+    requested = options(
         method, CASES[method], workers=WORKERS, iterations=6, seed=3, record=True, out=str(tmp_path / "run")
     )
-    crew.run(WORKERS, ran, asked)
+    crew.run(WORKERS, ran, requested)
     trace = read_batch_trace(tmp_path / "run" / "access.trace")
-    found, wanted = trace.counts(), counted_by_the_simulator(case, asked)
+    found, wanted = trace.counts(), counted_by_the_simulator(case, requested)
     for name in ("levels", "entries", "looked", "wanted", "hits", "cached", "stored", "per_epoch"):
         assert np.array_equal(getattr(found, name), getattr(wanted, name)), name
 
@@ -68,11 +68,11 @@ def test_the_saved_trace_has_the_counts_of_the_simulator(
 @pytest.mark.parametrize("method", CASES)
 def test_going_on_is_the_same_to_the_bit(crew: Crew, options: MakeOptions, tmp_path: Path, method: str) -> None:
     fields: dict[str, Any] = {"workers": WORKERS, "iterations": 8, "dropout": 0.3, "dtype": "float32", "record": True}
-    asked = options(method, CASES[method], checkpoint_every=3, out=str(tmp_path / "run"), **fields)
-    whole = crew.run(WORKERS, ran, asked)
+    requested = options(method, CASES[method], checkpoint_every=3, out=str(tmp_path / "run"), **fields)
+    whole = crew.run(WORKERS, ran, requested)
     assert len({run.weights for run in whole}) == 1
     saved = str(tmp_path / "run" / "checkpoints" / "000003")
-    again = crew.run(WORKERS, ran, replace(asked, out=str(tmp_path / "again"), resume=saved))
+    again = crew.run(WORKERS, ran, replace(requested, out=str(tmp_path / "again"), resume=saved))
     assert again[0].begun == 3
     assert again[0].losses == {t: loss for t, loss in whole[0].losses.items() if t >= 3}
     assert {run.weights for run in again} == {whole[0].weights}
@@ -83,8 +83,8 @@ def test_going_on_is_the_same_to_the_bit(crew: Crew, options: MakeOptions, tmp_p
 
 @pytest.mark.parametrize("method", CASES)
 def test_a_seed_gives_the_same_bits_and_replicas_agree(crew: Crew, options: MakeOptions, method: str) -> None:
-    asked = options(method, CASES[method], workers=WORKERS, iterations=12, dtype="float32", dropout=0.2)
-    runs = [crew.run(WORKERS, final_weights, asked) for _ in range(2)]
+    requested = options(method, CASES[method], workers=WORKERS, iterations=12, dtype="float32", dropout=0.2)
+    runs = [crew.run(WORKERS, final_weights, requested) for _ in range(2)]
     assert len({weights for run in runs for weights in run}) == 1
 
 
@@ -92,16 +92,16 @@ def test_a_seed_gives_the_same_bits_and_replicas_agree(crew: Crew, options: Make
 def test_a_worker_whose_batches_are_empty_still_takes_part(crew: Crew, options: MakeOptions, method: str) -> None:
     """In the last iteration of an epoch a worker may have no training node left."""
     knobs = CASES[method] | ({"batch": 8} if "batch" in CASES[method] else {})
-    told = crew.run(WORKERS, trained, options(method, knobs, workers=WORKERS, iterations=4))
-    assert all(np.isfinite(told[0].losses))
+    content = crew.run(WORKERS, trained, options(method, knobs, workers=WORKERS, iterations=4))
+    assert all(np.isfinite(content[0].losses))
     if "batch" in knobs:
-        assert told[0].trained[2] == 70 - 2 * 24
+        assert content[0].trained[2] == 70 - 2 * 24
 
 
 @pytest.mark.parametrize("method", CASES)
 def test_spans_are_of_the_simulators_kinds(crew: Crew, options: MakeOptions, method: str) -> None:
-    told = crew.run(WORKERS, trained, options(method, CASES[method], workers=WORKERS, iterations=4, record=True))
-    for one in told:
+    content = crew.run(WORKERS, trained, options(method, CASES[method], workers=WORKERS, iterations=4, record=True))
+    for one in content:
         compute = [span for span in one.spans if span.stream == "compute"]
         assert all(a.end_s <= b.start_s for a, b in pairwise(compute)), "the main stream does one thing at a time"
         for t in range(4):
@@ -118,13 +118,13 @@ PULLING = [name for name in CASES if not METHODS[name].everywhere]  # type: igno
 
 @pytest.mark.parametrize("method", PULLING)
 def test_what_is_pulled_is_what_the_batches_lack(crew: Crew, case: Case, options: MakeOptions, method: str) -> None:
-    asked = options(method, CASES[method], workers=WORKERS, dtype="float32", record=True, iterations=5)
-    told = crew.run(WORKERS, trained, asked)
+    requested = options(method, CASES[method], workers=WORKERS, dtype="float32", record=True, iterations=5)
+    content = crew.run(WORKERS, trained, requested)
     owner = case.owners(WORKERS).owner
-    for rank, one in enumerate(told):
+    for rank, one in enumerate(content):
         for peer in set(range(WORKERS)) - {rank}:
             wanted = sum(int((owner[nodes] == peer).sum()) for nodes in one.nodes)
-            assert told[peer].sent[rank, "rows"] == 4 * 7 * wanted
+            assert content[peer].sent[rank, "rows"] == 4 * 7 * wanted
             assert one.sent[peer, "ids"] == 4 * (wanted + 5), "their number goes first"
             came = [span for span in one.spans if span.stream == f"load.rx{peer}"]
             assert sum(span.nbytes for span in came) == 4 * 7 * wanted
@@ -164,8 +164,8 @@ LOADED = ("dgl", "pagraph", "distdgl")
 @pytest.mark.parametrize("method", [pytest.param(name, marks=[pytest.mark.slow] * (name in LOADED)) for name in DIGITS])
 def test_digits_are_learnt(crew: Crew, options: MakeOptions, method: str) -> None:
     fields: dict[str, Any] = {"graph": None, "dtype": "float32", "layers": 2, "hidden": 64, "lr": 0.01}
-    asked = options(method, DIGITS[method], workers=2, iterations=60, model="graphsage", **fields)
-    found = crew.run(2, scored, asked)
+    requested = options(method, DIGITS[method], workers=2, iterations=60, model="graphsage", **fields)
+    found = crew.run(2, scored, requested)
     assert found[0] == found[1]
     assert found[0].test is not None
     assert found[0].test >= 0.95
@@ -217,11 +217,11 @@ REFUSED: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("method", "knobs", "fields", "said"), REFUSED, ids=str)
+@pytest.mark.parametrize(("method", "knobs", "fields", "message"), REFUSED, ids=str)
 def test_what_does_not_combine_is_refused_in_one_line(
-    options: MakeOptions, method: str, knobs: dict[str, Any], fields: dict[str, Any], said: str
+    options: MakeOptions, method: str, knobs: dict[str, Any], fields: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(GcnsimError) as caught:
         options(method, knobs, **fields)
-    assert str(caught.value).startswith(said)
+    assert str(caught.value).startswith(message)
     assert "\n" not in str(caught.value)

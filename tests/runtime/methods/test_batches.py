@@ -37,26 +37,26 @@ BOUND = 1e-9
 WORKERS = 3
 
 
-def equal(told: list[Batches], wanted: Trained, case: Case, *, summed: bool = False) -> None:
+def equal(batcheses: list[Batches], wanted: Trained, case: Case, *, summed: bool = False) -> None:
     """Losses, gradients, weights, and every row that a batch read, unless it was `summed` before."""
-    close(np.array(told[0].losses), np.array(wanted.losses), "losses", BOUND)
-    assert told[0].trained == wanted.counted
-    for t, gradients in enumerate(told[0].gradients):
+    close(np.array(batcheses[0].losses), np.array(wanted.losses), "losses", BOUND)
+    assert batcheses[0].trained == wanted.counted
+    for t, gradients in enumerate(batcheses[0].gradients):
         names = wanted.gradients[t]
         # Together: a gradient that is nothing but rounding has no scale of its own.
         theirs = np.concatenate([names[name].numpy().ravel() for name in names])
         close(np.concatenate([gradients[name].ravel() for name in names]), theirs, f"gradients at {t}", BOUND)
     for name, weight in wanted.weights[-1].items():
-        close(told[0].weights[-1][name], weight.numpy(), name, BOUND)
-    for rank, one in enumerate(told):
+        close(batcheses[0].weights[-1][name], weight.numpy(), name, BOUND)
+    for rank, one in enumerate(batcheses):
         for t, (nodes, rows) in enumerate(zip(one.nodes, one.rows, strict=True)):
             assert np.array_equal(np.sort(nodes), wanted.read[t][rank]), f"rows of rank {rank} at {t}"
             assert summed or np.array_equal(rows, case.problem.features.numpy()[nodes]), f"rows of rank {rank} at {t}"
 
 
-def neighbours(case: Case, asked: Options, amounts: PerLayer, batch: int) -> BatchDraws:
-    pools = shuffled_pools(np.flatnonzero(case.problem.train.numpy()), asked.workers, asked.seed)
-    return NeighbourDraws(case.graph, pools, batch, amounts, (), asked.seed)
+def neighbours(case: Case, options: Options, amounts: PerLayer, batch: int) -> BatchDraws:
+    pools = shuffled_pools(np.flatnonzero(case.problem.train.numpy()), options.workers, options.seed)
+    return NeighbourDraws(case.graph, pools, batch, amounts, (), options.seed)
 
 
 MODELS: list[dict[str, Any]] = [
@@ -79,17 +79,17 @@ def test_graphsage(crew: Crew, case: Case, options: MakeOptions, which: int, pla
     if model["model"] == "gat" and amounts != FANOUTS[0]:
         model = {"model": "gat"}
     knobs = {"batch": 9, "fanout": amounts}
-    asked = options("graphsage", knobs, workers=WORKERS, seed=4, **model)
-    told = crew.run(WORKERS, trained, asked)
+    requested = options("graphsage", knobs, workers=WORKERS, seed=4, **model)
+    content = crew.run(WORKERS, trained, requested)
     # 70 training nodes: after two batches of 9 a worker's third has 5 or 6.
-    assert told[0].trained[:4] == [27, 27, 16, 27]
+    assert content[0].trained[:4] == [27, 27, 16, 27]
     rules = Rules(drawn_factors(case.graph, amounts), whole_degrees(case.graph))
-    first = params_of(told[0].weights[0])
-    draws = neighbours(case, asked, amounts, 9)
+    first = params_of(content[0].weights[0])
+    draws = neighbours(case, requested, amounts, 9)
     wanted = batched(
-        case.graph, case.problem, model_of(asked, case), first, Training(10, asked.lr), draws, WORKERS, rules
+        case.graph, case.problem, model_of(requested, case), first, Training(10, requested.lr), draws, WORKERS, rules
     )
-    equal(told, wanted, case)
+    equal(content, wanted, case)
 
 
 def test_batches_do_not_depend_on_who_owns_what(crew: Crew, options: MakeOptions) -> None:
@@ -106,8 +106,8 @@ def test_a_batch_of_everything_with_all_neighbours_is_full_graph_training(crew: 
     from tests.runtime.jobs import trained as whole
 
     full = crew.run(2, whole, options(workers=2))
-    told = crew.run(2, trained, options("graphsage", {"batch": 70, "fanout": (500, 500, 500)}, workers=2))
-    close(np.array(told[0].losses), np.array(full[0].losses), "losses", BOUND)
+    content = crew.run(2, trained, options("graphsage", {"batch": 70, "fanout": (500, 500, 500)}, workers=2))
+    close(np.array(content[0].losses), np.array(full[0].losses), "losses", BOUND)
 
 
 SHUFFLED_OR_NOT: dict[str, dict[str, Any]] = {
@@ -123,19 +123,19 @@ LOADERS = [("dgl", 0), ("pagraph", 1), ("distdgl", 3), ("distdgl", 0), ("pagraph
 @pytest.mark.parametrize(("method", "which"), mostly(LOADERS, SHUFFLED_OR_NOT, (0, 1, 3)))
 def test_loaders(crew: Crew, case: Case, options: MakeOptions, method: str, which: int) -> None:
     model = MODELS[which]
-    asked = options(method, SHUFFLED_OR_NOT[method], workers=WORKERS, seed=4, **model)
-    told = crew.run(WORKERS, trained, asked)
+    requested = options(method, SHUFFLED_OR_NOT[method], workers=WORKERS, seed=4, **model)
+    content = crew.run(WORKERS, trained, requested)
     training = np.flatnonzero(case.problem.train.numpy())
     pools: Any = shuffled_pools(training, WORKERS, 4)
     if method == "distdgl":
         pools = own_pools(training, case.owners(WORKERS).owner, WORKERS, 4)
     if method == "pagraph":
-        pools = training_parts(case.graph, training_order(training, 4), WORKERS, asked.layers).training
+        pools = training_parts(case.graph, training_order(training, 4), WORKERS, requested.layers).training
     draws = NeighbourDraws(case.graph, pools, 9, (3, 2, 4), (), 4)
     rules = Rules(drawn_factors(case.graph, (3, 2, 4)), whole_degrees(case.graph))
-    descent, first = Training(10, asked.lr), params_of(told[0].weights[0])
-    wanted = batched(case.graph, case.problem, model_of(asked, case), first, descent, draws, WORKERS, rules)
-    equal(told, wanted, case)
+    descent, first = Training(10, requested.lr), params_of(content[0].weights[0])
+    wanted = batched(case.graph, case.problem, model_of(requested, case), first, descent, draws, WORKERS, rules)
+    equal(content, wanted, case)
 
 
 @pytest.mark.parametrize("model", MODELS[:3], ids=lambda model: "-".join(model.values()))
@@ -143,16 +143,16 @@ def test_pagraph_with_its_input_summed_before(
     crew: Crew, case: Case, options: MakeOptions, model: dict[str, Any]
 ) -> None:
     knobs = {"batch": 9, "fanout": (3, 2, 4), "cache": "40%", "preprocess": "yes"}
-    asked = options("pagraph", knobs, workers=WORKERS, seed=4, **model)
-    told = crew.run(WORKERS, trained, asked)
+    requested = options("pagraph", knobs, workers=WORKERS, seed=4, **model)
+    content = crew.run(WORKERS, trained, requested)
     training = training_order(np.flatnonzero(case.problem.train.numpy()), 4)
-    pools = training_parts(case.graph, training, WORKERS, asked.layers).training
+    pools = training_parts(case.graph, training, WORKERS, requested.layers).training
     draws = NeighbourDraws(case.graph, pools, 9, (2, 4), (), 4, 1)
     rules = Rules(drawn_factors(case.graph, (3, 2, 4)), whole_degrees(case.graph), ready=1)
-    descent, first = Training(10, asked.lr), params_of(told[0].weights[0])
+    descent, first = Training(10, requested.lr), params_of(content[0].weights[0])
     assert ("layers.0.linear_neigh.bias" in first) is False, "the first layer has one bias"
-    wanted = batched(case.graph, case.problem, model_of(asked, case), first, descent, draws, WORKERS, rules)
-    equal(told, wanted, case, summed=True)
+    wanted = batched(case.graph, case.problem, model_of(requested, case), first, descent, draws, WORKERS, rules)
+    equal(content, wanted, case, summed=True)
 
 
 @pytest.fixture(scope="module")
@@ -169,9 +169,9 @@ def test_neither_cache_nor_queue_changes_a_number(
     crew: Crew, options: MakeOptions, plain: list[Batches], cache: str, queue: int
 ) -> None:
     knobs = {"batch": 9, "fanout": (3, 2, 4), "cache": cache, "queue": queue}
-    told = crew.run(2, trained, options("pagraph", knobs, workers=2, iterations=6, record=True))
-    assert told[0].losses == plain[0].losses
-    for one, other in zip(told, plain, strict=True):
+    content = crew.run(2, trained, options("pagraph", knobs, workers=2, iterations=6, record=True))
+    assert content[0].losses == plain[0].losses
+    for one, other in zip(content, plain, strict=True):
         assert all(np.array_equal(a, b) for a, b in zip(one.rows, other.rows, strict=True))
         shares = [hits / nodes.size for hits, nodes in zip(one.hits, one.nodes, strict=True)]
         if cache == "20%":
@@ -179,7 +179,7 @@ def test_neither_cache_nor_queue_changes_a_number(
         else:
             assert set(shares) == {0.0 if cache == "0%" else 1.0}
         assert any(span.kind is OpKind.LOOKUP for span in one.spans) == (cache != "0%")
-    assert told[0].sent == {}
+    assert content[0].sent == {}
 
 
 def test_batches_are_loaded_while_one_is_trained(crew: Crew, options: MakeOptions) -> None:
@@ -187,9 +187,9 @@ def test_batches_are_loaded_while_one_is_trained(crew: Crew, options: MakeOption
     fields: dict[str, Any] = {"workers": 1, "iterations": 6, "record": True}
     knobs = {"batch": 20, "fanout": (5, 5, 5)}
     for method, more, ahead in (("pagraph", {"queue": 2, "cache": "0%"}, 2), ("dgl", {}, 0)):
-        (told,) = crew.run(1, trained, options(method, knobs | more, **fields))
-        begun = {span.iteration: span.start_s for span in told.spans if span.kind is OpKind.GATHER}
-        stepped = {span.iteration: span.end_s for span in told.spans if span.kind is OpKind.STEP}
+        (content,) = crew.run(1, trained, options(method, knobs | more, **fields))
+        begun = {span.iteration: span.start_s for span in content.spans if span.kind is OpKind.GATHER}
+        stepped = {span.iteration: span.end_s for span in content.spans if span.kind is OpKind.STEP}
         for t in range(1, 6):
             before = t - ahead - 1
             if ahead:
@@ -244,18 +244,18 @@ SUBGRAPHS = [
 
 @pytest.mark.parametrize(("method", "model"), SUBGRAPHS)
 def test_subgraphs(crew: Crew, case: Case, options: MakeOptions, method: str, model: dict[str, Any]) -> None:
-    asked = options(method, CASES[method], workers=WORKERS, seed=4, **model)
-    told = crew.run(WORKERS, trained, asked)
-    layers, seed = asked.layers, asked.seed
+    requested = options(method, CASES[method], workers=WORKERS, seed=4, **model)
+    content = crew.run(WORKERS, trained, requested)
+    layers, seed = requested.layers, requested.seed
     if method == "clustergcn":
-        draws: BatchDraws = ClusterDraws(case.graph, 0.3, layers, WORKERS, seed, asked.partition_seed)
+        draws: BatchDraws = ClusterDraws(case.graph, 0.3, layers, WORKERS, seed, requested.partition_seed)
         rules = within(case)
     else:
         draws = walks = WalkDraws(case.graph, 0.3, layers, WORKERS, seed)
         rules = met(case, walks, 30, WORKERS)
-    training, first = Training(10, asked.lr), params_of(told[0].weights[0])
-    wanted = batched(case.graph, case.problem, model_of(asked, case), first, training, draws, WORKERS, rules)
-    equal(told, wanted, case)
+    training, first = Training(10, requested.lr), params_of(content[0].weights[0])
+    wanted = batched(case.graph, case.problem, model_of(requested, case), first, training, draws, WORKERS, rules)
+    equal(content, wanted, case)
 
 
 def test_the_mean_over_subgraphs_of_walks_is_the_whole_sum(case: Case) -> None:

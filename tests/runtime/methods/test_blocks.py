@@ -12,7 +12,7 @@ from gcnsim.errors import ScenarioError
 from gcnsim.partition import Replicas, split
 from tests.runtime.conftest import Case, MakeOptions, model_of, mostly, params_of
 from tests.runtime.crew import Crew
-from tests.runtime.jobs import Told, final_weights, trained
+from tests.runtime.jobs import RankRecord, final_weights, trained
 from tests.runtime.methods.test_methods import equals_reference
 from tests.runtime.reference.blocks import Stale, blocks
 from tests.runtime.reference.training import History, Training, single
@@ -39,11 +39,11 @@ TESTS: dict[str, tuple[dict[str, Any], Stale]] = {
 }
 
 
-def equals(told: list[Told], wanted: History, case: Case, workers: int, cut: str = "random") -> None:
-    equals_reference(told, wanted, case.parts(workers, cut), BOUND)
+def equals(rank_records: list[RankRecord], wanted: History, case: Case, workers: int, cut: str = "random") -> None:
+    equals_reference(rank_records, wanted, case.parts(workers, cut), BOUND)
     for t, gradients in enumerate(wanted.gradients):
         for name, gradient in gradients.items():
-            close(told[0].gradients[t][name], gradient.numpy(), f"gradient of {name} at {t}", BOUND)
+            close(rank_records[0].gradients[t][name], gradient.numpy(), f"gradient of {name} at {t}", BOUND)
 
 
 EACH = [(test, "gcn") for test in TESTS]
@@ -53,11 +53,11 @@ EACH += [("gap", "gcn-norm"), ("gap", "sage"), ("backward", "sage-self"), ("warm
 @pytest.mark.parametrize(("test", "model"), mostly(EACH, TESTS, MODELS))
 def test_sancus(crew: Crew, case: Case, options: MakeOptions, test: str, model: str) -> None:
     knobs, stale = TESTS[test]
-    asked = options("sancus", {"warm_iterations": 0} | knobs, workers=3, **MODELS[model])
-    told = crew.run(3, trained, asked)
-    params, training = params_of(told[0].weights[0]), Training(10, asked.lr)
-    wanted = blocks(case.graph, case.parts(3), case.problem, model_of(asked, case), params, training, stale)
-    equals(told, wanted, case, 3)
+    requested = options("sancus", {"warm_iterations": 0} | knobs, workers=3, **MODELS[model])
+    content = crew.run(3, trained, requested)
+    params, training = params_of(content[0].weights[0]), Training(10, requested.lr)
+    wanted = blocks(case.graph, case.parts(3), case.problem, model_of(requested, case), params, training, stale)
+    equals(content, wanted, case, 3)
 
 
 HELD = [((2, 2), "gcn"), ((4, 2), "gcn"), ((4, 2), "sage-self"), ((3, 3), "sage-self"), ((4, 4), "gcn")]
@@ -67,38 +67,38 @@ HELD = [((2, 2), "gcn"), ((4, 2), "gcn"), ((4, 2), "sage-self"), ((3, 3), "sage-
 def test_cagnet_1_5d(crew: Crew, case: Case, options: MakeOptions, held: tuple[int, int], model: str) -> None:
     """Losses, gradients and rows read are those of the plain reference of the blocks that several workers hold."""
     workers, replication = held
-    asked = options("cagnet-1.5d", {"replication": replication}, workers=workers, **MODELS[model])
-    told = crew.run(workers, trained, asked)
+    requested = options("cagnet-1.5d", {"replication": replication}, workers=workers, **MODELS[model])
+    content = crew.run(workers, trained, requested)
     replicas = Replicas(workers, replication)
     parts = split(case.graph, replicas.merged(case.owners(workers)))
-    params, training = params_of(told[0].weights[0]), Training(10, asked.lr)
-    wanted = blocks(case.graph, parts, case.problem, model_of(asked, case), params, training, Stale())
-    close(np.array(told[0].losses), np.array(wanted.losses), "losses", BOUND)
+    params, training = params_of(content[0].weights[0]), Training(10, requested.lr)
+    wanted = blocks(case.graph, parts, case.problem, model_of(requested, case), params, training, Stale())
+    close(np.array(content[0].losses), np.array(wanted.losses), "losses", BOUND)
     for t, gradients in enumerate(wanted.gradients):
         for name, gradient in gradients.items():
-            close(told[0].gradients[t][name], gradient.numpy(), f"gradient of {name} at {t}", BOUND)
-    for rank, each in enumerate(told):
+            close(content[0].gradients[t][name], gradient.numpy(), f"gradient of {name} at {t}", BOUND)
+    for rank, item in enumerate(content):
         mine = replicas.block(rank)
         stages = [block for block in replicas.stages(replicas.member(rank)) if block != mine]
         nodes = np.concatenate([parts[block].inner for block in stages] or [np.zeros(0, np.int64)])
-        for t, layers in enumerate(each.used):
+        for t, layers in enumerate(item.used):
             assert set(layers) == (set(range(3)) if stages else set())
             for layer, (index, rows) in layers.items():
                 assert np.array_equal(index, nodes)
                 close(rows, wanted.rows[t][layer].numpy()[nodes], f"rows of rank {rank}, {t}, {layer}", BOUND)
             for layer in range(3):
                 own = wanted.rows[t][layer].numpy()[parts[mine].inner]
-                close(each.inputs[t][layer], own, f"own rows of rank {rank}, {t}, {layer}", BOUND)
+                close(item.inputs[t][layer], own, f"own rows of rank {rank}, {t}, {layer}", BOUND)
 
 
 def test_blocks_held_by_several_are_full_graph_training_and_the_same_to_the_bit_on_all(
     crew: Crew, case: Case, options: MakeOptions
 ) -> None:
     full = crew.run(4, trained, options(workers=4))
-    told = crew.run(4, trained, options("cagnet-1.5d", workers=4))
-    same_run(told, full, case.graph.nodes)
+    content = crew.run(4, trained, options("cagnet-1.5d", workers=4))
+    same_run(content, full, case.graph.nodes)
     for one, other in ((0, 1), (2, 3)):
-        for mine, theirs in zip(told[one].inputs, told[other].inputs, strict=True):
+        for mine, theirs in zip(content[one].inputs, content[other].inputs, strict=True):
             assert all(np.array_equal(a, b) for a, b in zip(mine, theirs, strict=True))
     dropped = options("cagnet-1.5d", workers=4, dropout=0.3, dropout_order="dropout-first", dtype="float32")
     runs = [crew.run(4, final_weights, dropped) for _ in range(2)]
@@ -117,9 +117,9 @@ def test_dropout_in_blocks_held_by_several_is_that_of_the_blocks(
 
 def test_the_tests_tell_trainings_apart(case: Case, options: MakeOptions, crew: Crew) -> None:
     """Each of them leaves out something of ten iterations, and no two the same."""
-    asked = options("sancus", workers=3)
+    requested = options("sancus", workers=3)
     params = params_of(crew.run(3, trained, options("sancus", workers=3, iterations=1))[0].weights[0])
-    model, training = model_of(asked, case), Training(10, asked.lr)
+    model, training = model_of(requested, case), Training(10, requested.lr)
     found = {
         name: blocks(case.graph, case.parts(3), case.problem, model, params, training, stale).losses[-1]
         for name, (_, stale) in (TESTS | {"none": ({}, Stale())}).items()
@@ -133,16 +133,16 @@ CUTS = [("random", "gcn"), ("metis", "gcn-norm"), ("random", "sage"), ("metis", 
 @pytest.mark.parametrize(("cut", "model"), mostly(CUTS, ("random", "metis"), MODELS))
 def test_cagnet_1d(crew: Crew, case: Case, options: MakeOptions, cut: str, model: str) -> None:
     """The plain reference of blocks, all of them sent, which is that of one process."""
-    asked = options("cagnet-1d", workers=3, partition_method=cut, **MODELS[model])
-    told = crew.run(3, trained, asked)
-    params, training, kind = params_of(told[0].weights[0]), Training(10, asked.lr), model_of(asked, case)
+    requested = options("cagnet-1d", workers=3, partition_method=cut, **MODELS[model])
+    content = crew.run(3, trained, requested)
+    params, training, kind = params_of(content[0].weights[0]), Training(10, requested.lr), model_of(requested, case)
     wanted = blocks(case.graph, case.parts(3, cut), case.problem, kind, params, training, Stale())
-    equals(told, wanted, case, 3, cut)
+    equals(content, wanted, case, 3, cut)
     plain = single(case.graph, case.problem, kind, params, training)
     close(np.array(wanted.losses), np.array(plain.losses), "losses of the references", BOUND)
     for t, gradients in enumerate(plain.gradients):
         for name, gradient in gradients.items():
-            close(told[0].gradients[t][name], gradient.numpy(), f"gradient of {name} at {t}", BOUND)
+            close(content[0].gradients[t][name], gradient.numpy(), f"gradient of {name} at {t}", BOUND)
 
 
 @pytest.mark.parametrize(
@@ -180,47 +180,47 @@ def test_bytes_are_those_of_whole_blocks(crew: Crew, case: Case, options: MakeOp
     """Every block goes around the ring once for each layer and direction in which it is sent."""
     for workers in (2, 3):
         knobs = {"stale_test": "fixed", "threshold": 1, "warm_iterations": 0}
-        told = crew.run(workers, trained, options("sancus", knobs, workers=workers, dtype="float32"))
-        sent = {kind: sum(n for rank in told for (_, what), n in rank.sent.items() if what == kind)
+        content = crew.run(workers, trained, options("sancus", knobs, workers=workers, dtype="float32"))
+        sent = {kind: sum(n for rank in content for (_, what), n in rank.sent.items() if what == kind)
                 for kind in ("rows", "gradients")}  # fmt: skip
         widths = (7, 6, 6, 4)
         copies = (workers - 1) * case.graph.nodes * 4
         assert sent == {"rows": 5 * copies * sum(widths[:-1]), "gradients": 10 * copies * sum(widths[1:])}
-        assert all({(rank + 1) % workers} == {peer for peer, _ in each.sent} for rank, each in enumerate(told))
+        assert all({(rank + 1) % workers} == {peer for peer, _ in item.sent} for rank, item in enumerate(content))
 
 
 def test_bytes_of_blocks_held_by_several_are_broadcasts_and_sums(crew: Crew, case: Case, options: MakeOptions) -> None:
     """Each of two blocks goes once to its other holders of the same place, and each holder's sum around two of them."""
-    told = crew.run(4, trained, options("cagnet-1.5d", workers=4, dtype="float32"))
+    content = crew.run(4, trained, options("cagnet-1.5d", workers=4, dtype="float32"))
     sizes = np.bincount(Replicas(4, 2).merged(case.owners(4)).owner)
-    for rank, each in enumerate(told):
+    for rank, item in enumerate(content):
         beside, across, block = rank ^ 1, (rank + 2) % 4, rank // 2
         # Of two holders each sends half of its sum twice. Member 0 multiplies block 0, member 1 block 1.
         leaves = 4 * sizes[block] * (block == rank % 2)
         for kind, widths in (("rows", (7, 6, 6)), ("gradients", (6, 6, 4))):
             values = 10 * sum(widths)
-            assert each.sent[beside, kind] == pytest.approx(4 * sizes[block] * values, rel=1e-3)
-            assert each.sent.get((across, kind), 0) == leaves * values
+            assert item.sent[beside, kind] == pytest.approx(4 * sizes[block] * values, rel=1e-3)
+            assert item.sent.get((across, kind), 0) == leaves * values
 
 
 def test_own_rows_are_always_fresh_and_others_as_old_as_the_test_says(crew: Crew, options: MakeOptions) -> None:
     knobs = {"stale_test": "adaptive", "threshold": 1, "warm_iterations": 2}
-    told = crew.run(3, trained, options("sancus", knobs, workers=3))
+    content = crew.run(3, trained, options("sancus", knobs, workers=3))
     for t in range(10):
         # Sent in 0, 1, then found two iterations old in 3, sent in 4, and so on.
         made = t if t < 2 else 1 + 3 * ((t - 1) // 3)
         for layer in range(3):
-            owners = np.empty((sum(rank.inner.size for rank in told), told[0].inputs[0][layer].shape[1]))
-            for rank in told:
+            owners = np.empty((sum(rank.inner.size for rank in content), content[0].inputs[0][layer].shape[1]))
+            for rank in content:
                 owners[rank.inner] = rank.inputs[made][layer]
-            for rank in told:
+            for rank in content:
                 index, rows = rank.used[t][layer]
                 assert np.array_equal(rows, owners[index]), (t, layer)
 
 
 @pytest.mark.parametrize("method", ["sancus", "cagnet-1d", "cagnet-1.5d"])
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "message"),
     [
         ({"model": "gat"}, "--model: gat with sancus, which sums blocks; allowed: gcn, graphsage"),
         ({"model": "graphsage", "sage_aggregator": "pool"},
@@ -230,11 +230,11 @@ def test_own_rows_are_always_fresh_and_others_as_old_as_the_test_says(crew: Crew
     ],
 )  # fmt: skip
 def test_what_does_not_combine_is_refused_in_one_line(
-    options: MakeOptions, method: str, fields: dict[str, Any], said: str
+    options: MakeOptions, method: str, fields: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ScenarioError) as caught:
         options(method, **fields)
-    assert str(caught.value) == said.replace("sancus", method)
+    assert str(caught.value) == message.replace("sancus", method)
 
 
 def test_replicas_that_do_not_divide_and_layer_0_summed_once_are_refused(options: MakeOptions) -> None:
@@ -243,5 +243,5 @@ def test_replicas_that_do_not_divide_and_layer_0_summed_once_are_refused(options
     assert str(caught.value) == "--replication: 3 does not divide the 4 workers; allowed: 2, 4"
     with pytest.raises(ScenarioError) as caught:
         options("cagnet-1.5d", workers=4, preaggregate=True)
-    said = "--preaggregate: cagnet-1.5d cannot sum layer 0 once; allowed where a worker holds its part alone"
-    assert str(caught.value) == said
+    text = "--preaggregate: cagnet-1.5d cannot sum layer 0 once; allowed where a worker holds its part alone"
+    assert str(caught.value) == text

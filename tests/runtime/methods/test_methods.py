@@ -16,7 +16,7 @@ from gcnsim.ids import AnyArray
 from gcnsim.partition import Part
 from tests.runtime.conftest import Case, MakeOptions, model_fields, model_of, mostly, params_of
 from tests.runtime.crew import Crew
-from tests.runtime.jobs import Told, final_weights, trained
+from tests.runtime.jobs import RankRecord, final_weights, trained
 from tests.runtime.reference.bns import bns
 from tests.runtime.reference.drawn import Rule
 from tests.runtime.reference.stale import Lag, stale
@@ -28,13 +28,15 @@ BOUND = 1e-6
 """Relative, float64: probabilities are float32 in both, sums run in another order."""
 
 
-def equals_reference(told: list[Told], wanted: History, parts: tuple[Part, ...], bound: float = BOUND) -> None:
-    close(np.array(told[0].losses), np.array(wanted.losses), "losses", bound)
-    for t, weights in enumerate(told[0].weights):
+def equals_reference(
+    rank_records: list[RankRecord], wanted: History, parts: tuple[Part, ...], bound: float = BOUND
+) -> None:
+    close(np.array(rank_records[0].losses), np.array(wanted.losses), "losses", bound)
+    for t, weights in enumerate(rank_records[0].weights):
         for name, weight in wanted.weights[t].items():
             close(weights[name], weight.numpy(), f"{name} before step {t}", bound)
     for rank, part in enumerate(parts):
-        for t, layers in enumerate(told[rank].used):
+        for t, layers in enumerate(rank_records[rank].used):
             for layer, (index, rows) in layers.items():
                 used = wanted.used[t][rank][layer]
                 order = np.argsort(index)
@@ -52,13 +54,13 @@ VARIANTS += [("graphsage", "-gf"), ("pool", ""), ("gat", "-gf")]
 @pytest.mark.parametrize(("model", "variant"), mostly(VARIANTS, ALL_MODELS, ("", "-g", "-f", "-gf")))
 def test_pipegcn(crew: Crew, case: Case, options: MakeOptions, variant: str, model: str) -> None:
     knobs = {"gamma": 0.7} if variant else {}
-    asked = options(f"pipegcn{variant}", knobs, workers=3, **model_fields(model))
-    told = crew.run(3, trained, asked)
+    requested = options(f"pipegcn{variant}", knobs, workers=3, **model_fields(model))
+    content = crew.run(3, trained, requested)
     lag = Lag(1, variant.removeprefix("-"), 0.7)
     parts = case.parts(3)
-    params = params_of(told[0].weights[0])
-    wanted = stale(parts, case.problem, model_of(asked, case), params, Training(10, asked.lr), lag)
-    equals_reference(told, wanted, parts)
+    params = params_of(content[0].weights[0])
+    wanted = stale(parts, case.problem, model_of(requested, case), params, Training(10, requested.lr), lag)
+    equals_reference(content, wanted, parts)
 
 
 PSC: list[dict[str, Any]] = [
@@ -100,16 +102,18 @@ DRAWN_MODELS = [
 @pytest.mark.parametrize(("knobs", "model"), DRAWN_MODELS)
 def test_psc_gcn(crew: Crew, case: Case, options: MakeOptions, knobs: dict[str, Any], model: str) -> None:
     knobs = {"refresh": 3} | knobs
-    asked = options("psc-gcn", knobs, workers=3, heads=2 if model == "gat" else 1, seed=4, **model_fields(model))
-    told = crew.run(3, trained, asked)
+    requested = options("psc-gcn", knobs, workers=3, heads=2 if model == "gat" else 1, seed=4, **model_fields(model))
+    content = crew.run(3, trained, requested)
     parts = case.parts(3)
     lag = Lag(knobs["tau"], features_first=knobs.get("cold_start") == "features")
     rule = Rule(knobs["epsilon"], knobs.get("sampler", "vr"), knobs["refresh"], str(knobs.get("estimator", "inverse")))
-    params = params_of(told[0].weights[0])
-    wanted = stale(parts, case.problem, model_of(asked, case), params, Training(10, asked.lr), lag, rule, seed=4)
-    equals_reference(told, wanted, parts)
-    assert len(told[0].norms) == len(wanted.norms)
-    for t, norms in zip(wanted.norms, zip(*(rank.norms for rank in told), strict=True), strict=True):
+    params = params_of(content[0].weights[0])
+    wanted = stale(
+        parts, case.problem, model_of(requested, case), params, Training(10, requested.lr), lag, rule, seed=4
+    )
+    equals_reference(content, wanted, parts)
+    assert len(content[0].norms) == len(wanted.norms)
+    for t, norms in zip(wanted.norms, zip(*(rank.norms for rank in content), strict=True), strict=True):
         for rank, part in enumerate(parts):
             close(norms[rank], wanted.norms[t][part.inner], f"norms of rank {rank} at {t}", BOUND)
 
@@ -117,12 +121,12 @@ def test_psc_gcn(crew: Crew, case: Case, options: MakeOptions, knobs: dict[str, 
 def test_the_mean_with_self_of_drawn_graphs(crew: Crew, case: Case, options: MakeOptions) -> None:
     """As released code has it: 1/(k + 1) for the node and each of its k drawn neighbours, in every gradient too."""
     knobs = {"tau": 1, "epsilon": 0.3, "estimator": "mean", "refresh": 3}
-    asked = options("psc-gcn", knobs, workers=3, model="graphsage", sage_mean="with-self", seed=4)
-    told = crew.run(3, trained, asked)
-    parts, params = case.parts(3), params_of(told[0].weights[0])
-    rule, training = Rule(0.3, "vr", 3, "mean"), Training(10, asked.lr)
-    wanted = stale(parts, case.problem, model_of(asked, case), params, training, Lag(1), rule, seed=4)
-    equals_reference(told, wanted, parts)
+    requested = options("psc-gcn", knobs, workers=3, model="graphsage", sage_mean="with-self", seed=4)
+    content = crew.run(3, trained, requested)
+    parts, params = case.parts(3), params_of(content[0].weights[0])
+    rule, training = Rule(0.3, "vr", 3, "mean"), Training(10, requested.lr)
+    wanted = stale(parts, case.problem, model_of(requested, case), params, training, Lag(1), rule, seed=4)
+    equals_reference(content, wanted, parts)
 
 
 BNS = [(0.0, "rate", "gcn"), (0.35, "rate", "gcn"), (0.35, "ratio", "gcn"), (1.0, "ratio", "gcn")]
@@ -134,16 +138,16 @@ BNS += [(0.35, "ratio", "gat"), (0.0, "rate", "gat")]
 @pytest.mark.parametrize(("rate", "scale", "model"), mostly(BNS, (0.0, 0.35, 1.0), ("rate", "ratio"), ALL_MODELS))
 def test_bns_gcn(crew: Crew, case: Case, options: MakeOptions, rate: float, scale: str, model: str) -> None:
     knobs = {"rate": rate, "boundary_scale": scale}
-    asked = options("bns-gcn", knobs, workers=3, seed=9, **model_fields(model))
-    told = crew.run(3, trained, asked)
+    requested = options("bns-gcn", knobs, workers=3, seed=9, **model_fields(model))
+    content = crew.run(3, trained, requested)
     parts = case.parts(3)
     kind = "rate" if scale == "rate" else "ratio"
-    params = params_of(told[0].weights[0])
-    training = Training(10, asked.lr)
-    wanted = bns(parts, case.problem, model_of(asked, case), params, training, p=rate, scale=kind, seed=9)
-    equals_reference(told, wanted, parts)
+    params = params_of(content[0].weights[0])
+    training = Training(10, requested.lr)
+    wanted = bns(parts, case.problem, model_of(requested, case), params, training, p=rate, scale=kind, seed=9)
+    equals_reference(content, wanted, parts)
     if not rate:
-        assert told[0].sent == {}
+        assert content[0].sent == {}
 
 
 def test_psc_gcn_at_tau_1_and_epsilon_1_is_pipegcn(crew: Crew, options: MakeOptions) -> None:
@@ -165,30 +169,30 @@ def test_the_limits_are_full_graph_training(
 
 @pytest.mark.parametrize("tau", [2, 3])
 def test_rows_are_exactly_tau_iterations_old(crew: Crew, options: MakeOptions, tau: int) -> None:
-    told = crew.run(3, trained, options("psc-gcn", {"tau": tau, "epsilon": 1.0}, workers=3))
+    content = crew.run(3, trained, options("psc-gcn", {"tau": tau, "epsilon": 1.0}, workers=3))
     once = crew.run(3, trained, options("psc-gcn", {"tau": 1, "epsilon": 1.0}, workers=3))
-    nodes = sum(rank.inner.size for rank in told)
-    for rank in told:
+    nodes = sum(rank.inner.size for rank in content)
+    for rank in content:
         for t, layers in enumerate(rank.used):
             for layer, (index, rows) in layers.items():
                 if t < tau:
                     assert not rows.any()
                     continue
                 owners = np.empty((nodes, rows.shape[1]))
-                for other in told:
+                for other in content:
                     owners[other.inner] = other.inputs[t - tau][layer]
                 assert np.array_equal(rows, owners[rank.boundary[index]]), f"iteration {t}, layer {layer}"
     # The loss of iteration tau is the first that can differ: until then all rows were zeros, then tau 1 saw some.
-    assert told[0].losses[0] == once[0].losses[0]
-    assert abs(told[0].losses[-1] - once[0].losses[-1]) > 1e-6
+    assert content[0].losses[0] == once[0].losses[0]
+    assert abs(content[0].losses[-1] - once[0].losses[-1]) > 1e-6
 
 
 @pytest.fixture(scope="module")
-def uncached(crew: Crew, options: MakeOptions) -> Callable[[str, float], list[Told]]:
+def uncached(crew: Crew, options: MakeOptions) -> Callable[[str, float], list[RankRecord]]:
     """Runs without a cache, by sampler and epsilon; each is trained once, whatever policy it is compared with."""
 
     @cache
-    def run(sampler: str, epsilon: float) -> list[Told]:
+    def run(sampler: str, epsilon: float) -> list[RankRecord]:
         return crew.run(3, trained, options("psc-gcn", DRAWN | {"sampler": sampler, "epsilon": epsilon}, workers=3))
 
     return run
@@ -208,7 +212,7 @@ CACHES += [(0.3, "vr", "random"), (1.0, "uniform", "inclusion")]
 def test_a_cache_changes_no_number_and_every_row_is_its_owners(
     crew: Crew,
     options: MakeOptions,
-    uncached: Callable[[str, float], list[Told]],
+    uncached: Callable[[str, float], list[RankRecord]],
     policy: str,
     sampler: str,
     epsilon: float,
@@ -237,7 +241,7 @@ def test_a_cache_changes_nothing_of_attention_but_the_order_of_its_rows(
     rows_come_from_owners_and_caches(held, plain)
 
 
-def rows_come_from_owners_and_caches(held: list[Told], plain: list[Told]) -> None:
+def rows_come_from_owners_and_caches(held: list[RankRecord], plain: list[RankRecord]) -> None:
     """Rows of layer 0 are the owners'; a part of them is held, so fewer travel than in `plain`."""
     features: dict[int, AnyArray] = {}
     for rank in held:
@@ -267,8 +271,8 @@ REPLICAS = [("full-graph", {}), ("pipegcn-gf", {}), ("psc-gcn", {"tau": 2, "epsi
 def test_replicas_are_bitwise_equal_after_50_iterations_and_a_seed_gives_the_same_bits(
     crew: Crew, options: MakeOptions, method: str, knobs: dict[str, Any]
 ) -> None:
-    asked = options(method, knobs, workers=4, iterations=50, dtype="float32", dropout=0.2)
-    runs = [crew.run(4, final_weights, asked) for _ in range(2)]
+    requested = options(method, knobs, workers=4, iterations=50, dtype="float32", dropout=0.2)
+    runs = [crew.run(4, final_weights, requested) for _ in range(2)]
     assert len({weights for run in runs for weights in run}) == 1
 
 
@@ -277,9 +281,9 @@ def test_replicas_are_bitwise_equal_after_50_iterations_and_a_seed_gives_the_sam
 def test_replicas_are_bitwise_equal_20_times(
     crew: Crew, options: MakeOptions, method: str, knobs: dict[str, Any]
 ) -> None:
-    asked = options(method, knobs, workers=4, iterations=50, dtype="float32")
+    requested = options(method, knobs, workers=4, iterations=50, dtype="float32")
     for _ in range(20):
-        assert len(set(crew.run(4, final_weights, asked))) == 1
+        assert len(set(crew.run(4, final_weights, requested))) == 1
 
 
 def test_sampled_attention_at_epsilon_1_is_that_of_all_entries(crew: Crew, case: Case, options: MakeOptions) -> None:
@@ -293,20 +297,20 @@ def test_sampled_attention_at_epsilon_1_is_that_of_all_entries(crew: Crew, case:
 def test_estimators_of_sums_are_refused_without_sums(
     options: MakeOptions, estimator: str, model: str, name: str
 ) -> None:
-    said = f"^--estimator: {estimator} with {name}, which reads no weight of a drawn edge; allowed: unbiased$"
-    with pytest.raises(ScenarioError, match=said):
+    text = f"^--estimator: {estimator} with {name}, which reads no weight of a drawn edge; allowed: unbiased$"
+    with pytest.raises(ScenarioError, match=text):
         options("psc-gcn", {"estimator": estimator}, **model_fields(model))
 
 
 def test_graphs_drawn_ahead_are_drawn_again_from_a_checkpoint(crew: Crew, options: MakeOptions, tmp_path: Path) -> None:
     """Of tau iterations on either side of it, by the norms that were known when each was first drawn."""
     knobs = {"tau": 2, "epsilon": 0.3, "refresh": 3}
-    asked = options("psc-gcn", knobs, iterations=8, record=True, checkpoint_every=4, out=str(tmp_path / "run"))
-    whole = crew.run(2, ran, asked)
+    requested = options("psc-gcn", knobs, iterations=8, record=True, checkpoint_every=4, out=str(tmp_path / "run"))
+    whole = crew.run(2, ran, requested)
     saved = str(tmp_path / "run" / "checkpoints" / "000004")
-    again = crew.run(2, ran, replace(asked, out=str(tmp_path / "again"), resume=saved))
+    again = crew.run(2, ran, replace(requested, out=str(tmp_path / "again"), resume=saved))
     assert again[0].begun == 4
-    held = crew.run(2, graphs_held, replace(asked, out=str(tmp_path / "held"), resume=saved))
+    held = crew.run(2, graphs_held, replace(requested, out=str(tmp_path / "held"), resume=saved))
     assert held == [[2, 3, 4, 5]] * 2, "none of those that a run draws at its beginning"
     assert [run.drawn for run in again] == [run.drawn for run in whole]
     assert {run.weights for run in again} == {run.weights for run in whole}

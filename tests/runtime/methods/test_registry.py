@@ -22,7 +22,7 @@ OPTIONS = "runtime/options.py"
 """Says which method is trained where none is asked for."""
 
 
-def told(path: Path) -> Iterator[str]:
+def method_names(path: Path) -> Iterator[str]:
     """The names of methods that a file has as strings of their own, once for each time."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Constant) and node.value in METHODS:
@@ -32,7 +32,7 @@ def told(path: Path) -> Iterator[str]:
 def test_only_its_own_file_names_a_method() -> None:
     found: dict[str, list[str]] = {}
     for path in sorted((ROOT / "runtime").rglob("*.py")):
-        for name in told(path):
+        for name in method_names(path):
             found.setdefault(name, []).append(path.relative_to(ROOT).as_posix())
     homes = {name: Path(ROOT, *kind.__module__.split(".")) for name, kind in METHODS.items()}
     files = {name: home / "__init__.py" if home.is_dir() else home.with_suffix(".py") for name, home in homes.items()}

@@ -9,51 +9,58 @@ import pytest
 import torch
 
 from gcnsim.calibration.fitting import FAR_OFF, NEAR_BY
-from runtime.microbench import TINY, Budget, Measurement, MicrobenchRequest
+from runtime.microbench import TINY, Measurement, MicrobenchRequest, TimeBudget
 from runtime.microbench.bench import APART, FAR, NEAR, Bench, cold_samples, no_collector, samples
 
 
-def bench(told: list[Measurement]) -> Bench:
-    return Bench(MicrobenchRequest(TINY), torch.device("cpu"), told.append)
+def bench(measurements: list[Measurement]) -> Bench:
+    return Bench(MicrobenchRequest(TINY), torch.device("cpu"), measurements.append)
 
 
 def test_samples_are_as_many_and_as_long_as_asked() -> None:
-    found = samples(lambda _: time.sleep(0.002), Budget("tiny", 0.03, 5, 0.0))
+    found = samples(lambda _: time.sleep(0.002), TimeBudget("tiny", 0.03, 5, 0.0))
     assert sum(found) >= 0.03
-    assert all(0.002 <= each < 0.1 for each in found)
-    assert len(samples(lambda _: time.sleep(0.002), Budget("tiny", 0.0, 5, 0.0))) == 5
+    assert all(0.002 <= item < 0.1 for item in found)
+    assert len(samples(lambda _: time.sleep(0.002), TimeBudget("tiny", 0.0, 5, 0.0))) == 5
 
 
 def test_a_short_kernel_is_timed_over_several_calls() -> None:
     calls: list[int] = []
-    found = samples(calls.append, Budget("tiny", 0.0, 5, 0.0))
+    found = samples(calls.append, TimeBudget("tiny", 0.0, 5, 0.0))
     assert len(calls) > 10 * len(found)
     assert calls == list(range(len(calls)))
-    assert all(0 < each < 1e-4 for each in found)
+    assert all(0 < item < 1e-4 for item in found)
 
 
 def test_a_cold_kernel_is_timed_alone_after_other_memory_is_touched() -> None:
-    told: list[Measurement] = []
+    measurements: list[Measurement] = []
     calls: list[int] = []
-    mine = Bench(MicrobenchRequest(Budget("tiny", 0.0, 5, 0.0)), torch.device("cpu"), told.append)
+    mine = Bench(MicrobenchRequest(TimeBudget("tiny", 0.0, 5, 0.0)), torch.device("cpu"), measurements.append)
 
     def slow(i: int) -> None:
         calls.append(i)
         time.sleep(0.002)
 
     mine.time_cold("load_rows", {"rows": 2}, slow)
-    (found,) = told
+    (measurement,) = measurements
     params = {"rows": 2.0, "apart": float(1 << 16)}
-    assert (found.kernel, found.params, found.processes, found.repeats) == ("load_rows", params, 1, 5)
-    assert 0.002 <= found.low <= found.seconds <= found.high < 0.1
+    assert (measurement.kernel, measurement.params, measurement.processes, measurement.repeats) == (
+        "load_rows",
+        params,
+        1,
+        5,
+    )
+    assert 0.002 <= measurement.low <= measurement.seconds <= measurement.high < 0.1
     assert calls == [0, *range(5)], "one call goes before, which is not counted"
 
 
 def test_a_cold_kernel_is_timed_near_and_far() -> None:
-    told: list[Measurement] = []
-    mine = Bench(MicrobenchRequest(Budget("quick", 0.0, 2, 0.0)), torch.device("cpu"), told.append)
+    measurements: list[Measurement] = []
+    mine = Bench(MicrobenchRequest(TimeBudget("quick", 0.0, 2, 0.0)), torch.device("cpu"), measurements.append)
     mine.time_cold("draw", {"kept": 3}, lambda _: None)
-    assert [each.params for each in told] == [{"kept": 3.0, "apart": float(apart)} for apart in (NEAR, FAR)]
+    assert [measurement.params for measurement in measurements] == [
+        {"kept": 3.0, "apart": float(apart)} for apart in (NEAR, FAR)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -88,7 +95,7 @@ def test_what_is_touched_before_a_call_takes_the_budget_and_is_not_counted() -> 
         order.append("before")
         time.sleep(0.004)
 
-    found = cold_samples(lambda _: order.append("call"), before, Budget("tiny", 0.02, 1, 0.0))
+    found = cold_samples(lambda _: order.append("call"), before, TimeBudget("tiny", 0.02, 1, 0.0))
     assert order == ["before", "call"] * (len(found) + 1)
     assert max(found) < 0.004
     assert len(found) <= 6, "0.02 s hold five pauses of 4 ms"
@@ -105,16 +112,16 @@ def test_the_collector_is_off_while_timing_and_on_again_after() -> None:
 
 
 def test_what_is_told_is_the_median_or_the_mean_given() -> None:
-    told: list[Measurement] = []
-    bench(told).found("relu", {"rows": 2}, [1.0, 2.0, 9.0], processes=3)
-    bench(told).found("relu", {"rows": 2}, [1.0, 2.0, 9.0], mean=4.0)
-    assert (told[0].seconds, told[0].repeats, told[0].processes) == (2.0, 3, 3)
-    assert told[1].seconds == 4.0
-    assert (told[0].low, told[0].high) == pytest.approx((1.2, 7.6))
+    measurements: list[Measurement] = []
+    bench(measurements).found("relu", {"rows": 2}, [1.0, 2.0, 9.0], processes=3)
+    bench(measurements).found("relu", {"rows": 2}, [1.0, 2.0, 9.0], mean=4.0)
+    assert (measurements[0].seconds, measurements[0].repeats, measurements[0].processes) == (2.0, 3, 3)
+    assert measurements[1].seconds == 4.0
+    assert (measurements[0].low, measurements[0].high) == pytest.approx((1.2, 7.6))
 
 
 def test_buffers_are_taken_in_turn_while_they_fit_a_cache() -> None:
-    told: list[Measurement] = []
-    assert bench(told).sets(1 << 15) == 2
-    assert bench(told).sets(1 << 30) == 1
-    assert Bench(MicrobenchRequest(), torch.device("cpu"), told.append).sets(1 << 20) == 32
+    measurements: list[Measurement] = []
+    assert bench(measurements).sets(1 << 15) == 2
+    assert bench(measurements).sets(1 << 30) == 1
+    assert Bench(MicrobenchRequest(), torch.device("cpu"), measurements.append).sets(1 << 20) == 32

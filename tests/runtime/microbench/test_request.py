@@ -16,9 +16,9 @@ from runtime.aggregate import NumbaMatrix, PlainMatrix, compiled
 from runtime.microbench import (
     KERNELS,
     TINY,
-    Budget,
     Measurement,
     MicrobenchRequest,
+    TimeBudget,
     concurrent,
     copies,
     pooling,
@@ -48,7 +48,7 @@ def threads() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-def asked(threads: int = 1, aggregator: str = "numba") -> MicrobenchRequest:
+def request_for(threads: int = 1, aggregator: str = "numba") -> MicrobenchRequest:
     return MicrobenchRequest(TINY, "cpu", threads, (1,), False, aggregator)
 
 
@@ -62,15 +62,15 @@ def test_kernels_that_cannot_sum_here_are_refused(name: str) -> None:
 
 def test_the_kernels_are_plain_unless_asked_and_told_with_the_rest() -> None:
     assert MicrobenchRequest().options()["aggregator"] == "plain"
-    assert asked().options()["aggregator"] == "numba"
-    assert from_json(asked().to_json()) == asked()
+    assert request_for().options()["aggregator"] == "numba"
+    assert from_json(request_for().to_json()) == request_for()
     assert MicrobenchRequest(TINY, "cuda", aggregator="dgl").aggregator == "dgl"
 
 
 def test_every_matrix_is_of_the_kernels_that_are_asked_for(monkeypatch: pytest.MonkeyPatch, threads: None) -> None:
     """A whole profile of one process, and what only several processes or a GPU measure."""
     made: list[NumbaMatrix] = []
-    told: list[Measurement] = []
+    measurements: list[Measurement] = []
     begin = NumbaMatrix.__init__
 
     def noted(self: NumbaMatrix, *given: object, **named: object) -> None:
@@ -82,9 +82,9 @@ def test_every_matrix_is_of_the_kernels_that_are_asked_for(monkeypatch: pytest.M
 
     monkeypatch.setattr(NumbaMatrix, "__init__", noted)
     monkeypatch.setattr(PlainMatrix, "__init__", refused)
-    program.run(asked(), ALONE, told.append)
-    assert {each.kernel for each in told} == set(KERNELS) - CUDA_ONLY - NETWORK
-    bench, before = Bench(asked(), torch.device("cpu"), told.append), len(made)
+    program.run(request_for(), ALONE, measurements.append)
+    assert {measurement.kernel for measurement in measurements} == set(KERNELS) - CUDA_ONLY - NETWORK
+    bench, before = Bench(request_for(), torch.device("cpu"), measurements.append), len(made)
     concurrent._kernels(bench)
     assert len(made) == before + 1
     monkeypatch.setattr(copies, "_beside", lambda bench, call: call)
@@ -93,12 +93,12 @@ def test_every_matrix_is_of_the_kernels_that_are_asked_for(monkeypatch: pytest.M
 
 
 def test_pooling_is_measured_forward_and_backward() -> None:
-    told: list[Measurement] = []
-    pooling.measure(Bench(asked(), torch.device("cpu"), told.append))
-    assert [each.kernel for each in told] == ["pool", "pool_backward"]
-    assert told[0].params == told[1].params
-    assert told[0].params["width"] == 16
-    assert told[0].params["entries"] > 900
+    measurements: list[Measurement] = []
+    pooling.measure(Bench(request_for(), torch.device("cpu"), measurements.append))
+    assert [measurement.kernel for measurement in measurements] == ["pool", "pool_backward"]
+    assert measurements[0].params == measurements[1].params
+    assert measurements[0].params["width"] == 16
+    assert measurements[0].params["entries"] > 900
 
 
 def test_sums_use_as_many_threads_as_asked(threads: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,22 +106,22 @@ def test_sums_use_as_many_threads_as_asked(threads: None, monkeypatch: pytest.Mo
 
     def alone(bench: Bench) -> None:
         rows = Shape(10_000, 1_000, 1_000).made()
-        product(bench, matrix_of(rows, bench.device, bench.asked.aggregator), 64)[0](0)
+        product(bench, matrix_of(rows, bench.device, bench.request.aggregator), 64)[0](0)
 
     monkeypatch.setattr(compiled, "sum_rows", lambda *given: used.add(threading.get_ident()))
     monkeypatch.setattr(program, "_alone", lambda bench, rounds: alone(bench) if rounds else None)
     monkeypatch.setattr(program, "_shared", lambda *given: None)
     for count in (1, 2):
         used.clear()
-        program.run(asked(count), ALONE, lambda _: None)
+        program.run(request_for(count), ALONE, lambda _: None)
         assert len(used) == count
 
 
 def test_kernels_are_measured_in_rounds(monkeypatch: pytest.MonkeyPatch, threads: None) -> None:
     """Rounds share the time of one; what they say of a kernel and size becomes one measurement."""
-    told: list[Measurement] = []
-    budgets: list[Budget] = []
-    monkeypatch.setattr(program, "_shared", lambda *given: budgets.append(given[0].asked.budget))
+    measurements: list[Measurement] = []
+    budgets: list[TimeBudget] = []
+    monkeypatch.setattr(program, "_shared", lambda *given: budgets.append(given[0].request.budget))
     begin = Bench.found
 
     def noted(self: Bench, *given: object, **named: object) -> None:
@@ -129,12 +129,14 @@ def test_kernels_are_measured_in_rounds(monkeypatch: pytest.MonkeyPatch, threads
         begin(self, *given, **named)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Bench, "found", noted)
-    program.run(replace(asked(), budget=replace(TINY, rounds=3)), ALONE, told.append)
-    times = Counter(each.kernel for each in told if each.kernel in ("pool", "span", "spmm", "thin"))
-    once = Counter(each.kernel for each in merged(told) if each.kernel in times)
+    program.run(replace(request_for(), budget=replace(TINY, rounds=3)), ALONE, measurements.append)
+    times = Counter(
+        measurement.kernel for measurement in measurements if measurement.kernel in ("pool", "span", "spmm", "thin")
+    )
+    once = Counter(item.kernel for item in merged(measurements) if item.kernel in times)
     assert {name: times[name] / once[name] for name in times} == dict.fromkeys(times, 3)
     shared = budgets.index(replace(TINY, rounds=3), len(budgets) // 2)
-    assert {each.sample_s for each in budgets[shared + 1 :]} == {TINY.sample_s / 3}
+    assert {budget.sample_s for budget in budgets[shared + 1 :]} == {TINY.sample_s / 3}
 
 
 def test_rounds_are_one_measurement_by_their_means() -> None:
@@ -159,5 +161,5 @@ def test_nothing_is_made_for_others_while_one_process_measures(monkeypatch: pyte
     monkeypatch.setattr(program, "_together", lambda *given: order.append("together"))
     monkeypatch.setattr(program, "_alone", lambda bench, rounds: order.append(f"{rounds} alone"))
     monkeypatch.setattr(program, "_shared", lambda *given: order.append("at once"))
-    program.run(replace(asked(), budget=replace(TINY, rounds=3)), ALONE, lambda _: None)
+    program.run(replace(request_for(), budget=replace(TINY, rounds=3)), ALONE, lambda _: None)
     assert order == ["made", "together", "2 alone", "at once", "1 alone", "together"]

@@ -26,38 +26,43 @@ class Channel:
 
 
 def measured(channel: Channel | None) -> list[Measurement]:
-    told: list[Measurement] = []
-    bench = Bench(MicrobenchRequest(TINY), torch.device("cpu"), told.append)
+    measurements: list[Measurement] = []
+    bench = Bench(MicrobenchRequest(TINY), torch.device("cpu"), measurements.append)
     calls: list[int] = []
     measure(bench, [("gemm", {"rows": 3.0}, calls.append)], channel, 1 if channel is None else 2)  # type: ignore[arg-type]
     assert calls[0] == 0
     assert calls[1:] == list(range(len(calls) - 1)), "one call before all begin"
-    return told
+    return measurements
 
 
 def test_processes_begin_together_and_the_first_tells_the_mean() -> None:
     first, other = Channel(0), Channel(1)
-    (told,) = measured(first)
+    (measurement,) = measured(first)
     assert measured(other) == []
     assert first.barriers == other.barriers == 1
-    assert (told.kernel, told.params, told.processes, told.repeats) == ("shared_gemm", {"rows": 3.0}, 2, 2)
-    assert told.low < told.seconds < told.high
-    assert told.low + told.high == pytest.approx(2 * told.seconds)
+    assert (measurement.kernel, measurement.params, measurement.processes, measurement.repeats) == (
+        "shared_gemm",
+        {"rows": 3.0},
+        2,
+        2,
+    )
+    assert measurement.low < measurement.seconds < measurement.high
+    assert measurement.low + measurement.high == pytest.approx(2 * measurement.seconds)
 
 
 def test_a_process_alone_asks_nobody() -> None:
-    (told,) = measured(None)
-    assert (told.processes, told.repeats) == (1, 1)
-    assert told.low == told.seconds == told.high
+    (measurement,) = measured(None)
+    assert (measurement.processes, measurement.repeats) == (1, 1)
+    assert measurement.low == measurement.seconds == measurement.high
 
 
 def test_a_map_goes_through_what_it_reads_and_what_it_writes() -> None:
-    asked: list[float] = []
+    requested: list[float] = []
 
     class Asked(Bench):
         def sets(self, nbytes: float, apart: int | None = None) -> int:
-            asked.append(nbytes)
+            requested.append(nbytes)
             return 2
 
     learnt_map(Asked(MicrobenchRequest(TINY), torch.device("cpu"), lambda _: None), 100, 8, 24)
-    assert asked == [4 * 100 * (8 + 24)]
+    assert requested == [4 * 100 * (8 + 24)]

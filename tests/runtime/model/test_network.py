@@ -145,9 +145,9 @@ def test_relu_and_norm_stand_between_layers_and_not_after_the_last(case: Case, m
 
     logits = found(case.problem.features, around, seen)
     h = case.problem.features
-    for layer, given, out in noted:
-        assert torch.equal(given, h)
-        mapped = found.layers[layer](given, around)
+    for layer, tensor, out in noted:
+        assert torch.equal(tensor, h)
+        mapped = found.layers[layer](tensor, around)
         if layer < 2:
             if norm == "layer":
                 mapped = torch.nn.functional.layer_norm(mapped, (6,))

@@ -86,9 +86,11 @@ def test_the_ambient_generator_has_no_part_in_it() -> None:
 
 
 def test_every_worker_and_any_number_of_them_begins_alike(crew: Crew, options: MakeOptions) -> None:
-    told = [rank for workers in (1, 3) for rank in crew.run(workers, trained, options(workers=workers, iterations=1))]
-    for rank in told:
-        assert all(np.array_equal(rank.weights[0][name], weight) for name, weight in told[0].weights[0].items())
+    content = [
+        rank for workers in (1, 3) for rank in crew.run(workers, trained, options(workers=workers, iterations=1))
+    ]
+    for rank in content:
+        assert all(np.array_equal(rank.weights[0][name], weight) for name, weight in content[0].weights[0].items())
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -186,7 +188,7 @@ def test_missing_and_unknown_names(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("array", "said"),
+    ("array", "message"),
     [
         (np.zeros((4, 8)), "float64[4, 8]"),
         (np.zeros((7, 4)), "float64[7, 4]"),
@@ -197,11 +199,11 @@ def test_missing_and_unknown_names(tmp_path: Path) -> None:
     ],
     ids=str,
 )
-def test_another_shape_or_type(tmp_path: Path, array: AnyArray, said: str) -> None:
+def test_another_shape_or_type(tmp_path: Path, array: AnyArray, message: str) -> None:
     path = tmp_path / "weights.npz"
     np.savez(path, **(arrays(network(layers=1)) | {"layers.0.linear.weight": array}))  # type: ignore[arg-type]
     text = refused(path, network(layers=1))
-    assert text == f"layers.0.linear.weight is {said}; [4, 7] is needed"
+    assert text == f"layers.0.linear.weight is {message}; [4, 7] is needed"
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:

@@ -62,8 +62,8 @@ def test_the_line_is_redrawn_at_most_ten_times_a_second_but_for_the_last(clock: 
         progress.show(row(t))
         clock[0] += 0.03
     progress.close()
-    said = [line.split(",")[0] for line in drawn(terminal.getvalue())]
-    assert said == [f"iteration {done}/40" for done in (0, 1, 5, 9, 13, 17, 21, 25, 29, 33, 37, 40)]
+    lines = [line.split(",")[0] for line in drawn(terminal.getvalue())]
+    assert lines == [f"iteration {done}/40" for done in (0, 1, 5, 9, 13, 17, 21, 25, 29, 33, 37, 40)]
 
 
 def test_silent_when_quiet_or_not_a_terminal(clock: list[float]) -> None:

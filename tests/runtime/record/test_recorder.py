@@ -25,8 +25,8 @@ def test_a_span_keeps_its_facts_in_picoseconds_since_the_origin() -> None:
 def test_columns_have_the_types_of_a_timeline_and_are_read_only() -> None:
     recorder = Recorder(0)
     recorder.add(OpKind.STEP, "compute", 0, 0, 1)
-    for each in (recorder.timeline(0), Recorder(0).timeline(0)):
-        found = {name: getattr(each, name) for name in each.__slots__ if name != "streams"}
+    for item in (recorder.timeline(0), Recorder(0).timeline(0)):
+        found = {name: getattr(item, name) for name in item.__slots__ if name != "streams"}
         types = {name: str(column.dtype) for name, column in found.items()}
         assert types == {
             "kind": "uint8",

@@ -34,7 +34,7 @@ def test_no_rows(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"loss": math.nan}, "loss: nan is not allowed; a number of at least -1e+30 and at most 1e+30"),
         ({"loss": math.inf}, "loss: inf is not allowed"),
@@ -45,15 +45,15 @@ def test_no_rows(tmp_path: Path) -> None:
         ({"iteration": 10**400}, "iteration: a number of more than 300 digits is not allowed"),
     ],
 )
-def test_numbers_that_no_iteration_has_are_refused(tmp_path: Path, change: dict[str, Any], said: str) -> None:
+def test_numbers_that_no_iteration_has_are_refused(tmp_path: Path, change: dict[str, Any], message: str) -> None:
     write_iterations(tmp_path / "i.csv", [replace(ROWS[0], **change)])
     with pytest.raises(FileError) as caught:
         read_iterations(tmp_path / "i.csv")
-    assert str(caught.value).startswith(f"{tmp_path / 'i.csv'}:2: {said}")
+    assert str(caught.value).startswith(f"{tmp_path / 'i.csv'}:2: {message}")
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ("iteration,", "epoch,", "i.csv: starts with 'epoch,seconds"),
         ("0.001", "x", r"i.csv:3: '5,x,.*' is not a row of iteration,seconds"),
@@ -63,11 +63,11 @@ def test_numbers_that_no_iteration_has_are_refused(tmp_path: Path, change: dict[
         ("\n5,", "\n5.5,", "i.csv:3: .* is not a row"),
     ],
 )
-def test_damaged_rows_are_refused(tmp_path: Path, old: str, new: str, said: str) -> None:
+def test_damaged_rows_are_refused(tmp_path: Path, old: str, new: str, message: str) -> None:
     path = tmp_path / "i.csv"
     write_iterations(path, ROWS)
     path.write_text(path.read_text(encoding="utf-8").replace(old, new, 1), encoding="utf-8")
-    with pytest.raises(FileError, match=said):
+    with pytest.raises(FileError, match=message):
         read_iterations(path)
 
 

@@ -89,7 +89,7 @@ Change = Callable[[dict[str, Any]], object]
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (lambda run: run.pop("partition"), "has no partition"),
         (lambda run: run["graph"].pop("hash"), "has no graph.hash"),
@@ -105,18 +105,18 @@ Change = Callable[[dict[str, Any]], object]
         (lambda run: run.update(iterations=5), "iterations.csv: ends at iteration 1, run.json says 5 are done"),
     ],
 )
-def test_a_damaged_record_is_refused_with_the_place(folder: Path, change: Change, said: str) -> None:
+def test_a_damaged_record_is_refused_with_the_place(folder: Path, change: Change, message: str) -> None:
     document = json.loads((folder / "run.json").read_text(encoding="utf-8"))
     change(document)
     (folder / "run.json").write_text(json.dumps(document), encoding="utf-8")
-    with pytest.raises(FileError, match=said) as caught:
+    with pytest.raises(FileError, match=message) as caught:
         read_run(folder)
     assert str(caught.value).startswith(str(folder))
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"", "not a JSON document"),
         (b"[1]", r"the document is \[1\], wanted object"),
@@ -126,9 +126,9 @@ def test_a_damaged_record_is_refused_with_the_place(folder: Path, change: Change
         (b"{}", "has no schema"),
     ],
 )
-def test_what_is_no_record_is_refused(folder: Path, content: bytes, said: str) -> None:
+def test_what_is_no_record_is_refused(folder: Path, content: bytes, message: str) -> None:
     (folder / "run.json").write_bytes(content)
-    with pytest.raises(FileError, match=rf"run.json: {said}"):
+    with pytest.raises(FileError, match=rf"run.json: {message}"):
         read_run(folder)
 
 

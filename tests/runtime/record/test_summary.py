@@ -63,7 +63,7 @@ def test_a_receiver_that_waits_for_its_sender_transfers_nothing() -> None:
     sender.add(OpKind.WIRE, "f.tx1", 50, 60, peer=1)
     receiver.add(OpKind.WIRE, "f.rx0", 0, 62, peer=0)
     summary = summarise(merge([sender.timeline, receiver.timeline]), [0.1], workers=2, warmup=0)
-    assert [each.transfer_s for each in summary.workers] == pytest.approx([12e-3, 12e-3])
+    assert [worker.transfer_s for worker in summary.workers] == pytest.approx([12e-3, 12e-3])
 
 
 def test_messages_pair_up_by_their_facts_and_in_order() -> None:
@@ -107,7 +107,7 @@ def test_the_slowest_has_most_compute_and_exposed_sampling() -> None:
     assert summary.slowest == 2
     assert summary.shares.exposed_sampling_s == pytest.approx(5e-3)
     assert summary.workers[0].exposed_sampling_s == 0.0
-    assert [each.worker for each in summary.workers] == [0, 1, 2]
+    assert [worker.worker for worker in summary.workers] == [0, 1, 2]
 
 
 def test_of_equals_the_lowest_rank_is_the_slowest_and_nothing_recorded_is_zero() -> None:
@@ -124,7 +124,7 @@ def test_no_iterations_are_refused() -> None:
 
 def test_as_plain_values() -> None:
     plain = summarise(merge([]), [0.5], workers=2, warmup=0).asdict()
-    assert [each["worker"] for each in plain["workers"]] == [0, 1]
+    assert [worker["worker"] for worker in plain["workers"]] == [0, 1]
     assert plain["iteration_s"] == 0.5
 
 
@@ -134,6 +134,6 @@ def test_where_waits_say_what_they_are_for_a_sampler_at_work_beside_one_is_not_e
     desk.add(OpKind.WAIT, "compute", 10, 16)
     desk.add(OpKind.INDEX, "compute", 16, 18)
     desk.add(OpKind.SAMPLE, "sampler", 8, 18)
-    shares = summarise(desk.timeline, [0.018], workers=1, warmup=0, told=True).shares
+    shares = summarise(desk.timeline, [0.018], workers=1, warmup=0, waits_labelled=True).shares
     assert (shares.sampling_s, shares.exposed_sampling_s) == pytest.approx((10e-3, 2e-3))
     assert summarise(desk.timeline, [0.018], workers=1, warmup=0).shares.exposed_sampling_s == pytest.approx(8e-3)

@@ -76,7 +76,7 @@ def batched(
     rules: Rules,
 ) -> Trained:
     """Every worker's batch one after the other, gradients and losses summed, one step."""
-    descent, found = Descent(params, training), Trained([], [], [])
+    descent, trained = Descent(params, training), Trained([], [], [])
     for t in range(training.iterations):
         batches = [draws.draw(t, rank, keep=True) for rank in range(workers)]
         chosen = [np.flatnonzero(_trains(problem, batch)) for batch in batches]
@@ -86,10 +86,10 @@ def batched(
             total = total + _loss(problem, _logits(graph, problem, model, descent.params, batch, rules), nodes, rules)
         loss = total if rules.shares is not None else total / max(1, count)
         descent.step(float(loss.detach()), differentiated(loss, descent.params))
-        found.read.append([batch.levels[0] for batch in batches])
-        found.counted.append(count)
+        trained.read.append([batch.levels[0] for batch in batches])
+        trained.counted.append(count)
     history = descent.history
-    return Trained(history.losses, history.weights, history.gradients, found.read, found.counted)
+    return Trained(history.losses, history.weights, history.gradients, trained.read, trained.counted)
 
 
 def _trains(problem: Problem, batch: Batch) -> IntArray:

@@ -89,7 +89,7 @@ def blocks(
             for n, mine in enumerate(nodes):
                 seen = _seen(own, flags[index].sent, nodes, n)
                 z[mine] = _product(edges, seen)[mine]
-                others = torch.cat([each for m, each in enumerate(nodes) if m != n] or [mine[:0]]).sort().values
+                others = torch.cat([node for m, node in enumerate(nodes) if m != n] or [mine[:0]]).sort().values
                 used[n].append(Boundary(others.numpy(), seen[others]))
             sums.append(z)
             rows.append(_mapped(model, descent.params, index, own, z)[1].detach())

@@ -47,7 +47,7 @@ def bns(
                 used[n].append(_used(boundary, factors[n]))
             rows.append(torch.cat(pieces)[place])
         loss = torch.stack([problem.loss(rows[-1][own], own) for own in nodes]).sum()
-        descent.history.rows.append([each.detach() for each in rows])
+        descent.history.rows.append([row.detach() for row in rows])
         descent.history.used.append(used)
         descent.history.masks.append([_mask(part, factor) for part, factor in zip(parts, factors, strict=True)])
         descent.step(float(loss.detach()), differentiated(loss, descent.params))

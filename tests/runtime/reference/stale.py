@@ -84,7 +84,7 @@ class _Run:
 
     def backward(self, t: Iteration, made: list[list[_Layer]]) -> tuple[float, Params]:
         """The loss and the gradient of the weights, summed over workers; `sent` gets what others' rows are owed."""
-        outputs = [each.out.detach().requires_grad_() for each in made[-1]]
+        outputs = [item.out.detach().requires_grad_() for item in made[-1]]
         nodes = [indices(part.inner) for part in self.parts]
         losses = [self.problem.loss(out, own) for out, own in zip(outputs, nodes, strict=True)]
         above = [torch.autograd.grad(loss, out)[0] for loss, out in zip(losses, outputs, strict=True)]
@@ -93,9 +93,9 @@ class _Run:
         for index in reversed(range(self.model.layers)):
             weights = of_layer(self.descent.params, index)
             below = []
-            for n, each in enumerate(made[index]):
-                leaves = [each.inner, each.boundary, *weights.values()]
-                inner, self.sent[t][index, n], *gradients = torch.autograd.grad(each.out, leaves, above[n])
+            for n, item in enumerate(made[index]):
+                leaves = [item.inner, item.boundary, *weights.values()]
+                inner, self.sent[t][index, n], *gradients = torch.autograd.grad(item.out, leaves, above[n])
                 below.append(inner)
                 for name, gradient in zip(weights, gradients, strict=True):
                     total[name] += gradient
@@ -145,7 +145,7 @@ def stale(
     history = run.descent.history
     for t in range(training.iterations):
         graphs = [drawn(part, model, rule, lag.tau, t, history.norms, seed) for part in parts]
-        history.masks.append([each.mask for each in graphs])
+        history.masks.append([graph.mask for graph in graphs])
         loss, gradients = run.backward(t, run.forward(t, graphs))
         if rule.epsilon < 1.0 and rule.sampler == "vr" and t % rule.refresh == 0:
             history.norms[t] = norms_of(model, run.descent.params, history.rows[t])

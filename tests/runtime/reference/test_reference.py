@@ -186,7 +186,7 @@ def written_out(
     for _ in range(training.iterations):
         old_x, old_hidden, owed = flying.pop(0)
         hidden, loss, late = np.zeros_like(nothing), 0.0, np.zeros_like(nothing)
-        gradients = [np.zeros_like(each) for each in (w0, b0, w1, b1)]
+        gradients = [np.zeros_like(item) for item in (w0, b0, w1, b1)]
         inner = [np.isin(np.arange(graph.nodes), part.inner)[:, None] for part in parts]
         first = [matrix[part.inner] @ np.where(own, x, old_x) for part, own in zip(parts, inner, strict=True)]
         for part, z in zip(parts, first, strict=True):

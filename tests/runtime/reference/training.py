@@ -116,7 +116,7 @@ def single(graph: Graph, problem: Problem, model: Model, params: Params, trainin
             nothing = rows[index].new_zeros(0, model.widths[index])
             rows.append(layer(model, descent.params, index, edges, rows[index], nothing))
         loss = problem.loss(rows[-1], nodes)
-        descent.history.rows.append([each.detach() for each in rows])
+        descent.history.rows.append([row.detach() for row in rows])
         descent.history.masks.append([np.ones(graph.entries, np.bool_)])
         descent.step(float(loss.detach()), differentiated(loss, descent.params))
     return descent.history

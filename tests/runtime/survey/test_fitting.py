@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from runtime.survey.rule import PlannedRun, fitting
 
-CALIBRATION = [PlannedRun(f"c{place}", "g", (), place, 0, True) for place in range(2)]
+CALIBRATION = [PlannedRun(f"c{index}", "g", (), index, 0, True) for index in range(2)]
 HELD_OUT = [
     PlannedRun(f"h{which}r{repeat}", "g", (), which, repeat, False) for repeat in range(3) for which in (4, 2, 3)
 ]
@@ -54,7 +54,7 @@ def test_a_known_configuration_takes_as_long_as_it_did() -> None:
 
 
 def test_an_unknown_one_takes_as_long_as_those_on_its_graph() -> None:
-    runs = [PlannedRun(name, name[0], (), place, 0, False) for place, name in enumerate(("a0", "a1", "a2", "b0", "b1"))]
+    runs = [PlannedRun(name, name[0], (), index, 0, False) for index, name in enumerate(("a0", "a1", "a2", "b0", "b1"))]
     done = {"a0": 1.0, "a1": 3.0, "b0": 50.0}
     assert [run.name for run in fitting(runs, done, 2.0, 1)] == ["a2"]
     assert [run.name for run in fitting(runs, done, 52.0, 1)] == ["a2", "b1"]

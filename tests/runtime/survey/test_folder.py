@@ -13,7 +13,7 @@ import pytest
 from gcnsim.errors import FileError, ScenarioError
 from gcnsim.runs.files import Cluster, read_cluster
 from runtime.survey import SurveyRequest, read_rule
-from runtime.survey.folder import Folder, note_failure
+from runtime.survey.folder import SurveyFolder, note_failure
 
 RULE = read_rule(Path(__file__).with_name("tiny.yaml"))
 SERVER = {"cpu": "Xeon", "cores": 8, "memory_bytes": 2**35, "gpus": ["T4", "T4"]}
@@ -29,11 +29,11 @@ SURVEYED: dict[str, Any] = {
 CLUSTER = Cluster(2, 2, 1.25e9, 1.1e9)
 
 
-def begun(path: Path, **changes: Any) -> Folder:
-    return Folder(SurveyRequest(path, RULE, "cuda"), SURVEYED | changes)
+def begun(path: Path, **changes: Any) -> SurveyFolder:
+    return SurveyFolder(SurveyRequest(path, RULE, "cuda"), SURVEYED | changes)
 
 
-def trained(folder: Folder, count: int) -> None:
+def trained(folder: SurveyFolder, count: int) -> None:
     """Pretend that the first runs were."""
     for run in RULE.planned()[:count]:
         folder.begin(run)
@@ -50,7 +50,7 @@ def test_runs_are_moved_in_as_a_whole_with_their_cluster(tmp_path: Path) -> None
     trained(folder, 1)
     assert read_cluster(tmp_path / "s" / "runs" / run.name / "cluster.json") == CLUSTER
     assert folder.took == {run.name: 2.5}
-    assert folder.dropped() == [each.name for each in RULE.planned()[1:]]
+    assert folder.dropped() == [item.name for item in RULE.planned()[1:]]
 
 
 def test_a_closed_folder_says_all_and_its_hashes_hold(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_a_survey_goes_on_where_it_was(tmp_path: Path) -> None:
     first.measured(CLUSTER)
     trained(first, 1)
     first.close(60.0)
-    again = Folder(SurveyRequest(tmp_path / "s", RULE, "cuda"), SURVEYED)
+    again = SurveyFolder(SurveyRequest(tmp_path / "s", RULE, "cuda"), SURVEYED)
     assert again.took == {"calibration-0": 2.5}
     assert (again.cluster, again.has_microbench) == (CLUSTER, False)
     assert again.close(60.0) == 2.0

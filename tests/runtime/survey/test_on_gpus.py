@@ -37,7 +37,7 @@ def state(folder: Path) -> dict[str, Any]:
 def judged(folder: Path) -> dict[str, Any]:
     """What the commands of the README find in what is sent back, the two of them run where only that is."""
     text = (folder / "s" / "README.md").read_text(encoding="utf-8")
-    commands, pack = (each.split("```")[0].splitlines() for each in text.split("```sh\n")[1:])
+    commands, pack = (word.split("```")[0].splitlines() for word in text.split("```sh\n")[1:])
     subprocess.run(shlex.split(pack[0]), cwd=folder, check=True)
     home = folder / "elsewhere"
     home.mkdir()
@@ -149,5 +149,7 @@ def test_two_servers_with_a_gpu_each(tmp_path: Path) -> None:
     found = state(tmp_path)
     assert (len(found["servers"]), found["workers"], sorted(found["runs"])) == (2, 2, NAMES)
     profile = json.loads((tmp_path / "s" / "profile.json").read_text(encoding="utf-8"))
-    assert any(each["kernel"] == "all_to_all" for each in profile["measurements"]), "what the servers exchange"
+    assert any(measurement["kernel"] == "all_to_all" for measurement in profile["measurements"]), (
+        "what the servers exchange"
+    )
     assert judged(tmp_path)["runs"] == 4

@@ -12,13 +12,13 @@ from gcnsim.errors import ScenarioError
 from runtime.launch import Place
 from runtime.record import hardware, versions
 from runtime.survey import ONE_WORKER, RULE, SurveyRequest, read_rule
-from runtime.survey.folder import Folder, note_failure
+from runtime.survey.folder import SurveyFolder, note_failure
 from runtime.survey.preview import preview, preview_text
 
 TINY = Path(__file__).with_name("tiny.yaml")
 
 
-def asked(out: Path, rule: Path = RULE, **fields: Any) -> SurveyRequest:
+def survey_request(out: Path, rule: Path = RULE, **fields: Any) -> SurveyRequest:
     return SurveyRequest(out, read_rule(rule), **fields)
 
 
@@ -32,17 +32,17 @@ def here(rule: Path, **changes: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 def test_the_rules_that_ship_fit_into_half_an_hour(device: str, workers: int, tmp_path: Path) -> None:
     rule = RULE if workers > 1 else ONE_WORKER
-    found = preview(asked(tmp_path / "s", rule, device=device, workers=workers), None)
+    found = preview(survey_request(tmp_path / "s", rule, device=device, workers=workers), None)
     assert found["left_out"] == []
     assert 0 < found["seconds"] < 1800
-    assert {each["workers"] for each in found["runs"]} == {workers}
-    assert {each["use"] for each in found["runs"]} == {"calibrate", "judge"}
+    assert {run["workers"] for run in found["runs"]} == {workers}
+    assert {run["use"] for run in found["runs"]} == {"calibrate", "judge"}
     assert len(found["runs"]) == 54
-    assert found["bytes"] == pytest.approx(sum(each["bytes"] for each in found["runs"]) + 1e6)
+    assert found["bytes"] == pytest.approx(sum(run["bytes"] for run in found["runs"]) + 1e6)
 
 
 def test_a_run_says_what_it_trains(tmp_path: Path) -> None:
-    first = preview(asked(tmp_path / "s"), None)["runs"][1]
+    first = preview(survey_request(tmp_path / "s"), None)["runs"][1]
     assert {name: first[name] for name in ("name", "use", "graph", "method", "model", "layers", "hidden", "state")} == {
         "name": "calibration-1", "use": "calibrate", "graph": "near", "method": "psc-gcn", "model": "gcn",
         "layers": 3, "hidden": 256, "state": "train",
@@ -51,24 +51,24 @@ def test_a_run_says_what_it_trains(tmp_path: Path) -> None:
 
 
 def test_nothing_is_written(tmp_path: Path) -> None:
-    preview(asked(tmp_path / "s"), None)
+    preview(survey_request(tmp_path / "s"), None)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_in_a_short_time_third_repeats_are_left_out_first(tmp_path: Path) -> None:
-    whole = preview(asked(tmp_path / "s"), None)
-    shorter = preview(asked(tmp_path / "s", minutes=whole["seconds"] / 60 - 0.3), None)
+    whole = preview(survey_request(tmp_path / "s"), None)
+    shorter = preview(survey_request(tmp_path / "s", minutes=whole["seconds"] / 60 - 0.3), None)
     assert shorter["left_out"]
     assert all(name.endswith("-r2") for name in shorter["left_out"])
     assert shorter["seconds"] <= whole["seconds"] - 18
     assert shorter["bytes"] < whole["bytes"]
-    nothing = preview(asked(tmp_path / "s", minutes=1.0), None)
+    nothing = preview(survey_request(tmp_path / "s", minutes=1.0), None)
     assert len(nothing["left_out"]) == 54, "micro-benchmarks alone take longer"
 
 
 def test_an_unfinished_survey_shows_what_is_left(tmp_path: Path) -> None:
-    request = asked(tmp_path / "s", TINY)
-    folder = Folder(request, here(TINY))
+    request = survey_request(tmp_path / "s", TINY)
+    folder = SurveyFolder(request, here(TINY))
     first, second, third = request.rule.planned()
     folder.begin(first)
     folder.admit(first, 10.0)
@@ -76,10 +76,10 @@ def test_an_unfinished_survey_shows_what_is_left(tmp_path: Path) -> None:
     before = sorted(tmp_path.rglob("*"))
     found = preview(request, None)
     assert sorted(tmp_path.rglob("*")) == before
-    assert [each["state"] for each in found["runs"]] == ["done", "failed", "train"]
+    assert [run["state"] for run in found["runs"]] == ["done", "failed", "train"]
     assert found["runs"][0]["seconds"] == 10.0
     # The one that is left takes as much longer than was expected as the first one did.
-    fresh = preview(asked(tmp_path / "new", TINY), None)["runs"]
+    fresh = preview(survey_request(tmp_path / "new", TINY), None)["runs"]
     wanted = 10.0 * fresh[2]["seconds"] / fresh[0]["seconds"]
     assert found["runs"][2]["seconds"] == pytest.approx(wanted)
     assert found["seconds"] == pytest.approx(wanted + 10.0), "micro-benchmarks are still to take"
@@ -88,19 +88,19 @@ def test_an_unfinished_survey_shows_what_is_left(tmp_path: Path) -> None:
 
 
 def test_a_survey_of_something_else_is_refused(tmp_path: Path) -> None:
-    Folder(asked(tmp_path / "s", TINY), here(TINY))
+    SurveyFolder(survey_request(tmp_path / "s", TINY), here(TINY))
     with pytest.raises(ScenarioError, match=r"^--out: .*/s: workers was 2, is 4; allowed: the same, or a new folder$"):
-        preview(asked(tmp_path / "s", TINY, workers=4), None)
+        preview(survey_request(tmp_path / "s", TINY, workers=4), None)
     with pytest.raises(ScenarioError, match=r"^--out: .*/s: rule was "):
-        preview(asked(tmp_path / "s"), None)
-    Folder(asked(tmp_path / "t", TINY), here(TINY, servers=[{"cpu": "another"}]))
+        preview(survey_request(tmp_path / "s"), None)
+    SurveyFolder(survey_request(tmp_path / "t", TINY), here(TINY, servers=[{"cpu": "another"}]))
     with pytest.raises(ScenarioError, match=r"^--out: .*/t: servers was "):
-        preview(asked(tmp_path / "t", TINY), None)
+        preview(survey_request(tmp_path / "t", TINY), None)
 
 
 def test_of_several_servers_the_others_are_not_known_yet(tmp_path: Path) -> None:
-    Folder(asked(tmp_path / "s", TINY), here(TINY, servers=[hardware(), {"cpu": "another"}]))
-    found = preview(asked(tmp_path / "s", TINY), Place(0, 2, 0, 1, launched=False))
+    SurveyFolder(survey_request(tmp_path / "s", TINY), here(TINY, servers=[hardware(), {"cpu": "another"}]))
+    found = preview(survey_request(tmp_path / "s", TINY), Place(0, 2, 0, 1, launched=False))
     assert (found["servers"], found["workers"]) == (2, 2)
 
 
@@ -109,15 +109,15 @@ def test_graphs_that_are_not_made_up_have_no_size(tmp_path: Path) -> None:
     text = TINY.read_text(encoding="utf-8")
     line = next(line for line in text.splitlines() if line.startswith("  near:"))
     path.write_text(text.replace(line, "  near: {args: [--dataset, digits]}"), encoding="utf-8")
-    found = preview(asked(tmp_path / "s", path), None)
-    assert {(each["seconds"], each["bytes"], each["state"]) for each in found["runs"]} == {(None, None, "train")}
+    found = preview(survey_request(tmp_path / "s", path), None)
+    assert {(run["seconds"], run["bytes"], run["state"]) for run in found["runs"]} == {(None, None, "train")}
     assert any(note.startswith("seconds and bytes of runs on graphs") for note in found["notes"])
     assert "?" in preview_text(found)
 
 
 def test_the_text_says_all_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    found = preview(asked(Path("s"), minutes=11.0), None)
+    found = preview(survey_request(Path("s"), minutes=11.0), None)
     text = preview_text(found)
     for words in (
         "nothing is started, nothing is written", "2 on 1 server", "rule.yaml, within 11 minutes",
@@ -138,9 +138,9 @@ def test_the_text_says_all_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_what_its_owner_should_know_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("runtime.survey.preview.hardware", lambda cuda: hardware() | {"gpus": ["Made-up GPU"]})
-    notes = preview(asked(tmp_path / "s", device="cuda"), None)["notes"]
+    notes = preview(survey_request(tmp_path / "s", device="cuda"), None)["notes"]
     assert "not yet run on one" in notes[0]
     assert "gcnsim calibrate will refuse the folder as it is: this machine: the catalogue has no GPU" in notes[1]
     assert notes[2].startswith(f"--out: records say paths as they are typed, so {tmp_path / 's'} would be in them")
     monkeypatch.setattr("runtime.survey.preview.hardware", lambda cuda: hardware() | {"gpus": ["Tesla T4"]})
-    assert len(preview(asked(Path("s"), device="cuda"), None)["notes"]) == 1
+    assert len(preview(survey_request(Path("s"), device="cuda"), None)["notes"]) == 1

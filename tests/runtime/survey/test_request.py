@@ -12,17 +12,17 @@ from gcnsim.errors import ScenarioError
 from runtime.survey import RULE, SurveyRequest, read_rule
 
 
-def asked(**fields: Any) -> SurveyRequest:
+def survey_request(**fields: Any) -> SurveyRequest:
     return SurveyRequest(Path("survey"), read_rule(RULE), **fields)
 
 
 def test_unasked_it_begins_runs_for_half_an_hour_on_two_workers() -> None:
-    usual = asked()
+    usual = survey_request()
     assert (usual.device, usual.workers, usual.minutes, usual.bandwidth, usual.json) == ("cpu", 2, 30.0, None, False)
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "message"),
     [
         ({"device": "gpu"}, "--device: unknown 'gpu'; did you mean 'cpu'?"),
         *(
@@ -35,12 +35,12 @@ def test_unasked_it_begins_runs_for_half_an_hour_on_two_workers() -> None:
         ),
     ],
 )
-def test_what_means_nothing_is_refused(fields: dict[str, Any], said: str) -> None:
+def test_what_means_nothing_is_refused(fields: dict[str, Any], message: str) -> None:
     with pytest.raises(ScenarioError) as caught:
-        asked(**fields)
-    assert said in str(caught.value)
+        survey_request(**fields)
+    assert message in str(caught.value)
 
 
 def test_the_ends_are_allowed() -> None:
-    assert [asked(workers=count).workers for count in (1, 4096)] == [1, 4096]
-    assert [asked(minutes=most).minutes for most in (0.1, 10_000)] == [0.1, 10_000]
+    assert [survey_request(workers=count).workers for count in (1, 4096)] == [1, 4096]
+    assert [survey_request(minutes=most).minutes for most in (0.1, 10_000)] == [0.1, 10_000]

@@ -16,9 +16,9 @@ TINY = Path(__file__).with_name("tiny.yaml")
 def test_the_rule_that_ships_holds_out_whole_settings() -> None:
     rule = read_rule(RULE)
     runs = rule.planned()
-    asked = {run.name: SurveyRequest(Path("survey"), rule, "cuda").task(run).options for run in runs}
-    seen = {(run.graph, asked[run.name].hidden) for run in runs if run.seen}
-    held_out = {(run.graph, asked[run.name].hidden) for run in runs if not run.seen}
+    requested = {run.name: SurveyRequest(Path("survey"), rule, "cuda").task(run).options for run in runs}
+    seen = {(run.graph, requested[run.name].hidden) for run in runs if run.seen}
+    held_out = {(run.graph, requested[run.name].hidden) for run in runs if not run.seen}
     assert seen.isdisjoint(held_out)
     assert {graph for graph, _ in held_out} == {graph for graph, _ in seen} == set(rule.graphs)
     hidden = [width for _, width in seen]
@@ -39,18 +39,18 @@ def test_the_rule_of_one_worker_holds_out_widths_within_what_the_calibration_see
     rule = read_rule(ONE_WORKER)
     runs = rule.planned()
     request = SurveyRequest(Path("survey"), rule, "cuda", workers=1)
-    asked = {run.name: request.task(run).options for run in runs}
-    assert {options.method for options in asked.values()} == {"full-graph"}, "nothing is exchanged"
+    requested = {run.name: request.task(run).options for run in runs}
+    assert {options.method for options in requested.values()} == {"full-graph"}, "nothing is exchanged"
     for of in ("hidden", "layers"):
-        seen = {getattr(asked[run.name], of) for run in runs if run.seen}
-        held_out = {getattr(asked[run.name], of) for run in runs if not run.seen}
+        seen = {getattr(requested[run.name], of) for run in runs if run.seen}
+        held_out = {getattr(requested[run.name], of) for run in runs if not run.seen}
         assert min(seen) <= min(held_out) <= max(held_out) <= max(seen)
     for of in ("model", "norm"):
-        assert {getattr(asked[run.name], of) for run in runs if not run.seen} == {
-            getattr(asked[run.name], of) for run in runs if run.seen
+        assert {getattr(requested[run.name], of) for run in runs if not run.seen} == {
+            getattr(requested[run.name], of) for run in runs if run.seen
         }
-    seen = {asked[run.name].hidden for run in runs if run.seen}
-    assert seen.isdisjoint({asked[run.name].hidden for run in runs if not run.seen})
+    seen = {requested[run.name].hidden for run in runs if run.seen}
+    assert seen.isdisjoint({requested[run.name].hidden for run in runs if not run.seen})
     counts = Counter(run.configuration for run in runs if not run.seen)
     assert len(counts) == 16
     assert set(counts.values()) == {3}
@@ -62,22 +62,24 @@ def test_rounds_come_one_after_another_each_in_its_own_order() -> None:
     assert runs == read_rule(RULE).planned()
     assert [run.repeat for run in runs] == sorted(run.repeat for run in runs)
     assert all(run.seen for run in runs[: len(rule.calibration)])
-    rounds = [[run.configuration for run in runs if not run.seen and run.repeat == each] for each in range(3)]
+    rounds = [[run.configuration for run in runs if not run.seen and run.repeat == index] for index in range(3)]
     assert [sorted(one) for one in rounds] == [sorted(rounds[0])] * 3
     assert rounds[0] != rounds[1]
     assert len({run.name for run in runs}) == len(runs)
 
 
 def test_a_run_is_asked_of_training_in_its_own_folder(tmp_path: Path) -> None:
-    asked = SurveyRequest(tmp_path / "s", read_rule(TINY), workers=4)
-    task = asked.task(asked.rule.planned()[1])
+    survey_request = SurveyRequest(tmp_path / "s", read_rule(TINY), workers=4)
+    task = survey_request.task(survey_request.rule.planned()[1])
     options = task.options
     assert (options.method, options.hidden, options.iterations, options.workers) == ("psc-gcn", 32, 8, 4)
     assert (options.threads, options.device, options.quiet) == (1, "cpu", True)
     assert options.graph == str(tmp_path / "s" / "graphs" / "near.npz")
     assert options.out == str(tmp_path / "s" / "unfinished" / "held-out-0-m0-r0")
     assert options.save_trace == f"{options.out}/access.trace"
-    on_gpus = SurveyRequest(tmp_path / "s", asked.rule, device="cuda").task(asked.rule.planned()[0]).options
+    on_gpus = (
+        SurveyRequest(tmp_path / "s", survey_request.rule, device="cuda").task(survey_request.rule.planned()[0]).options
+    )
     assert (on_gpus.threads, on_gpus.device) == (None, "cuda")
 
 

@@ -31,11 +31,11 @@ NAME: Final = "Tesla T4"
 BANDWIDTH, SCALE = 1.25e9, 2.0
 
 
-def by_laws(asked: MicrobenchRequest) -> list[Measurement]:
+def by_laws(microbench_request: MicrobenchRequest) -> list[Measurement]:
     """What the micro-benchmarks would measure."""
-    assert asked.device == "cuda"
+    assert microbench_request.device == "cuda"
     found = measurements(device("t4"))["measurements"]
-    return [Measurement(**each) for each in found]
+    return [Measurement(**item) for item in found]
 
 
 def device_of(options: Options, place: Place) -> torch.device:

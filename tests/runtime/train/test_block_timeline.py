@@ -31,15 +31,15 @@ SENT = {"skipping": {0, 1, 4}, "skipping both ways": {0, 1, 4}}
 
 
 @pytest.fixture(scope="module", params=list(RUNS))
-def told(crew: Crew, options: MakeOptions, request: pytest.FixtureRequest) -> tuple[str, list[Recorded]]:
+def recorded_case(crew: Crew, options: MakeOptions, request: pytest.FixtureRequest) -> tuple[str, list[Recorded]]:
     """A run of `RUNS` and all its ranks."""
     method, knobs, fields = RUNS[request.param]
     usual: dict[str, Any] = {"dtype": "float32", "iterations": ITERATIONS, "record": True}
     return request.param, crew.run(WORKERS, recorded, options(method, knobs, workers=WORKERS, **(usual | fields)))
 
 
-def of(told: Recorded, *kinds: OpKind) -> list[Span]:
-    return [span for span in told.timeline if span.kind in kinds]
+def of(recorded_case: Recorded, *kinds: OpKind) -> list[Span]:
+    return [span for span in recorded_case.timeline if span.kind in kinds]
 
 
 def where(spans: list[Span]) -> Counter[tuple[int, int, Direction]]:
@@ -53,11 +53,11 @@ def every(count: int, first: int = 0) -> Counter[tuple[int, int, Direction]]:
     )
 
 
-def test_each_layer_multiplies_every_block_both_ways(told: tuple[str, list[Recorded]]) -> None:
-    name, ranks = told
-    for each in ranks:
-        assert where(of(each, OpKind.AGGREGATE)) == every(WORKERS, 1 if name == "once" else 0)
-        maps = where(of(each, OpKind.UPDATE))
+def test_each_layer_multiplies_every_block_both_ways(recorded_case: tuple[str, list[Recorded]]) -> None:
+    name, ranks = recorded_case
+    for rank in ranks:
+        assert where(of(rank, OpKind.AGGREGATE)) == every(WORKERS, 1 if name == "once" else 0)
+        maps = where(of(rank, OpKind.UPDATE))
         for t in range(ITERATIONS):
             for layer in range(LAYERS):
                 # Before the sum of the gradient, and after it; of layer 0 besides what is left when all is done.
@@ -65,13 +65,13 @@ def test_each_layer_multiplies_every_block_both_ways(told: tuple[str, list[Recor
                 assert maps[t, layer, BACKWARD] == 1 + summed + (summed and layer == 0)
                 assert maps[t, layer, FORWARD] >= 1
                 assert maps[t, layer, FORWARD] == 1 or name == "gap"
-        assert len(of(each, OpKind.ALLREDUCE)) == ITERATIONS * LAYERS
+        assert len(of(rank, OpKind.ALLREDUCE)) == ITERATIONS * LAYERS
 
 
-def test_blocks_go_around_when_they_are_sent(told: tuple[str, list[Recorded]]) -> None:
-    name, ranks = told
-    for each in ranks:
-        wire = [span for span in of(each, OpKind.WIRE) if ".tx" in span.stream]
+def test_blocks_go_around_when_they_are_sent(recorded_case: tuple[str, list[Recorded]]) -> None:
+    name, ranks = recorded_case
+    for rank in ranks:
+        wire = [span for span in of(rank, OpKind.WIRE) if ".tx" in span.stream]
         broadcasts = where(wire)
         for t, layer, way in every(1, 1 if name == "once" else 0):
             sent = t in SENT.get(name, range(ITERATIONS)) or (way is BACKWARD and "both" not in name)
@@ -80,36 +80,36 @@ def test_blocks_go_around_when_they_are_sent(told: tuple[str, list[Recorded]]) -
                 assert broadcasts[t, layer, way] in (range(WORKERS) if layer else (0,))
                 continue
             assert broadcasts[t, layer, way] == (WORKERS - 1 if sent else 0), (t, layer, way)
-        assert bool(of(each, OpKind.INDEX)) == (name == "gap")
+        assert bool(of(rank, OpKind.INDEX)) == (name == "gap")
         for span in wire:
             assert span.nbytes > 0
             assert span.nbytes % (4 * WIDTHS[span.layer + (span.direction is BACKWARD)]) == 0
 
 
 def test_the_main_stream_does_one_thing_at_a_time_and_waits_for_what_travels(
-    told: tuple[str, list[Recorded]],
+    recorded_case: tuple[str, list[Recorded]],
 ) -> None:
-    for rank, each in enumerate(told[1]):
-        main = sorted((span.start_s, span.end_s) for span in each.timeline if span.stream == "compute")
+    for rank, item in enumerate(recorded_case[1]):
+        main = sorted((span.start_s, span.end_s) for span in item.timeline if span.stream == "compute")
         assert all(start >= end for (_, end), (start, _) in pairwise(main))
-        seconds = np.diff(each.begins) / 1e12
-        shares = summarise(each.timeline, seconds, workers=WORKERS, warmup=1).workers[rank]
+        seconds = np.diff(item.begins) / 1e12
+        shares = summarise(item.timeline, seconds, workers=WORKERS, warmup=1).workers[rank]
         assert shares.hidden_transfer_s == pytest.approx(0.0, abs=1e-9)
-        waits = [span for span in of(each, OpKind.WAIT) if span.layer >= 0]
+        waits = [span for span in of(item, OpKind.WAIT) if span.layer >= 0]
         assert waits
         assert all(PHASE[span.kind] is not Phase.COMPUTE for span in waits)
 
 
 def test_holders_of_a_block_share_its_products_and_add_them_up(crew: Crew, options: MakeOptions) -> None:
     usual: dict[str, Any] = {"dtype": "float32", "iterations": ITERATIONS, "record": True}
-    for rank, each in enumerate(crew.run(4, recorded, options("cagnet-1.5d", workers=4, **usual))):
-        assert where(of(each, OpKind.AGGREGATE)) == every(1)
-        sums = [span for span in of(each, OpKind.ALLREDUCE) if span.stream == "replicas.ring"]
+    for rank, item in enumerate(crew.run(4, recorded, options("cagnet-1.5d", workers=4, **usual))):
+        assert where(of(item, OpKind.AGGREGATE)) == every(1)
+        sums = [span for span in of(item, OpKind.ALLREDUCE) if span.stream == "replicas.ring"]
         assert where(sums) == every(1)
         assert {span.peer for span in sums} == {rank ^ 1}
-        assert len(of(each, OpKind.ALLREDUCE)) == len(sums) + ITERATIONS * LAYERS
+        assert len(of(item, OpKind.ALLREDUCE)) == len(sums) + ITERATIONS * LAYERS
         # Member 0 of each block's holders multiplies block 0, member 1 block 1, which workers 0 and 3 have.
-        sent = [span for span in of(each, OpKind.WIRE) if ".tx" in span.stream]
+        sent = [span for span in of(item, OpKind.WIRE) if ".tx" in span.stream]
         assert where(sent) == (every(1) if rank in (0, 3) else Counter())
-        main = sorted((span.start_s, span.end_s) for span in each.timeline if span.stream == "compute")
+        main = sorted((span.start_s, span.end_s) for span in item.timeline if span.stream == "compute")
         assert all(start >= end for (_, end), (start, _) in pairwise(main))

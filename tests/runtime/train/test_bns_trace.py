@@ -18,7 +18,7 @@ WORKERS, ITERATIONS, SEED = 3, 6, 5
 def test_draws_are_the_simulators_byte_for_byte(
     crew: Crew, options: MakeOptions, case: Case, tmp_path: Path, rate: float
 ) -> None:
-    asked = options(
+    requested = options(
         "bns-gcn",
         {"rate": rate},
         workers=WORKERS,
@@ -27,7 +27,7 @@ def test_draws_are_the_simulators_byte_for_byte(
         save_trace=str(tmp_path / "run.trace"),
         out=str(tmp_path / "run"),
     )
-    crew.run(WORKERS, ran, asked)
+    crew.run(WORKERS, ran, requested)
     wanted = record_nodes(case.parts(WORKERS), case.owners(WORKERS), rate=rate, iterations=ITERATIONS, seed=SEED)
     write_trace(tmp_path / "wanted.trace", wanted)
     assert (tmp_path / "run.trace").read_bytes() == (tmp_path / "wanted.trace").read_bytes()

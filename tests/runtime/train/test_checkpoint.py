@@ -75,7 +75,7 @@ def going(options: MakeOptions, tmp_path: Path) -> Going:
     return make
 
 
-ALSO = {f"psc-gcn {each}" for each in ("tau 0", "tau 1", "tau 3", "sgd", "mean", "pool", "tau 0 whole", "tau 1 whole")}
+ALSO = {f"psc-gcn {text}" for text in ("tau 0", "tau 1", "tau 3", "sgd", "mean", "pool", "tau 0 whole", "tau 1 whole")}
 ALSO |= {"full-graph sgd", "pipegcn"}
 """Of which others have the method, the optimizer, the model and the staleness."""
 
@@ -115,8 +115,8 @@ def test_going_on_before_the_first_rows_have_arrived(crew: Crew, going: Going, t
 def test_a_single_worker_goes_on_too(crew: Crew, going: Going, tmp_path: Path) -> None:
     knobs = DRAWN | {"tau": 2}
     whole = crew.run(1, ran, going("psc-gcn", knobs, workers=1))
-    asked = going("psc-gcn", knobs, workers=1, out="more", resume=str(tmp_path / "run/checkpoints/000005"))
-    again = crew.run(1, ran, asked)
+    requested = going("psc-gcn", knobs, workers=1, out="more", resume=str(tmp_path / "run/checkpoints/000005"))
+    again = crew.run(1, ran, requested)
     assert again[0].weights == whole[0].weights
 
 
@@ -125,9 +125,9 @@ def made(crew: Crew, options: MakeOptions, tmp_path_factory: pytest.TempPathFact
     """A short run of two workers that saved after iterations 2 and 4, its options and its folder; not to be changed."""
     folder = tmp_path_factory.mktemp("made") / "run"
     knobs = {"tau": 1, "epsilon": 0.5, "refresh": 2}
-    asked = options("psc-gcn", knobs, workers=2, iterations=4, record=True, checkpoint_every=2, out=str(folder))
-    crew.run(2, ran, asked)
-    return asked, folder
+    requested = options("psc-gcn", knobs, workers=2, iterations=4, record=True, checkpoint_every=2, out=str(folder))
+    crew.run(2, ran, requested)
+    return requested, folder
 
 
 OTHERS: dict[str, tuple[dict[str, Any], str]] = {
@@ -149,15 +149,15 @@ OTHERS: dict[str, tuple[dict[str, Any], str]] = {
 def test_a_checkpoint_of_another_run_is_refused(
     crew: Crew, options: MakeOptions, made: tuple[Options, Path], tmp_path: Path, what: str
 ) -> None:
-    changes, said = OTHERS[what]
+    changes, text = OTHERS[what]
     usual: dict[str, Any] = {"method": "psc-gcn", "knobs": {"tau": 1, "epsilon": 0.5, "refresh": 2}, "workers": 2}
     if what == "graph":
         changes = {"graph": str(_another_graph(tmp_path / "other.npz"))}
-    asked = options(**(usual | {"iterations": 6, "resume": str(made[1]), "out": str(tmp_path / "run")} | changes))
-    told = crew.run(asked.workers, refused, asked)
-    assert len(set(told)) == 1
-    assert told[0].startswith(f"{made[1]}/checkpoints/000004: {said}")
-    assert "\n" not in told[0]
+    requested = options(**(usual | {"iterations": 6, "resume": str(made[1]), "out": str(tmp_path / "run")} | changes))
+    content = crew.run(requested.workers, refused, requested)
+    assert len(set(content)) == 1
+    assert content[0].startswith(f"{made[1]}/checkpoints/000004: {text}")
+    assert "\n" not in content[0]
     assert not (tmp_path / "run").exists()
 
 
@@ -173,9 +173,9 @@ def _another_graph(path: Path) -> Path:
 def test_fewer_iterations_than_are_done_are_refused(
     crew: Crew, options: MakeOptions, made: tuple[Options, Path]
 ) -> None:
-    asked = options("psc-gcn", {"tau": 1, "epsilon": 0.5, "refresh": 2}, iterations=3, resume=str(made[1]))
-    told = crew.run(2, refused, asked)
-    assert told[0] == f"--iterations: 3, but 4 are done in {made[1]}/checkpoints/000004; allowed: 4 or more"
+    requested = options("psc-gcn", {"tau": 1, "epsilon": 0.5, "refresh": 2}, iterations=3, resume=str(made[1]))
+    content = crew.run(2, refused, requested)
+    assert content[0] == f"--iterations: 3, but 4 are done in {made[1]}/checkpoints/000004; allowed: 4 or more"
 
 
 def test_a_finished_run_that_goes_on_is_left_as_it_is(crew: Crew, going: Going, tmp_path: Path) -> None:
@@ -191,15 +191,15 @@ def test_workers_that_find_different_checkpoints_are_told(
     crew: Crew, options: MakeOptions, made: tuple[Options, Path], tmp_path: Path
 ) -> None:
     knobs = {"tau": 1, "epsilon": 0.5, "refresh": 2}
-    asked = options("psc-gcn", knobs, iterations=6, resume=str(made[1]), out=str(tmp_path / "run"))
-    told = crew.run(2, at_odds, asked, str(made[1] / "checkpoints" / "000002"))
-    assert told[0] == told[1]
-    assert "worker 0 finds a checkpoint after 4 iterations, worker 1 after 2; all workers must share" in told[0]
+    requested = options("psc-gcn", knobs, iterations=6, resume=str(made[1]), out=str(tmp_path / "run"))
+    content = crew.run(2, at_odds, requested, str(made[1] / "checkpoints" / "000002"))
+    assert content[0] == content[1]
+    assert "worker 0 finds a checkpoint after 4 iterations, worker 1 after 2; all workers must share" in content[0]
 
 
 def test_replicas_that_differ_in_one_bit_are_found(crew: Crew, going: Going) -> None:
-    told = crew.run(2, one_bit_off, going(workers=2, iterations=2, dtype="float32"))
-    assert told == [
+    content = crew.run(2, one_bit_off, going(workers=2, iterations=2, dtype="float32"))
+    assert content == [
         "the weights of worker 1 differ from those of worker 0",
         "the weights of worker 0 differ from those of worker 1",
     ]
@@ -213,17 +213,17 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("at", "value", "every", "good", "said"), BAD, ids=["loss", "saving", "saved", "end"])
+@pytest.mark.parametrize(("at", "value", "every", "good", "message"), BAD, ids=["loss", "saving", "saved", "end"])
 def test_weights_that_are_no_numbers_never_become_the_last_checkpoint(
-    crew: Crew, going: Going, tmp_path: Path, at: int, value: float, every: int, good: str, said: str
+    crew: Crew, going: Going, tmp_path: Path, at: int, value: float, every: int, good: str, message: str
 ) -> None:
     """After the step that spoils them the next loss tells; or the saving, if it comes first; or the end of the run."""
-    told = crew.run(2, spoilt, going(workers=2, checkpoint_every=every), at, value)
-    found = latest(tmp_path / "run" / "checkpoints")
-    assert found == tmp_path / "run" / "checkpoints" / good
-    assert len(set(told)) == 1
-    assert told[0].startswith(said)
-    assert told[0].endswith(f"; the last good checkpoint is {found}")
+    content = crew.run(2, spoilt, going(workers=2, checkpoint_every=every), at, value)
+    path = latest(tmp_path / "run" / "checkpoints")
+    assert path == tmp_path / "run" / "checkpoints" / good
+    assert len(set(content)) == 1
+    assert content[0].startswith(message)
+    assert content[0].endswith(f"; the last good checkpoint is {path}")
     again = crew.run(2, ran, going(workers=2, resume=str(tmp_path / "run"), checkpoint_every=0))
     assert (again[0].begun, sorted(again[0].losses)) == (int(good), list(range(int(good), 12)))
 
@@ -245,8 +245,8 @@ def test_a_damaged_checkpoint_is_refused_in_one_line(
         path.write_bytes(content if harm == "bit" else content[: len(content) // 2])
     with pytest.raises(FileError) as caught:
         read_checkpoint(place, 1, identity)
-    said = "truncated or altered: " if name != STATE else "not a JSON document" if harm == "cut" else "not UTF-8 text"
-    assert str(caught.value).startswith(f"{path}: {'cannot be read: No such file' if harm == 'gone' else said}")
+    text = "truncated or altered: " if name != STATE else "not a JSON document" if harm == "cut" else "not UTF-8 text"
+    assert str(caught.value).startswith(f"{path}: {'cannot be read: No such file' if harm == 'gone' else text}")
     assert "\n" not in str(caught.value)
 
 
@@ -254,7 +254,7 @@ Change = Callable[[dict[str, Any]], object]
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (lambda state: state.update(done=6), "altered: its sha256 is not that of its content"),
         (lambda state: state["notes"].update(best=[0.99, 0.99, 0.99]), "altered: its sha256"),
@@ -266,14 +266,14 @@ Change = Callable[[dict[str, Any]], object]
         (lambda state: state["parts"].__setitem__(0, "00"), 'parts[0] is "00", wanted text like ^[0-9a-f]{64}$; '),
     ],
 )
-def test_an_altered_state_is_refused(made: tuple[Options, Path], tmp_path: Path, change: Change, said: str) -> None:
+def test_an_altered_state_is_refused(made: tuple[Options, Path], tmp_path: Path, change: Change, message: str) -> None:
     place = Path(shutil.copytree(made[1] / "checkpoints" / "000004", tmp_path / "000004"))
     state = json.loads((place / STATE).read_text())
     change(state)
     (place / STATE).write_text(json.dumps(state))
     with pytest.raises(FileError) as caught:
         read_checkpoint(place, 1, {})
-    assert str(caught.value).startswith(f"{place / STATE}: {said}")
+    assert str(caught.value).startswith(f"{place / STATE}: {message}")
 
 
 def test_a_state_that_is_laid_out_otherwise_is_the_same(made: tuple[Options, Path], tmp_path: Path) -> None:
@@ -300,7 +300,7 @@ def _signed(folder: Path, change: Callable[[dict[str, torch.Tensor]], object]) -
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (lambda tensors: tensors.pop("own.sent"), "its tensors are not those of this run: KeyError: 'sent'"),
         (lambda tensors: tensors.update({_weight(tensors): torch.zeros(1)}), "or of shape [1]; allowed: finite"),
@@ -312,14 +312,14 @@ def _signed(folder: Path, change: Callable[[dict[str, torch.Tensor]], object]) -
     ],
 )
 def test_tensors_of_another_run_are_refused(
-    crew: Crew, going: Going, tmp_path: Path, change: Callable[[dict[str, torch.Tensor]], object], said: str
+    crew: Crew, going: Going, tmp_path: Path, change: Callable[[dict[str, torch.Tensor]], object], message: str
 ) -> None:
     crew.run(1, ran, going(workers=1, iterations=4, checkpoint_every=4))
     _signed(tmp_path / "run" / "checkpoints" / "000004", change)
-    (told,) = crew.run(1, refused, going(workers=1, resume=str(tmp_path / "run"), checkpoint_every=0))
-    assert told.startswith(f"{tmp_path / 'run' / 'checkpoints' / '000004'}: ")
-    assert said in told
-    assert "\n" not in told
+    (content,) = crew.run(1, refused, going(workers=1, resume=str(tmp_path / "run"), checkpoint_every=0))
+    assert content.startswith(f"{tmp_path / 'run' / 'checkpoints' / '000004'}: ")
+    assert message in content
+    assert "\n" not in content
 
 
 def test_a_part_that_is_no_file_of_tensors_is_refused(made: tuple[Options, Path], tmp_path: Path) -> None:
@@ -347,13 +347,13 @@ def _written(folder: Path, done: int) -> None:
 def test_an_unfinished_checkpoint_never_counts(made: tuple[Options, Path], tmp_path: Path) -> None:
     folder = Path(shutil.copytree(made[1], tmp_path / "run"))
     write_part(folder / "checkpoints", 6, 0, {"own.x": torch.zeros(1)})
-    asked = made[0].asdict() | {"resume": str(folder), "knobs": {}}
-    assert starting_point(Options(**asked), folder) == folder / "checkpoints" / "000004"
+    question = made[0].asdict() | {"resume": str(folder), "knobs": {}}
+    assert starting_point(Options(**question), folder) == folder / "checkpoints" / "000004"
     (folder / "checkpoints" / "000004" / STATE).unlink()
-    assert starting_point(Options(**asked), folder) == folder / "checkpoints" / "000002"
+    assert starting_point(Options(**question), folder) == folder / "checkpoints" / "000002"
     (folder / "checkpoints" / "000002" / STATE).unlink()
     with pytest.raises(FileError, match=r"--resume: .* has no complete checkpoint; allowed: "):
-        starting_point(Options(**asked), folder)
+        starting_point(Options(**question), folder)
 
 
 def test_two_checkpoints_stay_and_numbers_are_compared_as_numbers(tmp_path: Path) -> None:
@@ -393,8 +393,8 @@ def test_a_restart_goes_on_from_its_own_last_checkpoint(
     assert starting_point(Options(**facts), own) is None, "a first start never looks"
     monkeypatch.setenv("TORCHELASTIC_RESTART_COUNT", "1")
     assert starting_point(Options(**facts), own) == own / "checkpoints" / "000003"
-    asked = Options(**(facts | {"resume": str(made[1])}))
-    assert starting_point(asked, own) == own / "checkpoints" / "000003"
-    assert starting_point(asked, tmp_path / "other") == made[1] / "checkpoints" / "000004"
+    options = Options(**(facts | {"resume": str(made[1])}))
+    assert starting_point(options, own) == own / "checkpoints" / "000003"
+    assert starting_point(options, tmp_path / "other") == made[1] / "checkpoints" / "000004"
     silent = Options(**(facts | {"record": False, "checkpoint_every": 0}))
     assert starting_point(silent, own) is None, "a run that saves nothing has none of its own"

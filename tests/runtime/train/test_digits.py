@@ -39,8 +39,8 @@ def test_digits_are_told_apart(crew: Crew, tmp_path: Path, name: str) -> None:
         model = {"model": "graphsage", "sage_aggregator": "pool"}
     given = method_type(method).settled(knobs)
     crew.run(2, ran, Options(method, given, iterations=80, out=str(tmp_path / "run"), **model))
-    found = read_run(tmp_path / "run")
-    accuracy, last = found.record.accuracy, found.iterations[-1].train_accuracy
+    run = read_run(tmp_path / "run")
+    accuracy, last = run.record.accuracy, run.iterations[-1].train_accuracy
     assert accuracy["test"] is not None
     assert accuracy["test"] >= 0.95
     assert last is not None

@@ -45,9 +45,9 @@ def several(case: Case) -> AnyArray:
     return (stream(8, "several").random((case.graph.nodes, CLASSES)) < 0.33).astype(np.int8)
 
 
-def gathered(told: list[tuple[Scores, AnyArray, AnyArray]], nodes: int) -> AnyArray:
-    logits = np.full((nodes, told[0][2].shape[1]), np.nan)
-    for _, inner, rows in told:
+def gathered(content: list[tuple[Scores, AnyArray, AnyArray]], nodes: int) -> AnyArray:
+    logits = np.full((nodes, content[0][2].shape[1]), np.nan)
+    for _, inner, rows in content:
         logits[inner] = rows
     return logits
 
@@ -59,12 +59,12 @@ def test_accuracy(crew: Crew, case: Case, options: MakeOptions, tmp_path: Path, 
     labels = case.problem.labels.numpy()
     masks = masks_of(case.graph.nodes)
     path = written(case, tmp_path / "one.npz", labels.astype(np.int16), masks)
-    told = crew.run(workers, scored, options(graph=path, workers=workers))
-    said = gathered(told, case.graph.nodes).argmax(1)
-    assert np.unique(said).size > 1
-    for scores, _, _ in told:
+    content = crew.run(workers, scored, options(graph=path, workers=workers))
+    text = gathered(content, case.graph.nodes).argmax(1)
+    assert np.unique(text).size > 1
+    for scores, _, _ in content:
         for name, mask in masks.items():
-            assert getattr(scores, name) == pytest.approx(accuracy_score(labels[mask], said[mask]), abs=1e-12)
+            assert getattr(scores, name) == pytest.approx(accuracy_score(labels[mask], text[mask]), abs=1e-12)
 
 
 @pytest.mark.parametrize("workers", [1, 4])
@@ -75,12 +75,12 @@ def test_micro_f1_where_nodes_may_have_several_labels(
 
     masks = masks_of(case.graph.nodes)
     path = written(case, tmp_path / "many.npz", several, masks)
-    told = crew.run(workers, scored, options(graph=path, workers=workers))
-    said = gathered(told, case.graph.nodes) > 0
-    assert 0.1 < said.mean() < 0.9
-    for scores, _, _ in told:
+    content = crew.run(workers, scored, options(graph=path, workers=workers))
+    text = gathered(content, case.graph.nodes) > 0
+    assert 0.1 < text.mean() < 0.9
+    for scores, _, _ in content:
         for name, mask in masks.items():
-            wanted = f1_score(several[mask], said[mask], average="micro")
+            wanted = f1_score(several[mask], text[mask], average="micro")
             assert getattr(scores, name) == pytest.approx(wanted, abs=1e-12)
 
 
@@ -136,9 +136,9 @@ def test_several_labels_train_with_every_method(
     knobs: dict[str, Any],
 ) -> None:
     path = written(case, tmp_path / "many.npz", several, masks_of(case.graph.nodes))
-    told = crew.run(2, trained, options(method, knobs, graph=path, workers=2, iterations=15))
-    assert all(rank.losses == told[0].losses for rank in told)
-    assert told[0].losses[-1] < told[0].losses[0]
+    content = crew.run(2, trained, options(method, knobs, graph=path, workers=2, iterations=15))
+    assert all(rank.losses == content[0].losses for rank in content)
+    assert content[0].losses[-1] < content[0].losses[0]
 
 
 def test_labels_that_are_shares_count_in_the_loss_as_they_are(
@@ -147,6 +147,6 @@ def test_labels_that_are_shares_count_in_the_loss_as_they_are(
     soft = (several * 0.75).astype(np.float32)
     masks = masks_of(case.graph.nodes)
     path = written(case, tmp_path / "soft.npz", soft, masks)
-    told = crew.run(2, trained, options(graph=path, workers=2, lr=0.0, iterations=1))
-    wanted = entropy(whole(told, case.graph.nodes), soft, masks["train"])
-    close(np.array(told[0].losses), np.array([wanted]), "loss")
+    content = crew.run(2, trained, options(graph=path, workers=2, lr=0.0, iterations=1))
+    wanted = entropy(whole(content, case.graph.nodes), soft, masks["train"])
+    close(np.array(content[0].losses), np.array([wanted]), "loss")

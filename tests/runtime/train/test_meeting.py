@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gcnsim.errors import FileError
-from runtime.record.held import hold
+from runtime.record.folder_lock import lock_folder
 from runtime.survey import read_rule
 from tests.runtime.shell import TORCHRUN, TRAIN, Shell
 
@@ -38,9 +38,9 @@ def test_unlike_seeds_are_told_before_the_first_iteration(tmp_path: Path) -> Non
     shells = [Shell(tmp_path, *words, str(7 + rank), command=by_hand(rank, port)) for rank in range(2)]
     for rank, shell in enumerate(shells):
         code, out, err = shell.end()
-        said = f"--seed: worker 1 was given another value than worker 0 (worker {rank} has {7 + rank})"
+        text = f"--seed: worker 1 was given another value than worker 0 (worker {rank} has {7 + rank})"
         assert (code, out) == (2, "")
-        assert err == f"runtime.train: worker {rank}: {said}; allowed: the same for all workers\n"
+        assert err == f"runtime.train: worker {rank}: {text}; allowed: the same for all workers\n"
     assert os.listdir(tmp_path) == []
 
 
@@ -54,15 +54,15 @@ def test_unlike_rules_of_a_survey_are_told_before_anything_is_measured(tmp_path:
     ]
     for rank, shell in enumerate(shells):
         code, out, err = shell.end()
-        said = f"--rule: worker 1 was given another value than worker 0 (worker {rank} has '{hashes[rank]}')"
+        text = f"--rule: worker 1 was given another value than worker 0 (worker {rank} has '{hashes[rank]}')"
         assert (code, out) == (2, "")
-        assert err == f"runtime.train: worker {rank}: {said}; allowed: the same for all workers\n"
+        assert err == f"runtime.train: worker {rank}: {text}; allowed: the same for all workers\n"
     assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.slow  # a survey holds its folder as a training does
 def test_two_surveys_do_not_share_a_folder(tmp_path: Path) -> None:
-    handle = hold(tmp_path / "s")
+    handle = lock_folder(tmp_path / "s")
     assert handle is not None
     code, out, err = Shell(tmp_path, "--rule", str(RULES / "tiny.yaml"), "--out", "s", command=SURVEY).end()
     os.close(handle)
@@ -86,17 +86,17 @@ def test_debug_shows_the_stack_of_what_could_not_meet(tmp_path: Path, monkeypatc
 
 
 def test_two_runs_do_not_share_a_folder_and_the_second_is_told_who_holds_it(tmp_path: Path) -> None:
-    handle = hold(tmp_path / "run")
+    handle = lock_folder(tmp_path / "run")
     assert handle is not None
     with pytest.raises(FileError, match=rf"run: is being written by process {os.getpid()}; allowed: another folder"):
-        hold(tmp_path / "run")
+        lock_folder(tmp_path / "run")
     code, _, err = Shell(tmp_path, "--iterations", "2", "--quiet", "--out", "run").end()
     assert code == 2
     assert f"run: is being written by process {os.getpid()}" in err
     assert err.count("\n") == 1
     os.close(handle)
     assert os.listdir(tmp_path / "run") == []
-    again = hold(tmp_path / "run")
+    again = lock_folder(tmp_path / "run")
     assert again is not None
     os.close(again)
 
@@ -107,12 +107,12 @@ def test_a_port_in_use_and_a_peer_that_is_not_there_are_one_line(tmp_path: Path)
         taken.listen()
         port = int(taken.getsockname()[1])
         found = Shell(tmp_path, "--iterations", "2", "--timeout", "2", command=by_hand(0, port)).end()
-    said = f"MASTER_PORT: port {port} of 127.0.0.1 is in use by another process; allowed: one that is free"
-    assert found == (2, "", f"runtime.train: worker 0: {said}\n")
+    text = f"MASTER_PORT: port {port} of 127.0.0.1 is in use by another process; allowed: one that is free"
+    assert found == (2, "", f"runtime.train: worker 0: {text}\n")
     port = free_port()
     found = Shell(tmp_path, "--iterations", "2", "--timeout", "2", command=by_hand(1, port)).end()
-    said = f"MASTER_ADDR: no process could be reached at 127.0.0.1, port {port}, within 2 s"
-    assert found == (2, "", f"runtime.train: worker 1: {said}\n")
+    text = f"MASTER_ADDR: no process could be reached at 127.0.0.1, port {port}, within 2 s"
+    assert found == (2, "", f"runtime.train: worker 1: {text}\n")
 
 
 def test_workers_end_with_a_killed_agent_of_torchrun(tmp_path: Path) -> None:

@@ -38,16 +38,16 @@ def predicted(folder: Path) -> tuple[Memory, ...]:
     scenario = scenario_of(read_recorded_run(folder))
     accesses = open_source(scenario)
     model = resolve_model(scenario.workload, accesses.declared)
-    found = memory_of(scenario, accesses.counts(scenario, model.features, RangeEnd.LIKELY), model.shapes)
-    assert found is not None
-    return found
+    memories = memory_of(scenario, accesses.counts(scenario, model.features, RangeEnd.LIKELY), model.shapes)
+    assert memories is not None
+    return memories
 
 
 def counted(folder: Path) -> list[dict[str, int]]:
     """Of every worker."""
-    told = read_run(folder).record.tensors
-    assert told is not None
-    return [dict(each) for each in told]
+    content = read_run(folder).record.tensors
+    assert content is not None
+    return [dict(item) for item in content]
 
 
 @pytest.mark.parametrize(("method", "knobs"), METHODS, ids=NAMES)
@@ -55,11 +55,11 @@ def test_tensors_are_counted_by_component(
     crew: Crew, options: MakeOptions, tmp_path: Path, method: str, knobs: dict[str, Any]
 ) -> None:
     folder = tmp_path / "run"
-    asked = options(
+    requested = options(
         method, knobs, workers=2, iterations=8, warmup=4, threads=1, out=str(folder), record=True, dtype="float32"
     )
-    asked = replace(asked, save_trace=str(tmp_path / "access.trace"))
-    crew.run(2, ran, asked)
+    requested = replace(requested, save_trace=str(tmp_path / "access.trace"))
+    crew.run(2, ran, requested)
     for memory, tensors in zip(predicted(folder), counted(folder), strict=True):
         assert set(tensors) == set(COMPONENTS)
         # A test's graph is so small that what the laws leave out (the loss, its indices) counts: the parts that do not.
@@ -94,8 +94,10 @@ def test_predicted_within_a_tenth(
         "dtype": "float32",
         "partition_method": "metis",
     }
-    asked = options(method, knobs, workers=2, iterations=7, warmup=5, threads=1, out=str(folder), record=True, **facts)
-    crew.run(2, ran, replace(asked, save_trace=str(tmp_path / "access.trace")))
+    requested = options(
+        method, knobs, workers=2, iterations=7, warmup=5, threads=1, out=str(folder), record=True, **facts
+    )
+    crew.run(2, ran, replace(requested, save_trace=str(tmp_path / "access.trace")))
     for memory, tensors in zip(predicted(folder), counted(folder), strict=True):
         held = sum(nbytes for name, nbytes in tensors.items() if name != "evaluation")
         assert memory.held == pytest.approx(held, rel=WITHIN)

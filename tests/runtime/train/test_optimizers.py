@@ -24,7 +24,7 @@ PAIRS: dict[str, tuple[type[Optimizer], type[torch.optim.Optimizer]]] = {
 def test_as_torch_does(kind: str, dtype: torch.dtype, decay: float) -> None:
     generator = torch.Generator().manual_seed(3)
     first = [torch.randn(size, generator=generator, dtype=dtype) for size in ((4, 3), (3,), (2,))]
-    ours, theirs = ([Parameter(each.clone()) for each in first] for _ in range(2))
+    ours, theirs = ([Parameter(item.clone()) for item in first] for _ in range(2))
     own = PAIRS[kind][0](ours, lr=0.1, weight_decay=decay)
     reference = PAIRS[kind][1](theirs, lr=0.1, weight_decay=decay)  # type: ignore[call-arg]
     for _ in range(4):

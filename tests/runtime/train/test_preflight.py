@@ -29,7 +29,7 @@ def test_a_trace_in_no_folder_is_refused(tmp_path: Path, record: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("quota", "workers", "asked", "threads", "warned"),
+    ("quota", "workers", "count", "threads", "warned"),
     [
         (4.0, 1, None, 4, False),
         (4.5, 2, None, 2, False),
@@ -40,12 +40,12 @@ def test_a_trace_in_no_folder_is_refused(tmp_path: Path, record: bool) -> None:
     ],
 )
 def test_threads_are_what_a_container_leaves(
-    monkeypatch: pytest.MonkeyPatch, quota: float | None, workers: int, asked: int | None, threads: int, warned: bool
+    monkeypatch: pytest.MonkeyPatch, quota: float | None, workers: int, count: int | None, threads: int, warned: bool
 ) -> None:
     usable = Resources(4 if quota is None else max(1, int(quota)), quota, None)
     monkeypatch.setattr("gcnsim.processes.usable_resources", lambda: usable)
     monkeypatch.setattr(preflight, "usable_resources", lambda: usable)
-    options, place = Options(threads=asked), Place(0, workers, 0, workers, True)
+    options, place = Options(threads=count), Place(0, workers, 0, workers, True)
     assert threads_of(options, place) == threads
     line = quota_warning(options, place)
     assert (line is not None) == warned

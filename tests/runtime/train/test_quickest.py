@@ -109,8 +109,8 @@ def test_sums_are_timed_as_the_run_takes_them(
 def test_kernels_that_are_named_are_not_measured(case: Case, kinds: Kinds) -> None:
     seen = kinds({"plain": 0.0})
     for name in KERNELS:
-        asked = Options(aggregator=name)
-        assert with_kernels(asked, case.parts(1)[0], "symmetric", torch.float32, None) is asked
+        options = Options(aggregator=name)
+        assert with_kernels(options, case.parts(1)[0], "symmetric", torch.float32, None) is options
     on_gpus = Options(aggregator="auto", device="cuda")
     assert with_kernels(on_gpus, case.parts(1)[0], "symmetric", torch.float32, None).aggregator == "plain"
     pools = Options(aggregator="auto", model="graphsage", sage_aggregator="pool")

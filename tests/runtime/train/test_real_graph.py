@@ -32,20 +32,20 @@ def amazon(data_dir: Path) -> Case:
     path = data_dir / "amazon_cs.npz"
     if not path.is_file():
         pytest.skip("GCNSIM_DATA holds no amazon_cs.npz")
-    found = load_dataset(Options(graph=str(path), feature_dim=WIDTH))
-    x = torch.from_numpy(found.features.rows(np.arange(found.graph.nodes)).astype(np.float64))
-    problem = Problem(x, torch.from_numpy(found.labels.astype(np.int64)), torch.from_numpy(found.train.copy()))
+    dataset = load_dataset(Options(graph=str(path), feature_dim=WIDTH))
+    x = torch.from_numpy(dataset.features.rows(np.arange(dataset.graph.nodes)).astype(np.float64))
+    problem = Problem(x, torch.from_numpy(dataset.labels.astype(np.int64)), torch.from_numpy(dataset.train.copy()))
     return Case(path, load_graph(path), problem)
 
 
-def asked(options: MakeOptions, amazon: Case, method: str, knobs: dict[str, Any], **fields: Any) -> Options:
+def options_for(options: MakeOptions, amazon: Case, method: str, knobs: dict[str, Any], **fields: Any) -> Options:
     shape = {"graph": str(amazon.path), "feature_dim": WIDTH, "hidden": HIDDEN, "layers": 2, "iterations": 4}
     return options(method, knobs, workers=3, partition_method="metis", **(shape | fields))
 
 
 @pytest.mark.parametrize("model", ["gcn", "graphsage", "gat"])
 def test_full_graph_on_three_workers_equals_one(crew: Crew, amazon: Case, options: MakeOptions, model: str) -> None:
-    many = crew.run(3, trained, asked(options, amazon, "full-graph", {}, model=model))
+    many = crew.run(3, trained, options_for(options, amazon, "full-graph", {}, model=model))
     fields = {"graph": str(amazon.path), "feature_dim": WIDTH, "hidden": HIDDEN, "layers": 2, "iterations": 4}
     alone = crew.run(1, trained, options(workers=1, model=model, **fields))
     same_run(many, alone, amazon.graph.nodes)
@@ -67,16 +67,16 @@ SEEN_ON_SMALL_ONES = METHODS[0], METHODS[1], METHODS[4]
 
 @pytest.mark.parametrize(
     ("method", "knobs"),
-    [pytest.param(*each, marks=[pytest.mark.slow] * (each in SEEN_ON_SMALL_ONES)) for each in METHODS],
+    [pytest.param(*method, marks=[pytest.mark.slow] * (method in SEEN_ON_SMALL_ONES)) for method in METHODS],
     ids=str,
 )
 def test_methods_equal_their_references(
     crew: Crew, amazon: Case, options: MakeOptions, method: str, knobs: dict[str, Any]
 ) -> None:
-    run = asked(options, amazon, method, knobs)
-    told = crew.run(3, trained, run)
+    run = options_for(options, amazon, method, knobs)
+    content = crew.run(3, trained, run)
     parts = amazon.parts(3, "metis")
-    model, params = Model("gcn", (WIDTH, HIDDEN, 10)), params_of(told[0].weights[0])
+    model, params = Model("gcn", (WIDTH, HIDDEN, 10)), params_of(content[0].weights[0])
     training = Training(run.iterations, run.lr)
     if method == "bns-gcn":
         wanted = bns(parts, amazon.problem, model, params, training, p=0.1, scale="rate", seed=run.seed)
@@ -87,16 +87,16 @@ def test_methods_equal_their_references(
         rule = Rule(knobs["epsilon"], "vr", knobs["refresh"]) if method == "psc-gcn" else None
         lag = Lag(int(knobs.get("tau", 1)))
         wanted = stale(parts, amazon.problem, model, params, training, lag, rule, seed=run.seed)
-    equals_reference(told, wanted, parts)
+    equals_reference(content, wanted, parts)
 
 
 def test_psc_gcn_sends_the_bytes_that_the_inclusion_probabilities_predict(
     crew: Crew, amazon: Case, options: MakeOptions
 ) -> None:
     knobs = {"tau": 2, "epsilon": 0.1}
-    run = asked(options, amazon, "psc-gcn", knobs, iterations=30, dtype="float32")
-    told = crew.run(3, trained, run)
-    sent = sum(n for rank in told for (_, kind), n in rank.sent.items() if kind in ("rows", "gradients"))
+    run = options_for(options, amazon, "psc-gcn", knobs, iterations=30, dtype="float32")
+    content = crew.run(3, trained, run)
+    sent = sum(n for rank in content for (_, kind), n in rank.sent.items() if kind in ("rows", "gradients"))
     widths = WIDTH + HIDDEN + HIDDEN  # rows of both layers, gradients of the second
-    wanted = sum(rank.expected_rows for rank in told) * widths * 4 * run.iterations
+    wanted = sum(rank.expected_rows for rank in content) * widths * 4 * run.iterations
     assert abs(sent / wanted - 1.0) < 0.02

@@ -141,9 +141,9 @@ def test_sums_over_ranks_are_exact_and_a_missing_gradient_hangs_nobody(crew: Cre
         LocalSums(True, 2**39 - 1, 0, 7),
         LocalSums(False, 65_535, 2**20, 2**21),
     ]
-    told = crew.run(3, summed, options, own)
-    total = GlobalSums(6.0, 33, True, sum(each.nbytes for each in own), 3 + 2**20, 12 + 2**21)
-    for sums, gradients, views in told:
+    content = crew.run(3, summed, options, own)
+    total = GlobalSums(6.0, 33, True, sum(local_sums.nbytes for local_sums in own), 3 + 2**20, 12 + 2**21)
+    for sums, gradients, views in content:
         assert sums == total
         assert views == list(gradients)
         for name, gradient in gradients.items():

@@ -122,7 +122,7 @@ def test_a_worker_that_stands_still_is_found_by_the_timeout(start: Start, log: P
 
 
 PSC = {"tau": 2, "epsilon": 0.5, "refresh": 3}
-ASKED = ["--method", "psc-gcn", "--tau", "2", "--epsilon", "0.5", "--refresh", "3", "--checkpoint-every", "20"]
+OPTIONS = ["--method", "psc-gcn", "--tau", "2", "--epsilon", "0.5", "--refresh", "3", "--checkpoint-every", "20"]
 DONE = 150
 
 
@@ -131,8 +131,8 @@ def uninterrupted(crew: Crew, options: MakeOptions) -> Callable[[int], list[str]
     """The loss log of a run that nobody interrupted, made by other processes."""
 
     def log(done: int) -> list[str]:
-        asked = options("psc-gcn", PSC, workers=2, iterations=done, dropout=0.2, dtype="float32", layers=2, lr=0.01)
-        losses = crew.run(2, ran, asked)[0].losses
+        requested = options("psc-gcn", PSC, workers=2, iterations=done, dropout=0.2, dtype="float32", layers=2, lr=0.01)
+        losses = crew.run(2, ran, requested)[0].losses
         return ["iteration,loss", *(f"{t},{loss!r}" for t, loss in losses.items())]
 
     return log
@@ -142,7 +142,7 @@ def test_asked_to_stop_it_saves_and_goes_on_as_if_nothing_had_happened(
     start: Start, log: Path, tmp_path: Path, uninterrupted: Callable[[int], list[str]]
 ) -> None:
     """By a scheduler's SIGTERM, then by Ctrl-C, then not at all; the stops are no multiples of the saving."""
-    first = start(*ASKED[:-2], "--checkpoint-every", "100000", iterations=DONE)
+    first = start(*OPTIONS[:-2], "--checkpoint-every", "100000", iterations=DONE)
     reached(log, 33)
     first.process.send_signal(signal.SIGTERM)
     code, out, err = first.end()
@@ -154,7 +154,7 @@ def test_asked_to_stop_it_saves_and_goes_on_as_if_nothing_had_happened(
     assert 33 <= int(saved.name) < DONE
     assert not read_run(tmp_path / "run").record.finished
 
-    again = start(*ASKED, "--resume", "run", iterations=DONE)
+    again = start(*OPTIONS, "--resume", "run", iterations=DONE)
     until(lambda: lines(log) > int(saved.name) + 20, "more iterations are done")
     again.process.send_signal(signal.SIGINT)
     code, _, err = again.end()
@@ -163,7 +163,7 @@ def test_asked_to_stop_it_saves_and_goes_on_as_if_nothing_had_happened(
     assert stopped is not None
     assert lines(log) == 1 + int(stopped.name) < 1 + DONE
 
-    code, out, err = start(*ASKED, "--resume", "run", iterations=DONE).end()
+    code, out, err = start(*OPTIONS, "--resume", "run", iterations=DONE).end()
     assert (code, err) == (0, "")
     assert out.startswith(f"psc-gcn: {DONE} iterations on 2 workers in ")
     assert log.read_text(encoding="utf-8").splitlines() == uninterrupted(DONE)
@@ -180,19 +180,19 @@ def test_a_loss_that_is_no_number_stops_the_run_and_leaves_a_good_checkpoint(
     )
     code, out, err = run.end()
     assert (code, out) == (2, "")
-    said = re.fullmatch(
+    text = re.fullmatch(
         r"runtime\.train: worker [01]: iteration (\d+): the loss is (nan|inf); first in the output of layer \d, worker "
         r"[01], inner node \d+; the last good checkpoint is (.*)\n",
         err,
     )
-    assert said is not None, err
-    found = latest(tmp_path / "run" / "checkpoints")
-    assert found is not None
-    assert said[3] == str(found.relative_to(tmp_path))
-    assert int(found.name) == int(said[1]) - 1, "the weights of that iteration gave the loss, so those before it"
-    assert lines(log) == 1 + int(said[1])
-    state = json.loads((found / STATE).read_text(encoding="utf-8"))
-    assert read_checkpoint(found, 1, state["identity"]).done == int(found.name), "it can be read"
+    assert text is not None, err
+    path = latest(tmp_path / "run" / "checkpoints")
+    assert path is not None
+    assert text[3] == str(path.relative_to(tmp_path))
+    assert int(path.name) == int(text[1]) - 1, "the weights of that iteration gave the loss, so those before it"
+    assert lines(log) == 1 + int(text[1])
+    state = json.loads((path / STATE).read_text(encoding="utf-8"))
+    assert read_checkpoint(path, 1, state["identity"]).done == int(path.name), "it can be read"
 
 
 @pytest.mark.slow
@@ -200,7 +200,7 @@ def test_torchrun_starts_again_from_the_last_checkpoint(
     start: Start, log: Path, tmp_path: Path, uninterrupted: Callable[[int], list[str]]
 ) -> None:
     command = [*TORCHRUN, "--max-restarts=1", *TRAIN[1:]]
-    run = start(*ASKED, command=command, iterations=DONE)
+    run = start(*OPTIONS, command=command, iterations=DONE)
     reached(log, 41)
     os.kill(run.worker(1), signal.SIGKILL)
     code, out, err = run.end()
@@ -213,7 +213,7 @@ def test_torchrun_starts_again_from_the_last_checkpoint(
 
 @pytest.mark.slow
 def test_plain_torchrun(start: Start, log: Path, uninterrupted: Callable[[int], list[str]]) -> None:
-    code, out, err = start(*ASKED, command=[*TORCHRUN, *TRAIN[1:]], iterations=40).end()
+    code, out, err = start(*OPTIONS, command=[*TORCHRUN, *TRAIN[1:]], iterations=40).end()
     assert code == 0, err
     assert out.startswith("psc-gcn: 40 iterations on 2 workers in ")
     assert log.read_text(encoding="utf-8").splitlines() == uninterrupted(40)

@@ -81,10 +81,12 @@ def test_a_trace_saved_by_an_interrupted_run_is_whole(
 
 
 def test_a_trace_whose_beginning_was_not_saved_is_refused(crew: Crew, options: MakeOptions, tmp_path: Path) -> None:
-    asked = _saving(options, tmp_path, "full-graph", {}, iterations=3, checkpoint_every=3, save_trace=None)
-    crew.run(WORKERS, ran, asked)
-    told = crew.run(WORKERS, refused, _saving(options, tmp_path, "full-graph", {}, resume=str(tmp_path / "run")))
-    assert told[0].endswith("checkpoints/000003: saved without --save-trace: the graphs of its 3 iterations are gone")
+    requested = _saving(options, tmp_path, "full-graph", {}, iterations=3, checkpoint_every=3, save_trace=None)
+    crew.run(WORKERS, ran, requested)
+    content = crew.run(WORKERS, refused, _saving(options, tmp_path, "full-graph", {}, resume=str(tmp_path / "run")))
+    assert content[0].endswith(
+        "checkpoints/000003: saved without --save-trace: the graphs of its 3 iterations are gone"
+    )
 
 
 def test_a_record_has_its_trace_and_goes_on_from_a_checkpoint(
@@ -104,13 +106,13 @@ def test_a_record_has_its_trace_and_goes_on_from_a_checkpoint(
 def test_a_record_keeps_the_first_graphs_and_a_trace_that_was_asked_for_all(
     crew: Crew, options: MakeOptions, tmp_path: Path
 ) -> None:
-    for name, asked in (("record", None), ("asked", str(tmp_path / "all.trace"))):
-        usual: dict[str, Any] = {"record": True, "out": str(tmp_path / name), "save_trace": asked}
+    for name, requested in (("record", None), ("asked", str(tmp_path / "all.trace"))):
+        usual: dict[str, Any] = {"record": True, "out": str(tmp_path / name), "save_trace": requested}
         crew.run(WORKERS, ran_keeping, _saving(options, tmp_path, "psc-gcn", {"epsilon": 0.3}, **usual), 3)
-    kept = read_trace(tmp_path / "record" / "access.trace")
+    access_trace = read_trace(tmp_path / "record" / "access.trace")
     whole = read_trace(tmp_path / "all.trace")
-    assert (kept.iterations, whole.iterations) == (3, ITERATIONS)
-    assert np.array_equal(kept.edges, whole.edges[:3])
+    assert (access_trace.iterations, whole.iterations) == (3, ITERATIONS)
+    assert np.array_equal(access_trace.edges, whole.edges[:3])
 
 
 def test_a_record_that_goes_on_from_a_checkpoint_without_graphs_has_no_trace(
@@ -118,8 +120,8 @@ def test_a_record_that_goes_on_from_a_checkpoint_without_graphs_has_no_trace(
 ) -> None:
     usual: dict[str, Any] = {"save_trace": None}
     crew.run(WORKERS, ran, _saving(options, tmp_path, "full-graph", {}, iterations=3, checkpoint_every=3, **usual))
-    asked = _saving(options, tmp_path, "full-graph", {}, resume=str(tmp_path / "run"), record=True, **usual)
-    crew.run(WORKERS, ran, asked)
+    requested = _saving(options, tmp_path, "full-graph", {}, resume=str(tmp_path / "run"), record=True, **usual)
+    crew.run(WORKERS, ran, requested)
     assert (tmp_path / "run" / "timeline.parquet").exists()
     assert not (tmp_path / "run" / "access.trace").exists()
 
@@ -160,9 +162,9 @@ REPLAYS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
 
 @pytest.mark.parametrize("name", REPLAYS)
 def test_the_trace_of_every_method_replays(crew: Crew, options: MakeOptions, tmp_path: Path, name: str) -> None:
-    method, knobs, asked = REPLAYS[name]
+    method, knobs, question = REPLAYS[name]
     crew.run(WORKERS, ran, _saving(options, tmp_path, method, knobs, record=False))
-    assert _replay(tmp_path / "run.trace", asked)["result"]["iteration_s"] > 0
+    assert _replay(tmp_path / "run.trace", question)["result"]["iteration_s"] > 0
     origin = read_trace(tmp_path / "run.trace").origin
     assert (origin.norms_hash is not None) == (name == "psc-gcn vr"), "the norms that were measured, recorded or not"
 
@@ -181,12 +183,12 @@ def test_the_trace_says_which_rows_were_sent(
     crew: Crew, options: MakeOptions, tmp_path: Path, method: str, knobs: dict[str, Any]
 ) -> None:
     """Bytes of rows per pair of workers, counted where they were sent, are those of the rows in the trace."""
-    asked = _saving(options, tmp_path, method, knobs, record=True, dtype="float32")
-    asked_of_caches = [run.drawn for run in crew.run(WORKERS, ran, asked)]
+    requested = _saving(options, tmp_path, method, knobs, record=True, dtype="float32")
+    asked_of_caches = [run.drawn for run in crew.run(WORKERS, ran, requested)]
     record, trace = read_run(tmp_path / "run").record, read_trace(tmp_path / "run.trace")
     rows = _rows(trace)
     assert [wanted for _, wanted in asked_of_caches] == rows.sum(axis=1).tolist()
-    widths = (7, asked.hidden, asked.hidden)
+    widths = (7, requested.hidden, requested.hidden)
     sent = 4 * sum(widths) * rows.T
     if knobs.get("cache"):
         hits = counts(trace, parse_cache("30%"), "inclusion", widths[0], 5).hits.sum(axis=0)
@@ -207,6 +209,8 @@ def _rows(trace: AccessTrace) -> Any:
 
 def test_a_trace_is_saved_into_the_folder_that_the_run_makes(crew: Crew, options: MakeOptions, tmp_path: Path) -> None:
     inside = tmp_path / "newrun" / "access.trace"
-    asked = _saving(options, tmp_path, "full-graph", {}, out=str(inside.parent), save_trace=str(inside), record=True)
-    crew.run(WORKERS, ran, asked)
+    requested = _saving(
+        options, tmp_path, "full-graph", {}, out=str(inside.parent), save_trace=str(inside), record=True
+    )
+    crew.run(WORKERS, ran, requested)
     assert read_trace(inside).parts == WORKERS

@@ -78,8 +78,8 @@ def run(crew: Crew, graph: Path) -> Run:
     return cache(make)
 
 
-def of(told: Recorded, *kinds: OpKind, main: bool = False) -> list[Span]:
-    return [span for span in told.timeline if span.kind in kinds and (not main or span.stream == "compute")]
+def of(content: Recorded, *kinds: OpKind, main: bool = False) -> list[Span]:
+    return [span for span in content.timeline if span.kind in kinds and (not main or span.stream == "compute")]
 
 
 def where(spans: list[Span]) -> Counter[tuple[int, int, Direction]]:
@@ -92,12 +92,12 @@ def test_every_layer_and_direction_has_its_spans(run: Run, name: str) -> None:
     gat, once = fields.get("model") == "gat", bool(fields.get("preaggregate"))
     gathers = gat or fields.get("sage_aggregator") == "pool"
     every = [(t, layer) for t in range(ITERATIONS) for layer in range(LAYERS)]
-    for told in run(name):
-        maps = of(told, OpKind.UPDATE, OpKind.ATTENTION)
+    for content in run(name):
+        maps = of(content, OpKind.UPDATE, OpKind.ATTENTION)
         assert {span.kind for span in maps} == {OpKind.ATTENTION if gat else OpKind.UPDATE}
         both = (Direction.FORWARD, Direction.BACKWARD)
         assert where(maps) == Counter((t, layer, way) for t, layer in every for way in both)
-        sums = of(told, OpKind.AGGREGATE)
+        sums = of(content, OpKind.AGGREGATE)
         # One product with the inner and one with the boundary columns; layer 0's gradient is nobody's.
         wanted = Counter(
             {
@@ -109,27 +109,27 @@ def test_every_layer_and_direction_has_its_spans(run: Run, name: str) -> None:
         )
         assert where(sums) == wanted
         assert all(span.stream == "compute" for span in [*maps, *sums])
-        halves = where(of(told, OpKind.LOSS))
+        halves = where(of(content, OpKind.LOSS))
         assert halves == Counter((t, -1, way) for t in range(ITERATIONS) for way in both)
-        assert where(of(told, OpKind.STEP)) == Counter((t, -1, Direction.NONE) for t in range(ITERATIONS))
-        assert where(of(told, OpKind.ALLREDUCE)) == Counter(
+        assert where(of(content, OpKind.STEP)) == Counter((t, -1, Direction.NONE) for t in range(ITERATIONS))
+        assert where(of(content, OpKind.ALLREDUCE)) == Counter(
             {(t, -1, Direction.NONE): LAYERS for t in range(ITERATIONS)}
         )
 
 
 @pytest.mark.parametrize("name", list(RUNS))
 def test_the_main_stream_does_one_thing_at_a_time_and_within_the_iteration(run: Run, name: str) -> None:
-    for told in run(name):
+    for content in run(name):
         main = sorted(
             (round(span.start_s * PS_PER_S), round(span.end_s * PS_PER_S), span)
-            for span in told.timeline
+            for span in content.timeline
             if span.stream == "compute"
         )
         assert all(start <= end for start, end, _ in main)
         for (_, end, before), (start, _, after) in pairwise(main):
             assert start >= end, f"{after} begins before {before} ends"
         for start, end, span in main:
-            assert told.begins[span.iteration] <= start <= end <= told.begins[span.iteration + 1], span
+            assert content.begins[span.iteration] <= start <= end <= content.begins[span.iteration + 1], span
 
 
 @pytest.mark.parametrize("name", list(RUNS))
@@ -137,9 +137,9 @@ def test_bytes_on_the_wire_are_rows_times_width_times_four(run: Run, name: str) 
     once = bool(RUNS[name][2].get("preaggregate"))
     tau = TAU.get(name, 0)
     ranks = run(name)
-    for me, told in enumerate(ranks):
+    for me, content in enumerate(ranks):
         peer = 1 - me
-        spans = of(told, OpKind.WIRE)
+        spans = of(content, OpKind.WIRE)
         received = [span for span in spans if ".rx" in span.stream]
         assert all(span.nbytes == 0.0 and span.peer == peer for span in received)
         sent = {(span.iteration, span.layer, span.direction): span for span in spans if ".tx" in span.stream}
@@ -150,57 +150,57 @@ def test_bytes_on_the_wire_are_rows_times_width_times_four(run: Run, name: str) 
                 assert span.stream == f"f.tx{peer}"
                 # What leaves in t is read in t + tau; of the last tau graphs this test has no counts.
                 if t + tau < ITERATIONS:
-                    rows = (told.misses if layer == 0 else told.asked)[t + tau][peer]
-                    assert span.nbytes == rows * told.widths[layer] * FLOAT
+                    rows = (content.misses if layer == 0 else content.asked)[t + tau][peer]
+                    assert span.nbytes == rows * content.widths[layer] * FLOAT
             else:
                 assert span.stream == f"b.tx{peer}"
-                assert span.nbytes == told.rows[t][peer] * told.widths[layer] * FLOAT
+                assert span.nbytes == content.rows[t][peer] * content.widths[layer] * FLOAT
         layers = range(1 if once else 0, LAYERS)
         forward = {(t, layer, Direction.FORWARD) for t in range(ITERATIONS) for layer in layers}
         backward = {(t, layer, Direction.BACKWARD) for t in range(ITERATIONS) for layer in range(1, LAYERS)}
         assert set(sent) == forward | backward
         assert where(received) == Counter(forward | backward)
-        assert told.asked == [ranks[peer].rows[t][::-1] for t in range(ITERATIONS)]
+        assert content.asked == [ranks[peer].rows[t][::-1] for t in range(ITERATIONS)]
 
 
-def intervals(told: Recorded, wanted: Callable[[Span], bool]) -> Intervals:
-    chosen = np.array([wanted(span) for span in told.timeline])
-    return Intervals.of(told.timeline.start_ps[chosen], told.timeline.end_ps[chosen])
+def intervals(content: Recorded, wanted: Callable[[Span], bool]) -> Intervals:
+    chosen = np.array([wanted(span) for span in content.timeline])
+    return Intervals.of(content.timeline.start_ps[chosen], content.timeline.end_ps[chosen])
 
 
 @pytest.mark.parametrize("name", list(TAU))
 def test_stale_transfers_run_beneath_the_computation(run: Run, name: str) -> None:
-    for told in run(name):
-        compute = intervals(told, lambda span: PHASE[span.kind] is Phase.COMPUTE)
-        wires = intervals(told, lambda span: span.kind is OpKind.WIRE)
+    for content in run(name):
+        compute = intervals(content, lambda span: PHASE[span.kind] is Phase.COMPUTE)
+        wires = intervals(content, lambda span: span.kind is OpKind.WIRE)
         assert wires.intersection(compute).length > 0
         # A row sent in t is not waited for in t: nothing of iteration t stands between a layer and the next.
-        assert all(span.iteration >= TAU[name] for span in of(told, OpKind.WAIT) if span.layer >= 0)
+        assert all(span.iteration >= TAU[name] for span in of(content, OpKind.WAIT) if span.layer >= 0)
 
 
 def test_rows_of_the_same_iteration_can_be_waited_for(run: Run) -> None:
-    waits = [span for told in run("full") for span in of(told, OpKind.WAIT, main=True) if span.layer >= 0]
+    waits = [span for content in run("full") for span in of(content, OpKind.WAIT, main=True) if span.layer >= 0]
     assert waits
     assert all(span.start_s <= span.end_s for span in waits)
 
 
 @pytest.mark.parametrize("name", list(RUNS))
 def test_the_phases_of_the_main_stream_add_up_to_the_iteration(run: Run, name: str) -> None:
-    for told in run(name):
+    for content in run(name):
         covered = np.zeros(ITERATIONS)
-        for span in told.timeline:
+        for span in content.timeline:
             if span.stream == "compute":
                 covered[span.iteration] += span.end_s - span.start_s
-        share = covered / (np.diff(told.begins) / PS_PER_S)
+        share = covered / (np.diff(content.begins) / PS_PER_S)
         assert (share <= 1.0).all()
         # The best iteration: on a busy machine any may be interrupted between two spans.
         assert share[1:].max() > 0.6, f"{share.round(2)} of the iterations"
 
 
 def test_without_overlap_no_transfer_is_hidden(run: Run) -> None:
-    for rank, told in enumerate(run("full-none")):
-        seconds = np.diff(told.begins) / PS_PER_S
-        shares = summarise(told.timeline, seconds, workers=2, warmup=1).workers[rank]
+    for rank, content in enumerate(run("full-none")):
+        seconds = np.diff(content.begins) / PS_PER_S
+        shares = summarise(content.timeline, seconds, workers=2, warmup=1).workers[rank]
         assert shares.transfer_s > 0
         assert shares.wait_s > 0
         assert shares.hidden_transfer_s < 0.1 * shares.transfer_s
@@ -208,12 +208,12 @@ def test_without_overlap_no_transfer_is_hidden(run: Run) -> None:
 
 @pytest.mark.parametrize("name", ["psc-0", "psc-2", "psc-2-cache", "bns"])
 def test_sampling_has_spans_of_its_own(run: Run, name: str) -> None:
-    for told in run(name):
-        drawn = {span.iteration for span in of(told, OpKind.SAMPLE)}
-        asked = {span.iteration for span in of(told, OpKind.INDEX)}
+    for content in run(name):
+        drawn = {span.iteration for span in of(content, OpKind.SAMPLE)}
+        requested = {span.iteration for span in of(content, OpKind.INDEX)}
         assert drawn >= set(range(1, ITERATIONS))
-        assert asked >= set(range(1, ITERATIONS))
-        streams = {span.stream for span in of(told, OpKind.SAMPLE, OpKind.INDEX, OpKind.CACHE_REFRESH)}
+        assert requested >= set(range(1, ITERATIONS))
+        streams = {span.stream for span in of(content, OpKind.SAMPLE, OpKind.INDEX, OpKind.CACHE_REFRESH)}
         # Its ids must be there before anything else of the iteration: the main stream does this itself.
         assert streams == {"compute" if name == "bns" else "sampler"}
-        assert bool(of(told, OpKind.LOOKUP, OpKind.CACHE_REFRESH)) == (name == "psc-2-cache")
+        assert bool(of(content, OpKind.LOOKUP, OpKind.CACHE_REFRESH)) == (name == "psc-2-cache")

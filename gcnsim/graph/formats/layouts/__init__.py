@@ -42,9 +42,9 @@ def layout_of(folder: Path) -> Layout:
     Raises FileError when none is there, for several kinds of nodes, and for pickles, which are never opened.
     """
     for kind in _READ:
-        found: Layout | None = kind.found(folder)
-        if found is not None:
-            return found
+        layout: Layout | None = kind.found(folder)
+        if layout is not None:
+            return layout
     refuse_relations(folder)
     refuse_pickles(folder)
     raise FileError(f"{folder}: no graph in this folder, which holds {_listed(folder)}; looked for: {_LOOKED_FOR}")

@@ -29,7 +29,7 @@ from gcnsim.graph.formats.contents import contents_of
 from gcnsim.graph.formats.layouts.layout import home_of, refuse_kinds
 from gcnsim.graph.formats.node_arrays import Found, masks_of, node_arrays
 from gcnsim.graph.formats.npz import graph_of_arrays, stored_size, widths_of
-from gcnsim.graph.formats.source import Size, file_text
+from gcnsim.graph.formats.source import GraphSize, file_text
 from gcnsim.ids import AnyArray
 
 _EDGES, _LABELS = "edge_index.npy", ("node_label_19.npy", "node_label_2K.npy")
@@ -100,13 +100,13 @@ class IgbFolder:
         rule = "split by IGB's own rule: the first 60 % of the nodes train, the next 20 % validate, the rest test"
         return replace(found, arrays=found.arrays | masks, notes=(*found.notes, rule))
 
-    def size(self, *, features: bool) -> Size:
+    def size(self, *, features: bool) -> GraphSize:
         """From headers."""
         edges = npy_shape(self.edges)
         held = contents_of(self.nodes)
         rows = self._rows()
         loaded = sum(self.nodes.nbytes(key) for key in (held.labels, held.features if features else None) if key)
-        return Size(rows[0] if rows else 2 * edges[0], 2 * edges[0] if edges else 0, loaded)
+        return GraphSize(rows[0] if rows else 2 * edges[0], 2 * edges[0] if edges else 0, loaded)
 
     def _rows(self) -> list[int]:
         """Of features and of labels, as far as they are there."""
@@ -138,12 +138,12 @@ class GnnLabFolder:
 
     def graph(self, name: str) -> Graph:
         """The graph, with the widths that `meta.txt` and the labels say."""
-        said = self._said()
-        nodes, edges = self._count(said, "NUM_NODE"), self._count(said, "NUM_EDGE")
+        text = self._said()
+        nodes, edges = self._count(text, "NUM_NODE"), self._count(text, "NUM_EDGE")
         indptr = read_raw(self.home / "indptr.bin", np.uint32, (nodes + 1,))
         indices = read_raw(self.home / "indices.bin", np.uint32, (edges,))
-        features, labels, sets = self._features(said, nodes), self._labels(nodes), self._sets(said)
-        classes = said.get("NUM_CLASS") or (None if labels is None else class_count(labels))
+        features, labels, sets = self._features(text, nodes), self._labels(nodes), self._sets(text)
+        classes = text.get("NUM_CLASS") or (None if labels is None else class_count(labels))
         read = {"indptr.bin", "indices.bin", "feat.bin", "label.bin", *(file.name for file in sets)}
         return from_csr(
             indptr,
@@ -157,25 +157,27 @@ class GnnLabFolder:
 
     def arrays(self, nodes: int, wanted: Collection[str]) -> Found:
         """Features, labels and masks as far as the files are there and `meta.txt` says their sizes."""
-        said = self._said()
-        features = self._features(said, nodes) if "x" in wanted else None
+        text = self._said()
+        features = self._features(text, nodes) if "x" in wanted else None
         labels = self._labels(nodes) if "labels" in wanted else None
         found = {name: array for name, array in (("x", features), ("labels", labels)) if array is not None}
-        sets = self._sets(said)
+        sets = self._sets(text)
         if sets:
             ids = [(str(file), read_raw(file, np.uint32, (count,))) for file, count in sets.items()]
             found |= masks_of(ids, nodes)
         return Found(found)
 
-    def size(self, *, features: bool) -> Size:
+    def size(self, *, features: bool) -> GraphSize:
         """From `meta.txt`."""
-        said = self._said()
-        nodes = self._count(said, "NUM_NODE")
-        return Size(nodes, self._count(said, "NUM_EDGE"), 8 * nodes + 4 * nodes * said.get("FEAT_DIM", 0) * features)
+        text = self._said()
+        nodes = self._count(text, "NUM_NODE")
+        return GraphSize(
+            nodes, self._count(text, "NUM_EDGE"), 8 * nodes + 4 * nodes * text.get("FEAT_DIM", 0) * features
+        )
 
     def _said(self) -> dict[str, int]:
         """The counts of `meta.txt`. Raises FileError for a line that is not a name and whole number."""
-        said: dict[str, int] = {}
+        document: dict[str, int] = {}
         for number, line in enumerate(file_text(self.home / _META).decode("utf-8", "replace").splitlines(), start=1):
             words = line.split()
             if not words:
@@ -184,28 +186,28 @@ class GnnLabFolder:
                 raise FileError(
                     f"{self.home / _META}: line {number}: {line[:40]!r}; a name and a whole number are needed"
                 )
-            said[words[0]] = int(words[1])
-        return said
+            document[words[0]] = int(words[1])
+        return document
 
-    def _count(self, said: dict[str, int], key: str) -> int:
-        if key not in said:
+    def _count(self, document: dict[str, int], key: str) -> int:
+        if key not in document:
             raise FileError(f"{self.home / _META}: {key} is missing; a .bin file does not say its own size")
-        return said[key]
+        return document[key]
 
-    def _features(self, said: dict[str, int], nodes: int) -> AnyArray | None:
+    def _features(self, document: dict[str, int], nodes: int) -> AnyArray | None:
         file = self.home / "feat.bin"
-        return read_raw(file, np.float32, (nodes, self._count(said, "FEAT_DIM"))) if file.is_file() else None
+        return read_raw(file, np.float32, (nodes, self._count(document, "FEAT_DIM"))) if file.is_file() else None
 
     def _labels(self, nodes: int) -> AnyArray | None:
         file = self.home / "label.bin"
         return read_raw(file, np.uint64, (nodes,)) if file.is_file() else None
 
-    def _sets(self, said: dict[str, int]) -> dict[Path, int]:
+    def _sets(self, document: dict[str, int]) -> dict[Path, int]:
         """The files of train, validation and test with their counts; none unless all three are there."""
         files = {self.home / f"{part}.bin": key for part, key in _SETS.items()}
         if not all(file.is_file() for file in files):
             return {}
-        return {file: self._count(said, key) for file, key in files.items()}
+        return {file: self._count(document, key) for file, key in files.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +233,6 @@ class ArrayFolder:
         """Features, labels and masks as far as they are there."""
         return node_arrays(self.source, nodes, wanted)
 
-    def size(self, *, features: bool) -> Size:
+    def size(self, *, features: bool) -> GraphSize:
         """From headers."""
         return stored_size(self.source, features=features)

@@ -16,7 +16,7 @@ from typing import Any
 from gcnsim.errors import FileError
 from gcnsim.graph.csr import Graph
 from gcnsim.graph.formats.node_arrays import Found
-from gcnsim.graph.formats.source import Size, file_text
+from gcnsim.graph.formats.source import GraphSize, file_text
 
 _MOST_BYTES = 2**24
 """Of a JSON that is looked at: DGL's are a few kB."""
@@ -44,10 +44,10 @@ class DglFacts:
 
 @dataclass(frozen=True, slots=True)
 class DglFolder:
-    """config: the JSON; said: what it holds."""
+    """config: the JSON; partition: what it holds."""
 
     config: Path
-    said: dict[str, Any]
+    partition: dict[str, Any]
 
     @classmethod
     def found(cls, folder: Path) -> DglFolder | None:
@@ -57,20 +57,20 @@ class DglFolder:
             if not path.is_file() or path.stat().st_size > _MOST_BYTES:
                 continue
             try:
-                said = json.loads(file_text(path))
+                partition = json.loads(file_text(path))
             except (ValueError, RecursionError) as error:
                 if (folder / "part0").is_dir():
                     why = " ".join(str(error).split())
                     raise FileError(f"{path}: truncated or altered: {why}") from None
                 continue
-            if isinstance(said, dict) and "num_parts" in said and "part-0" in said:
-                return cls(path, said)
+            if isinstance(partition, dict) and "num_parts" in partition and "part-0" in partition:
+                return cls(path, partition)
         return None
 
     def facts(self) -> DglFacts:
         """The JSON, checked. Raises FileError naming the key that is missing or wrong."""
         parts = self._count("num_parts")
-        if parts > len(self.said):
+        if parts > len(self.partition):
             raise FileError(f"{self.config}: num_parts is {parts}, but not all of part-0 to part-{parts - 1} are there")
         nodes, edges = self._count("num_nodes"), self._count("num_edges")
         return DglFacts(
@@ -97,35 +97,35 @@ class DglFolder:
         self.graph(self.config.stem)
         return Found({})
 
-    def size(self, *, features: bool) -> Size:
+    def size(self, *, features: bool) -> GraphSize:
         """As `graph`."""
         self.graph(self.config.stem)
-        return Size(0, 0, 0)
+        return GraphSize(0, 0, 0)
 
     def _count(self, key: str, least: int = 1) -> int:
-        value = self.said.get(key)
+        value = self.partition.get(key)
         if type(value) is not int or value < least:
             raise FileError(f"{self.config}: {key} is {value!r}; a whole number of at least {least} is needed")
         return value
 
     def _text(self, key: str) -> str:
-        value = self.said.get(key)
+        value = self.partition.get(key)
         if type(value) is not str or not value.isprintable():
             raise FileError(f"{self.config}: {key} is {value!r}; a name is needed")
         return value
 
     def _owned(self, key: str, parts: int, total: int) -> tuple[int, ...] | None:
         """Sizes of each part's ranges over all types of `key`; None when it is the name of a file."""
-        given = self.said.get(key)
-        if isinstance(given, str):
+        value = self.partition.get(key)
+        if isinstance(value, str):
             return None
         owned, wrong = [0] * parts, FileError(f"{self.config}: {key} does not give {parts} parts ranges of {total} ids")
         spans: list[tuple[int, int]] = []
-        ranges = list(given.values()) if isinstance(given, dict) else [None]
-        for each in ranges:
-            if not isinstance(each, list) or len(each) != parts:
+        ranges = list(value.values()) if isinstance(value, dict) else [None]
+        for item in ranges:
+            if not isinstance(item, list) or len(item) != parts:
                 raise wrong
-            for part, span in enumerate(each):
+            for part, span in enumerate(item):
                 if not isinstance(span, list) or [type(end) for end in span] != [int, int] or span[0] > span[1]:
                     raise wrong
                 owned[part] += span[1] - span[0]
@@ -142,7 +142,7 @@ class DglFolder:
     def _missing(self, parts: int) -> tuple[str, ...]:
         names = []
         for part in range(parts):
-            files = self.said.get(f"part-{part}")
+            files = self.partition.get(f"part-{part}")
             if not isinstance(files, dict) or not isinstance(files.get("part_graph"), str):
                 raise FileError(f"{self.config}: part-{part} does not name its part_graph")
             name = files["part_graph"]

@@ -19,7 +19,7 @@ from gcnsim.graph.formats.arrays import HeldArrays
 from gcnsim.graph.formats.layouts.layout import Document, refuse_kinds
 from gcnsim.graph.formats.node_arrays import Found, node_arrays
 from gcnsim.graph.formats.npz import widths_of
-from gcnsim.graph.formats.source import Size, text_size
+from gcnsim.graph.formats.source import GraphSize, text_size
 from gcnsim.ids import AnyArray, frozen
 
 _GRAPH = "graph_id"
@@ -27,9 +27,9 @@ _GRAPH = "graph_id"
 
 @dataclass(frozen=True, slots=True)
 class DglCsvFolder:
-    """said: what `meta.yaml` says."""
+    """document: what `meta.yaml` says."""
 
-    said: Document
+    document: Document
 
     @classmethod
     def found(cls, folder: Path) -> DglCsvFolder | None:
@@ -37,8 +37,8 @@ class DglCsvFolder:
         path = folder / "meta.yaml"
         if not path.is_file():
             return None
-        said = Document.read(path)
-        return cls(said) if "edge_data" in said.held else None
+        document = Document.read(path)
+        return cls(document) if "edge_data" in document.held else None
 
     def graph(self, name: str) -> Graph:
         """The graph, with the widths of features and labels."""
@@ -49,7 +49,7 @@ class DglCsvFolder:
         ids, held = self._node_columns(nodes)
         places = [_places(str(edges.file("file_name")), end, ids) for end in (sources, targets)]
         widths = widths_of(held, ids.size)
-        unused = (*widths.unused, *(f"edge column {each}" for each in columns if each not in (*ends, _GRAPH)))
+        unused = (*widths.unused, *(f"edge column {column}" for column in columns if column not in (*ends, _GRAPH)))
         where = str(edges.file("file_name"))
         graph = build_csr(places[0], places[1], ids.size, name, ignored=unused, where=where)
         numbered = ids.dtype.kind in "iu" and np.array_equal(ids, np.arange(ids.size))
@@ -60,24 +60,26 @@ class DglCsvFolder:
         """Features, labels and masks as far as there are such columns."""
         return node_arrays(self._node_columns(self._files()[1])[1], nodes, wanted)
 
-    def size(self, *, features: bool) -> Size:
+    def size(self, *, features: bool) -> GraphSize:
         """By counting lines; the text of the nodes is read in full."""
         edges, nodes = (text_size(document.file("file_name")) for document in self._files())
-        return Size(nodes[0], 2 * edges[0], edges[1] + nodes[1] * (2 if features else 1))
+        return GraphSize(nodes[0], 2 * edges[0], edges[1] + nodes[1] * (2 if features else 1))
 
     def _files(self) -> tuple[Document, Document]:
         """What `meta.yaml` says about the edges and about the nodes. Raises FileError for several kinds of either."""
-        edges, nodes = (list(self.said.entries(key)) for key in ("edge_data", "node_data"))
+        edges, nodes = (list(self.document.entries(key)) for key in ("edge_data", "node_data"))
         if len(nodes) > 1:
-            refuse_kinds(str(self.said.path), "a CSV data set of DGL", [str(kind.held.get("ntype")) for kind in nodes])
+            refuse_kinds(
+                str(self.document.path), "a CSV data set of DGL", [str(kind.held.get("ntype")) for kind in nodes]
+            )
         if len(edges) != 1 or len(nodes) != 1:
             counts = f"edge_data has {len(edges)} entries and node_data {len(nodes)}"
-            raise FileError(f"{self.said.path}: {counts}; 1 of each is allowed (kinds of edges, kinds of nodes)")
+            raise FileError(f"{self.document.path}: {counts}; 1 of each is allowed (kinds of edges, kinds of nodes)")
         return edges[0], nodes[0]
 
     def _columns(self, document: Document) -> dict[str, AnyArray]:
         file = document.file("file_name")
-        columns = read_columns(file, self.said.text("separator", ","))
+        columns = read_columns(file, self.document.text("separator", ","))
         graphs = columns.get(document.text("graph_id_field", _GRAPH))
         if graphs is not None and np.unique(graphs).size > 1:
             raise FileError(f"{file}: {np.unique(graphs).size} graphs by {_GRAPH}; 1 is allowed")

@@ -21,7 +21,7 @@ from gcnsim.graph.formats.contents import PARTS, contents_of
 from gcnsim.graph.formats.layouts.layout import Document, read_numbers, refuse_kinds
 from gcnsim.graph.formats.node_arrays import Found, check_whole, mask_of, node_arrays
 from gcnsim.graph.formats.npz import widths_of
-from gcnsim.graph.formats.source import Size, text_size
+from gcnsim.graph.formats.source import GraphSize, text_size
 from gcnsim.ids import AnyArray
 
 _SETS = {"train": "train_set", "val": "validation_set", "test": "test_set"}
@@ -42,9 +42,9 @@ class _Sets:
 
 @dataclass(frozen=True, slots=True)
 class GraphBoltFolder:
-    """said: what `metadata.yaml` says."""
+    """document: what `metadata.yaml` says."""
 
-    said: Document
+    document: Document
 
     @classmethod
     def found(cls, folder: Path) -> GraphBoltFolder | None:
@@ -52,13 +52,13 @@ class GraphBoltFolder:
         path = folder / "metadata.yaml"
         if not path.is_file():
             return None
-        said = Document.read(path)
-        if "graph_topology" in said.held:
+        document = Document.read(path)
+        if "graph_topology" in document.held:
             raise FileError(
                 f"{path}: GraphBolt's preprocessed data set, whose graph is a pickle of PyTorch, never opened; "
                 "give the folder around it, which has the metadata.yaml that was preprocessed"
             )
-        return cls(said)
+        return cls(document)
 
     def graph(self, name: str) -> Graph:
         """The graph, with the widths of features and labels."""
@@ -86,7 +86,7 @@ class GraphBoltFolder:
             arrays[f"{part}_mask"] = mask_of(str(file), _ids(file), nodes)
         return Found(arrays, found.spelled, (*found.notes, *([sets.note] if sets.note else [])))
 
-    def size(self, *, features: bool) -> Size:
+    def size(self, *, features: bool) -> GraphSize:
         """From headers, of CSV by counting lines."""
         edges, nodes, held = self._edges(), self._nodes(), self._features()
         file = edges.file("path")
@@ -95,21 +95,23 @@ class GraphBoltFolder:
         else:
             lines, loaded = math.prod(npy_shape(file)) // 2, 0
         name = contents_of(held).features
-        return Size(nodes, 2 * lines, loaded + 8 * nodes + (held.nbytes(name) if features and name else 0))
+        return GraphSize(nodes, 2 * lines, loaded + 8 * nodes + (held.nbytes(name) if features and name else 0))
 
     def _nodes(self) -> int:
-        kinds = list(self.said.inner("graph").entries("nodes"))
+        kinds = list(self.document.inner("graph").entries("nodes"))
         if len(kinds) > 1:
             names = [str(kind.held.get("type")) for kind in kinds]
-            refuse_kinds(str(self.said.path), "a GraphBolt data set", names)
+            refuse_kinds(str(self.document.path), "a GraphBolt data set", names)
         if not kinds:
-            raise FileError(f"{self.said.path}: graph.nodes is missing; the number of nodes is needed")
+            raise FileError(f"{self.document.path}: graph.nodes is missing; the number of nodes is needed")
         return kinds[0].count("num")
 
     def _edges(self) -> Document:
-        kinds = list(self.said.inner("graph").entries("edges"))
+        kinds = list(self.document.inner("graph").entries("edges"))
         if len(kinds) != 1:
-            raise FileError(f"{self.said.path}: graph.edges has {len(kinds)} entries (kinds of edges); 1 is allowed")
+            raise FileError(
+                f"{self.document.path}: graph.edges has {len(kinds)} entries (kinds of edges); 1 is allowed"
+            )
         return kinds[0]
 
     def _table(self) -> AnyArray:
@@ -128,7 +130,7 @@ class GraphBoltFolder:
         return table if table.size else np.empty((2, 0), np.int64)
 
     def _entries(self) -> Iterator[Document]:
-        yield from self.said.entries("feature_data")
+        yield from self.document.entries("feature_data")
 
     def _features(self) -> NpyFiles:
         """The arrays of the nodes, by the names that the document gives them."""
@@ -137,7 +139,7 @@ class GraphBoltFolder:
             for entry in self._entries()
             if entry.held.get("domain") == "node" and entry.held.get("format") == _NUMPY
         }
-        return NpyFiles(self.said.path.parent, files)
+        return NpyFiles(self.document.path.parent, files)
 
     def _unread(self) -> tuple[str, ...]:
         return tuple(
@@ -147,7 +149,7 @@ class GraphBoltFolder:
         )
 
     def _sets(self) -> _Sets:
-        tasks = list(self.said.entries("tasks"))
+        tasks = list(self.document.entries("tasks"))
         if not tasks:
             return self._unnamed_sets()
         task, others = tasks[0], tuple(f"task {other.held.get('name')}" for other in tasks[1:])
@@ -170,7 +172,7 @@ class GraphBoltFolder:
 
     def _unnamed_sets(self) -> _Sets:
         """The files of `set/` by their names, where the document names no task."""
-        files = NpyFiles.in_folder(self.said.path.parent / "set")
+        files = NpyFiles.in_folder(self.document.path.parent / "set")
         held = contents_of(files)
         split = held.split
         if not split:
@@ -188,14 +190,14 @@ class GraphBoltFolder:
             return None
         labels = np.full(nodes, -1, np.int64)
         for part, file in sets.labels.items():
-            ids, given = _ids(sets.ids[part]), whole_row(str(file), read_npy(file))
+            ids, values = _ids(sets.ids[part]), whole_row(str(file), read_npy(file))
             where = str(sets.ids[part])
             count = np.count_nonzero(mask_of(where, ids, nodes))
-            if ids.dtype.kind == "b" and given.size == nodes:
-                given = given[ids]
-            if count != given.size:
-                raise FileError(f"{file}: {given.size} labels for {count} nodes in {sets.ids[part].name}")
-            labels[ids] = given
+            if ids.dtype.kind == "b" and values.size == nodes:
+                values = values[ids]
+            if count != values.size:
+                raise FileError(f"{file}: {values.size} labels for {count} nodes in {sets.ids[part].name}")
+            labels[ids] = values
         return labels
 
 

@@ -19,7 +19,7 @@ from numpy.typing import DTypeLike
 from gcnsim.errors import FileError
 from gcnsim.graph.csr import Graph
 from gcnsim.graph.formats.node_arrays import Found
-from gcnsim.graph.formats.source import Size, file_text, plain_bytes
+from gcnsim.graph.formats.source import GraphSize, file_text, plain_bytes
 from gcnsim.ids import AnyArray
 from gcnsim.io.yaml_files import read_yaml
 
@@ -36,7 +36,7 @@ class Layout(Protocol):
         Raises FileError.
         """
 
-    def size(self, *, features: bool) -> Size:
+    def size(self, *, features: bool) -> GraphSize:
         """What `graph` reads and, with `features`, `arrays` too; from headers where there are any."""
 
 
@@ -170,8 +170,8 @@ class Document:
             return
         if not isinstance(value, list) or not all(isinstance(entry, dict) for entry in value):
             raise self.wrong(key, "a list of mappings")
-        for place, entry in enumerate(value):
-            yield Document(self.path, entry, f"{self.at}{key}[{place}].")
+        for index, entry in enumerate(value):
+            yield Document(self.path, entry, f"{self.at}{key}[{index}].")
 
     def text(self, key: str, default: str | None = None) -> str:
         """The text under `key`, or `default`."""

@@ -20,7 +20,7 @@ from gcnsim.graph.csr import Graph, build_csr
 from gcnsim.graph.formats.arrays import class_count, opened
 from gcnsim.graph.formats.layouts.layout import check_rows, columns_of, home_of, read_column, read_numbers
 from gcnsim.graph.formats.node_arrays import Found, masks_of
-from gcnsim.graph.formats.source import Size, text_size
+from gcnsim.graph.formats.source import GraphSize, text_size
 from gcnsim.ids import AnyArray
 
 _PARTS = ("train", "valid", "test")
@@ -86,17 +86,17 @@ class OgbFolder:
             found |= masks_of([(str(file), read_column(file, np.int64)) for file in files], nodes)
         return Found(found)
 
-    def size(self, *, features: bool) -> Size:
+    def size(self, *, features: bool) -> GraphSize:
         """From the headers of the archives; of text by counting."""
         nodes = self._nodes()
         if self.archived:
             with opened(self.raw / "data.npz") as archive:
                 wide = archive.nbytes("node_feat") if features else 0
-                return Size(nodes, 2 * archive.shape("edge_index")[-1], wide + 8 * nodes)
+                return GraphSize(nodes, 2 * archive.shape("edge_index")[-1], wide + 8 * nodes)
         file = self.raw / "node-feat.csv.gz"
         width = columns_of(file) if features and file.is_file() else 0
         lines, text = text_size(self.raw / "edge.csv.gz")
-        return Size(nodes, 2 * lines, text + 4 * nodes * width + 8 * nodes)
+        return GraphSize(nodes, 2 * lines, text + 4 * nodes * width + 8 * nodes)
 
     def _unread(self) -> tuple[str, ...]:
         """Files, or arrays of the archive, that hold more than is read."""
@@ -160,12 +160,12 @@ def _either(split: Path, part: str) -> Path:
 
 def _one_task(where: str, labels: AnyArray) -> AnyArray:
     """int64[N], -1 where there is no number."""
-    given = labels.ravel()
-    if given.dtype.kind not in "fiu":
-        raise FileError(f"{where}: labels are {given.dtype}; numbers are needed")
-    known = ~np.isnan(given)
+    column = labels.ravel()
+    if column.dtype.kind not in "fiu":
+        raise FileError(f"{where}: labels are {column.dtype}; numbers are needed")
+    known = ~np.isnan(column)
     with np.errstate(invalid="ignore"):  # the remainder of inf, found as no class
-        wrong = known & ~((given >= 0) & (given < 2**31) & (given % 1 == 0))
+        wrong = known & ~((column >= 0) & (column < 2**31) & (column % 1 == 0))
     if wrong.any():
-        raise FileError(f"{where}: class labels must be whole numbers from 0, or nan, not {given[wrong][0]}")
-    return np.where(known, given, -1).astype(np.int64)
+        raise FileError(f"{where}: class labels must be whole numbers from 0, or nan, not {column[wrong][0]}")
+    return np.where(known, column, -1).astype(np.int64)

@@ -31,7 +31,7 @@ from gcnsim.graph.formats.contents import contents_of
 from gcnsim.graph.formats.layouts.layout import check_classes, check_rows, home_of
 from gcnsim.graph.formats.node_arrays import Found, masks_of, node_arrays
 from gcnsim.graph.formats.npz import read_npz, stored_size, widths_of
-from gcnsim.graph.formats.source import Size, file_text
+from gcnsim.graph.formats.source import GraphSize, file_text
 from gcnsim.ids import AnyArray
 
 MATRIX, FEATURES, CLASSES, ROLES = "adj_full.npz", "feats.npy", "class_map.json", "role.json"
@@ -74,7 +74,7 @@ class SaintFolder:
             found |= _masks(self.home / ROLES, nodes)
         return Found(found)
 
-    def size(self, *, features: bool) -> Size:
+    def size(self, *, features: bool) -> GraphSize:
         """From headers; JSON by the bytes of its text, which its objects take several times over."""
         with opened(self.home / MATRIX) as archive:
             size = stored_size(archive)
@@ -191,14 +191,14 @@ class RedditPair:
             )
         return Found(found | {name: types == kind for kind, name in enumerate(_TYPES, start=1)})
 
-    def size(self, *, features: bool) -> Size:
+    def size(self, *, features: bool) -> GraphSize:
         """From the headers of both archives."""
         with opened(self.matrix) as archive:
             entries = stored_size(archive).entries
         with opened(self.data) as archive:
             nodes = archive.shape("label")[0]
             loaded = archive.nbytes("label") + archive.nbytes("node_types")
-            return Size(nodes, entries, loaded + (archive.nbytes("feature") if features else 0))
+            return GraphSize(nodes, entries, loaded + (archive.nbytes("feature") if features else 0))
 
     def _labels(self, archive: Archive, nodes: int) -> AnyArray:
         labels = archive.integers("label")
@@ -233,7 +233,7 @@ class PaGraphFolder:
         """Features, labels and masks as far as they are there."""
         return node_arrays(self.source, nodes, wanted)
 
-    def size(self, *, features: bool) -> Size:
+    def size(self, *, features: bool) -> GraphSize:
         """From headers."""
         with opened(self.source.path / ADJACENCY) as archive:
             size = stored_size(archive)

@@ -24,7 +24,7 @@ def _read(path: Path, content: str | bytes, ids: str = "numbers", ends: tuple[st
 
 def _is_the_graph(found: Graph) -> bool:
     """Whether it is that of `EDGES`, whatever its nodes are called."""
-    names = range(10) if found.original_ids is None else [int(float(each)) for each in found.original_ids]
+    names = range(10) if found.original_ids is None else [int(float(item)) for item in found.original_ids]
     rows = np.repeat(np.arange(found.nodes), found.degrees)
     pairs = {(names[row], names[col]) for row, col in zip(rows, found.indices, strict=True)}
     return pairs == {pair for edge in EDGES for pair in (edge, edge[::-1])}
@@ -64,9 +64,9 @@ def _is_the_graph(found: Graph) -> bool:
 def test_every_spelling_is_the_same_graph(
     tmp_path: Path, name: str, header: str, line: str, ignored: tuple[str, ...], ids: str
 ) -> None:
-    found = _read(tmp_path / name, _lines(header, line), ids)
-    assert _is_the_graph(found)
-    assert found.cleaning.ignored == ignored
+    graph = _read(tmp_path / name, _lines(header, line), ids)
+    assert _is_the_graph(graph)
+    assert graph.cleaning.ignored == ignored
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-8-sig"])
@@ -126,9 +126,9 @@ def test_what_does_not_say_its_ends_is_refused_with_what_to_do(
 
 @pytest.mark.parametrize("ends", [("alpha", "gamma"), ("GAMMA", "alpha"), ("1", "3")])
 def test_ends_are_chosen_by_name_or_number(tmp_path: Path, ends: tuple[str, str]) -> None:
-    found = _read(tmp_path / "g.csv", _lines("alpha,beta,gamma\n", "{a},{k},{b}"), ends=ends)
-    assert _is_the_graph(found)
-    assert found.cleaning.ignored == ("beta",)
+    graph = _read(tmp_path / "g.csv", _lines("alpha,beta,gamma\n", "{a},{k},{b}"), ends=ends)
+    assert _is_the_graph(graph)
+    assert graph.cleaning.ignored == ("beta",)
 
 
 def test_ends_are_chosen_by_number_where_there_is_no_header(tmp_path: Path) -> None:
@@ -159,14 +159,14 @@ def test_ends_that_are_not_there_are_refused(tmp_path: Path, ends: tuple[str, st
     "header", ["% bip unweighted\n", "# A bipartite graph.\n", "# user item\n", "user_id movie_id\n"]
 )
 def test_columns_that_number_two_kinds_of_nodes_make_two_ranges(tmp_path: Path, header: str, ids: str) -> None:
-    found = _read(tmp_path / "g.txt", f"{header}0 0\n0 1\n1 1\n2 0\n", ids)
-    assert found.cleaning.second_kind_from == 3
-    assert (found.nodes, found.indptr.tolist(), found.indices.tolist()) == (
+    graph = _read(tmp_path / "g.txt", f"{header}0 0\n0 1\n1 1\n2 0\n", ids)
+    assert graph.cleaning.second_kind_from == 3
+    assert (graph.nodes, graph.indptr.tolist(), graph.indices.tolist()) == (
         5,
         [0, 2, 3, 4, 6, 8],
         [3, 4, 4, 3, 0, 2, 0, 1],
     )
-    assert "the second column's ids are nodes of another kind, from 3 on" in str(found.cleaning)
+    assert "the second column's ids are nodes of another kind, from 3 on" in str(graph.cleaning)
 
 
 @pytest.mark.parametrize(
@@ -204,13 +204,13 @@ def test_names_are_suggested_only_where_they_would_help(tmp_path: Path, text: st
 
 def test_notes_say_what_was_left_out_and_nothing_of_what_was_not(tmp_path: Path) -> None:
     assert graph_notes(_read(tmp_path / "g.txt", _lines("", "{a} {b}"))) == ()
-    found = _read(tmp_path / "g.csv", "source,weight,target\n0,1,1\n0,1,1\n1,1,1\n")
-    assert graph_notes(found) == ("g: dropped 1 self-loop, dropped 1 duplicate, ignored: weight",)
+    graph = _read(tmp_path / "g.csv", "source,weight,target\n0,1,1\n0,1,1\n1,1,1\n")
+    assert graph_notes(graph) == ("g: dropped 1 self-loop, dropped 1 duplicate, ignored: weight",)
 
 
 def test_values_of_a_matrix_may_have_exponents_of_fortran(tmp_path: Path) -> None:
     head = "%%MatrixMarket matrix coordinate real general\n3 3 2\n"
-    found = _read(tmp_path / "g.mtx", f"{head}2 1 1.0D+00\n3 2 -2.0D-03\n")
-    assert (found.nodes, found.entries, found.cleaning.ignored) == (3, 4, ("weights",))
+    graph = _read(tmp_path / "g.mtx", f"{head}2 1 1.0D+00\n3 2 -2.0D-03\n")
+    assert (graph.nodes, graph.entries, graph.cleaning.ignored) == (3, 4, ("weights",))
     marked = _read(tmp_path / "g.txt", f"{head}2 1 1.0\n3 2 1.0\n".encode("utf-16"))
-    assert marked.content_hash() == found.content_hash()
+    assert marked.content_hash() == graph.content_hash()

@@ -91,8 +91,8 @@ def test_ids_with_gaps_are_isolated_nodes_with_a_warning_or_renumbered(tmp_path:
     path = _written(tmp_path / "tens.txt", "".join(f"{10 * v} {10 * (v + 1)}\n" for v in range(20)))
     graph = load_graph(path)
     assert (graph.nodes, graph.unused_ids, graph.original_ids) == (201, 180, None)
-    (said,) = graph_warnings(graph)
-    assert said == (
+    (text,) = graph_warnings(graph)
+    assert text == (
         "tens: 180 of 201 nodes are isolated (no edges): the ids have gaps, 180 numbers do not occur; --ids compact "
         "leaves them out"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gcnsim.graph.formats.headers import Ends, named_ends, only_ends
+from gcnsim.graph.formats.headers import EndPlaces, named_ends, only_ends
 
 
 @pytest.mark.parametrize(
@@ -33,16 +33,16 @@ from gcnsim.graph.formats.headers import Ends, named_ends, only_ends
     ],
 )
 def test_the_ends_are_found_wherever_they_stand(header: str, ends: tuple[int, int]) -> None:
-    assert named_ends(header.split(",")) == Ends(*ends)
+    assert named_ends(header.split(",")) == EndPlaces(*ends)
 
 
 @pytest.mark.parametrize(
     "header", ["userId,movieId,rating,timestamp", "rating,user,item", "weight,source_user,target_item"]
 )
 def test_two_different_nouns_are_two_kinds_of_nodes(header: str) -> None:
-    found = named_ends(header.split(","))
-    assert found is not None
-    assert found.two_kinds
+    ends = named_ends(header.split(","))
+    assert ends is not None
+    assert ends.two_kinds
 
 
 @pytest.mark.parametrize(
@@ -55,15 +55,15 @@ def test_other_names_say_nothing(header: str) -> None:
 @pytest.mark.parametrize(
     ("header", "ends"),
     [
-        ("person,knows", Ends(0, 1)),
-        ("person,knows,since_year", Ends(0, 1)),
-        ("weight,alpha,beta", Ends(1, 2)),
-        ("id,alpha,beta,label", Ends(1, 2)),
-        ("Unnamed: 0,alpha,beta", Ends(1, 2)),
+        ("person,knows", EndPlaces(0, 1)),
+        ("person,knows,since_year", EndPlaces(0, 1)),
+        ("weight,alpha,beta", EndPlaces(1, 2)),
+        ("id,alpha,beta,label", EndPlaces(1, 2)),
+        ("Unnamed: 0,alpha,beta", EndPlaces(1, 2)),
         ("alpha,beta,gamma", None),
         ("node,label", None),
         ("alpha,weight", None),
     ],
 )
-def test_what_is_a_weight_a_time_or_a_label_is_no_end(header: str, ends: Ends | None) -> None:
+def test_what_is_a_weight_a_time_or_a_label_is_no_end(header: str, ends: EndPlaces | None) -> None:
     assert only_ends(header.split(",")) == ends

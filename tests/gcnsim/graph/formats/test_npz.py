@@ -168,7 +168,7 @@ def _unpacking(path: Path, key: str, start: bytes, **arrays: AnyArray) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("key", "start", "said"),
+    ("key", "start", "message"),
     [
         ("indptr", _header((4,)), r"300000000 bytes are not int64\[4\]"),
         ("x_shape", _header((37_500_000,)), r"has shape \[37500000\]; 2 integers are needed"),
@@ -176,12 +176,12 @@ def _unpacking(path: Path, key: str, start: bytes, **arrays: AnyArray) -> Path:
     ],
 )
 def test_what_unpacks_to_more_than_it_says_is_refused_before_it_is_held(
-    tmp_path: Path, key: str, start: bytes, said: str
+    tmp_path: Path, key: str, start: bytes, message: str
 ) -> None:
     path = _unpacking(tmp_path / "g.npz", key, start)
     tracemalloc.start()
     try:
-        with pytest.raises(FileError, match=said):
+        with pytest.raises(FileError, match=message):
             load_graph(path)
         assert tracemalloc.get_traced_memory()[1] < 5e7
     finally:

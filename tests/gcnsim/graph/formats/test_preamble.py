@@ -21,16 +21,16 @@ def _read(path: Path, text: str, ids: str = "numbers", ends: tuple[str, str] | N
     ["4 3\n0 1\n1 2\n2 3\n", "4 4 3\n1 2 5\n2 3 1\n3 4 1\n", "# c\n4 3\n1,2\n2,3\n3,4\n", "4 3\n0 1 9\n1 2 9\n2 3 9"],
 )
 def test_a_first_line_of_counts_is_no_edge_and_named(tmp_path: Path, text: str, ids: str) -> None:
-    found = _read(tmp_path / "g.txt", text, ids)
-    assert found.indices.size == 6
-    assert any("which counts nodes and edges" in name for name in found.cleaning.ignored)
+    graph = _read(tmp_path / "g.txt", text, ids)
+    assert graph.indices.size == 6
+    assert any("which counts nodes and edges" in name for name in graph.cleaning.ignored)
 
 
 @pytest.mark.parametrize("text", ["4 3\n0 1\n1 2\n", "1 3\n0 1\n1 2\n2 3\n", "4 3\n0 1\n1 2\n2 5\n"])
 def test_a_first_line_that_counts_something_else_is_an_edge(tmp_path: Path, text: str) -> None:
-    found = _read(tmp_path / "g.txt", text)
-    assert found.indices.size == 2 * text.count("\n")
-    assert found.cleaning.ignored == ()
+    graph = _read(tmp_path / "g.txt", text)
+    assert graph.indices.size == 2 * text.count("\n")
+    assert graph.cleaning.ignored == ()
 
 
 @pytest.mark.parametrize("ids", ["numbers", "names"])
@@ -43,8 +43,8 @@ def test_a_first_line_that_counts_something_else_is_an_edge(tmp_path: Path, text
     ],
 )
 def test_lines_that_only_a_spreadsheet_needs_are_passed_over(tmp_path: Path, text: str, ids: str) -> None:
-    found = _read(tmp_path / "g.csv", text, ids)
-    assert (found.nodes, found.indices.size) == (3, 4)
+    graph = _read(tmp_path / "g.csv", text, ids)
+    assert (graph.nodes, graph.indices.size) == (3, 4)
 
 
 @pytest.mark.parametrize("ids", ["numbers", "names"])

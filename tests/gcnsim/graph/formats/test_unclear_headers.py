@@ -22,7 +22,7 @@ def _read(path: Path, content: str, ids: str = "numbers", ends: tuple[str, str] 
 
 
 def _pairs(graph: Graph) -> set[tuple[int, int]]:
-    names = range(graph.nodes) if graph.original_ids is None else [int(float(each)) for each in graph.original_ids]
+    names = range(graph.nodes) if graph.original_ids is None else [int(float(item)) for item in graph.original_ids]
     return {
         (names[v], names[u]) for v in range(graph.nodes) for u in graph.indices[graph.indptr[v] : graph.indptr[v + 1]]
     }
@@ -49,8 +49,8 @@ def _refusal(path: Path, content: str, ids: str = "numbers") -> str:
 def test_a_line_of_numbers_in_any_notation_is_an_edge(
     tmp_path: Path, name: str, content: str, edges: list[tuple[int, int]], ids: str
 ) -> None:
-    found = _read(tmp_path / name, content, ids)
-    assert _pairs(found) == {pair for edge in edges for pair in (edge, edge[::-1])}
+    graph = _read(tmp_path / name, content, ids)
+    assert _pairs(graph) == {pair for edge in edges for pair in (edge, edge[::-1])}
 
 
 def test_exponents_change_neither_counts_nor_refusals(tmp_path: Path) -> None:
@@ -116,8 +116,8 @@ def test_a_header_that_says_more_is_believed(tmp_path: Path, header: str) -> Non
 def test_four_columns_whose_names_count_on_are_refused_as_four_without(tmp_path: Path) -> None:
     for header in ("V1,V2,V3,V4", "a,b,c,d", "0x,1x,2x,3x"):
         assert "does not say which two columns" in _refusal(tmp_path / "g.csv", f"{header}\n9,0,5,7\n8,1,7,2\n")
-    found = _read(tmp_path / "g.csv", "user,item,x1,x2,x3\n0,0,1,2,3\n1,0,3,4,5\n")
-    assert found.cleaning.ignored == ("x1", "x2", "x3")
+    graph = _read(tmp_path / "g.csv", "user,item,x1,x2,x3\n0,0,1,2,3\n1,0,3,4,5\n")
+    assert graph.cleaning.ignored == ("x1", "x2", "x3")
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 
 from gcnsim.errors import GraphError
 from gcnsim.graph import Cleaning, from_csr
-from gcnsim.graph.generate import BlockModel, block_model, communities, nature_of
+from gcnsim.graph.generate import BlockModel, block_model, communities, model_parameters
 from gcnsim.streams import stream
 
 SMALL = BlockModel(3000, 45_000, communities=16, bridges=0.4, cross_mean=0.3)
@@ -40,13 +40,13 @@ def test_degrees_follow_the_weights_and_widen_with_their_spread() -> None:
 
 def test_bridges_are_a_share_of_the_nodes_and_more_often_hubs() -> None:
     model = replace(SMALL, nodes=50_000, edges=500_000, bridges=0.3, hub_bias=1.0)
-    nature = nature_of(model, 0)
+    nature = model_parameters(model, 0)
     bridge = nature.cross > 0.0
     assert bridge.mean() == pytest.approx(0.3, abs=0.01)
     assert nature.cross[bridge].mean() == pytest.approx(model.cross_mean, abs=0.01)
     assert nature.degree[bridge].mean() > 1.5 * nature.degree[~bridge].mean()
     assert nature.degree.sum() == pytest.approx(1_000_000)
-    blind = nature_of(replace(model, hub_bias=0.0), 0)
+    blind = model_parameters(replace(model, hub_bias=0.0), 0)
     plain = blind.cross > 0.0
     assert blind.degree[plain].mean() == pytest.approx(blind.degree[~plain].mean(), rel=0.05)
 

@@ -11,21 +11,21 @@ from gcnsim.streams import stream
 
 
 def _draw(nodes: int, seed: int) -> tuple[list[int], object]:
-    asked: list[int] = []
+    requested: list[int] = []
 
     def draw(turn: int, count: int) -> IntArray:
-        asked.append(count)
+        requested.append(count)
         ends = stream(seed, "test", turn).integers(0, nodes, (2, count))
         return keys_of(ends[0], ends[1])
 
-    return asked, draw
+    return requested, draw
 
 
 def test_all_pairs_are_found_by_drawing_again_what_was_drawn_twice() -> None:
-    asked, draw = _draw(20, 0)
+    requested, draw = _draw(20, 0)
     keys = distinct_edges(draw, 190, 0, "complete")  # type: ignore[arg-type]
     assert np.unique(keys).size == 190
-    assert len(asked) > 2
+    assert len(requested) > 2
 
 
 def test_a_surplus_is_left_out_and_the_number_is_exact() -> None:

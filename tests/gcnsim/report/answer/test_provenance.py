@@ -7,8 +7,8 @@ from tests.gcnsim.results.made import answer_of
 
 
 def test_provenance_holds_every_fact_but_assumptions_and_warnings(payload: dict[str, Any]) -> None:
-    told = dict(rows.provenance_of(answer_of(payload)))
-    assert set(told) == {
+    content = dict(rows.provenance_of(answer_of(payload)))
+    assert set(content) == {
         "graph",
         "model",
         "device",
@@ -19,7 +19,7 @@ def test_provenance_holds_every_fact_but_assumptions_and_warnings(payload: dict[
         "seed",
         "scenario hash",
     }
-    assert told["graph"].endswith("(published-statistics)")
+    assert content["graph"].endswith("(published-statistics)")
 
 
 def test_assumptions_carry_their_range(payload: dict[str, Any]) -> None:

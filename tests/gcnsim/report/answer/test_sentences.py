@@ -45,8 +45,8 @@ def test_a_title_names_unequal_and_unknown_devices(answered: dict[str, Any]) -> 
 
 def test_a_title_counts_one_gpu_and_the_usual_gpus_of_a_server(answered: dict[str, Any]) -> None:
     rows = (*answered["results"], answered["recommendation"]["row"])
-    for place, row in enumerate(rows):
-        row |= {"gpus": 1, "device": ("t4", "a10g")[place % 2]}
+    for index, row in enumerate(rows):
+        row |= {"gpus": 1, "device": ("t4", "a10g")[index % 2]}
     for place in answered["scenario"]["grid"]:
         place["gpus"] = 1
     assert sentences.title_of(answer_of(answered)).startswith("reddit, 1 GPU in 1 server, ")
@@ -65,12 +65,16 @@ def test_a_measured_time_and_what_it_makes_of_the_rows(answered: dict[str, Any])
     again = [{"iteration_s": 0.4, "iteration_s_low": 0.3, "iteration_s_high": 0.5}] * 4
     times = {"measured_s": 0.74, "predicted_s": 0.4, "ratio": 1.85, "consistent": True, "explanations": []}
     answered["measured"] = [
-        {"row": place, "setting": "", "text": text, "rows": rows} | times
-        for place, (text, rows) in enumerate((("psc-gcn: measured 740 ms", again), ("pipegcn: far", None)))
+        {"row": index, "setting": "", "text": text, "rows": rows} | times
+        for index, (text, rows) in enumerate((("psc-gcn: measured 740 ms", again), ("pipegcn: far", None)))
     ]
-    told = sentences.measured_of(answer_of(answered))
-    assert (len(told), told[0], told[-1]) == (6, ("measured", "psc-gcn: measured 740 ms"), ("measured", "pipegcn: far"))
-    assert told[3] == ("psc-gcn (cache 0%)", "400 ms (300 ms to 500 ms) by this measurement")
+    content = sentences.measured_of(answer_of(answered))
+    assert (len(content), content[0], content[-1]) == (
+        6,
+        ("measured", "psc-gcn: measured 740 ms"),
+        ("measured", "pipegcn: far"),
+    )
+    assert content[3] == ("psc-gcn (cache 0%)", "400 ms (300 ms to 500 ms) by this measurement")
     assert "pipegcn: far" in render_table(answer_of(answered), 100, color=False)
 
 
@@ -82,9 +86,9 @@ def test_other_partitions_are_told_by_their_spread(answered: dict[str, Any]) -> 
         "high_s": 0.6,
         "best": 2,
     }
-    said = "3 seeds: 500 ms on average, 400 ms with the fastest (seed 2), 600 ms with the slowest"
-    assert sentences.partitions_of(answer_of(answered)) == [said]
-    assert said in render_table(answer_of(answered), 100, color=False)
+    text = "3 seeds: 500 ms on average, 400 ms with the fastest (seed 2), 600 ms with the slowest"
+    assert sentences.partitions_of(answer_of(answered)) == [text]
+    assert text in render_table(answer_of(answered), 100, color=False)
     answered["partition_seeds"]["seeds"] = [7]
     assert sentences.partitions_of(answer_of(answered))[0].startswith("1 seed: ")
 
@@ -120,7 +124,7 @@ def test_a_limit_that_the_shares_seem_to_deny_is_explained(answered: dict[str, A
         limited_by="GPU compute of all workers", limited_by_kind="compute", limited_by_share=0.3,
         limited_by_kind_share=0.3, compute_s=0.4, exposed_comm_s=0.6, iteration_s=1.0,
     )  # fmt: skip
-    told = sentences.limit_text(row)
-    assert told.endswith("it waits for communication for 60 %, but for several resources, each of which brings less")
+    text = sentences.limit_text(row)
+    assert text.endswith("it waits for communication for 60 %, but for several resources, each of which brings less")
     assert "waits" not in sentences.limit_text(replace(row, compute_s=0.7, exposed_comm_s=0.3))
     assert "waits" not in sentences.limit_text(replace(row, limited_by_kind="nic"))

@@ -31,8 +31,8 @@ def test_the_fastest_first_and_the_recommended_marked_though_nobody_asked_for_it
     rows = _rows(render_table(answer_of(answered), 140, color=False))
     assert [line.startswith("* ") for line in rows] == [True, False, False, False, False]
     assert [line[2:].split()[0] for line in rows] == ["psc-gcn"] * 3 + ["pipegcn", "full-graph"]
-    said = ("tau 1  eps 0.1  cache 30%", "250 (210-310)", "8.20x", "80|12", "GPU compute of worker 4", "5.7", "0.022")
-    assert all(part in rows[0] for part in said)
+    lines = ("tau 1  eps 0.1  cache 30%", "250 (210-310)", "8.20x", "80|12", "GPU compute of worker 4", "5.7", "0.022")
+    assert all(part in rows[0] for part in lines)
 
 
 def test_a_recommended_row_that_was_asked_for_is_there_once(answered: dict[str, Any]) -> None:
@@ -89,7 +89,7 @@ def test_an_unknown_column_is_refused_with_the_nearest(answered: dict[str, Any])
 
 def test_everything_that_was_answered_is_printed(answered: dict[str, Any]) -> None:
     text = " ".join(render_table(answer_of(answered), 200, color=False).split())
-    said = (
+    message = (
         answered["recommendation"]["verdict"],
         "confidence 94 %: in 60 of 64 draws",
         "limited by GPU compute of worker 4: 22 % less time if infinitely fast, 90 % if all of its kind are",
@@ -105,7 +105,7 @@ def test_everything_that_was_answered_is_printed(answered: dict[str, Any]) -> No
         "No effect rate psc-gcn draws edges, not nodes",
         *answered["provenance"]["warnings"],
     )
-    assert [part for part in said if part not in text] == []
+    assert [part for part in message if part not in text] == []
 
 
 def test_provenance_is_three_lines_and_all_of_it_on_request(answered: dict[str, Any]) -> None:
@@ -114,9 +114,9 @@ def test_provenance_is_three_lines_and_all_of_it_on_request(answered: dict[str, 
     assert [line.split()[0] for line in lines] == ["graph", "machine", "certainty"]
     assert "UNCALIBRATED; ranges: 90 % of 64 draws; gcnsim 0.1.0, seed 0, scenario 8c5f0f1a" in lines[2]
     whole = " ".join(render_table(answer_of(answered), 200, color=False, provenance=True).split())
-    told = answered["provenance"]
-    basis = [item["basis"] for item in told["assumptions"]]
-    assert all(part in whole for part in (told["interval"], told["scenario_hash"], "4 (2 to 9.5)", *basis))
+    document = answered["provenance"]
+    basis = [item["basis"] for item in document["assumptions"]]
+    assert all(part in whole for part in (document["interval"], document["scenario_hash"], "4 (2 to 9.5)", *basis))
     assert not any(text in short for text in basis)
 
 

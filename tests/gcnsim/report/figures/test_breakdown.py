@@ -36,7 +36,7 @@ def test_at_most_so_many_bars_the_recommended_among_them(answered: dict[str, Any
 
 def test_bars_of_a_row_add_up_to_its_iteration(payload: dict[str, Any]) -> None:
     for bar in breakdown_data(answer_of(payload)).bars:
-        assert sum(each.seconds for each in bar.parts) == pytest.approx(bar.iteration_s)
+        assert sum(part.seconds for part in bar.parts) == pytest.approx(bar.iteration_s)
 
 
 def test_parts_show_waits_by_their_cause() -> None:

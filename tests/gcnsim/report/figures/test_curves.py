@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gcnsim.report.figures.curves import AXES, Curve, Measured, Series, curve_data, curve_figure, curve_of_rows
+from gcnsim.report.figures.curves import AXES, Curve, MeasuredPoint, Series, curve_data, curve_figure, curve_of_rows
 from gcnsim.report.palette import RECOMMENDED, SETTINGS
 from tests.gcnsim.results.made import answer_of
 
@@ -12,8 +12,8 @@ TWO = Series("psc-gcn", (1.25e8, 1.25e9), (0.09, 0.03), (0.08, 0.02), (0.1, 0.04
 
 
 def test_curve_by_value() -> None:
-    data = curve_data(Curve("bandwidth", (TWO,), asked=(2.5e8, 1.875e9)))
-    assert data.asked == (2.5e8, 1.875e9)
+    data = curve_data(Curve("bandwidth", (TWO,), requested=(2.5e8, 1.875e9)))
+    assert data.requested == (2.5e8, 1.875e9)
     assert (data.unit, data.log_time) == ("ms", False)
     assert data.x_ticks.text == ("1", "2", "5", "10")
     assert data.x_ticks.at == pytest.approx((1.25e8, 2.5e8, 6.25e8, 1.25e9))
@@ -36,22 +36,22 @@ def test_values_in_words() -> None:
 def test_no_more_than_six_lines_the_recommended_among_them() -> None:
     series = [TWO._replace(name=f"s{k}", recommended=k == 8) for k in range(9)]
     data = curve_data(Curve("bandwidth", tuple(series)))
-    assert [each.name for each in data.series] == ["s0", "s1", "s2", "s3", "s4", "s8"]
+    assert [item.name for item in data.series] == ["s0", "s1", "s2", "s3", "s4", "s8"]
     assert data.left_out == ("s5", "s6", "s7")
 
 
 def test_rows_make_a_line_for_each_setting_that_is_one_but_for_the_axis(payload: dict[str, Any]) -> None:
-    for place, row in enumerate(payload["results"]):
-        row |= {"method": "psc-gcn", "tau": place % 2, "gpus": 3 * (1 + place // 2), "cache_fraction": 0.0}
+    for index, row in enumerate(payload["results"]):
+        row |= {"method": "psc-gcn", "tau": index % 2, "gpus": 3 * (1 + index // 2), "cache_fraction": 0.0}
         row["epsilon"] = 0.1
     rows = answer_of(payload).results
     curve = curve_of_rows(rows, "gpus")
-    named = {each.name: each for each in curve.series}
+    named = {series.name: series for series in curve.series}
     assert set(named) == {"tau 0", "tau 1"}
     assert named["tau 0"].values == (3.0, 6.0)
     assert named["tau 0"].seconds == (rows[0].iteration_s, rows[2].iteration_s)
     assert named["tau 1"].high == (rows[1].iteration_s_high, rows[3].iteration_s_high)
-    fastest = [min(each.seconds) for each in curve.series]
+    fastest = [min(series.seconds) for series in curve.series]
     assert fastest == sorted(fastest)
 
 
@@ -68,7 +68,7 @@ def test_a_band_and_a_line_per_setting_and_the_question_is_marked(curve: Curve) 
 
 
 def test_measured_runs_are_points_with_the_spread_of_their_repeats() -> None:
-    runs = (Measured("run <1>", 2.5e8, 0.07, 0.065, 0.078), Measured("run 2", 1.25e9, 0.035))
+    runs = (MeasuredPoint("run <1>", 2.5e8, 0.07, 0.065, 0.078), MeasuredPoint("run 2", 1.25e9, 0.035))
     points = curve_figure(curve_data(Curve("bandwidth", (TWO,), runs))).to_dict()["data"][-1]
     assert (points["name"], points["mode"]) == ("measured", "markers")
     assert tuple(points["x"]) == (2.5e8, 1.25e9)

@@ -23,8 +23,8 @@ PARTS = [
 
 def test_the_finest_parts_are_drawn_by_what_they_changed() -> None:
     data = difference_data(payload(parts=PARTS))
-    assert [each.part for each in data.changes] == ["network", "compute", "waiting"]
-    assert [each.seconds for each in data.changes] == pytest.approx([-0.45, -0.1, 0.05])
+    assert [change.part for change in data.changes] == ["network", "compute", "waiting"]
+    assert [change.seconds for change in data.changes] == pytest.approx([-0.45, -0.1, 0.05])
     assert data.still == ("optimizer",)
     assert (data.whole_s, data.per, data.unit) == (-0.5, "iteration", "ms")
     figure = difference_figure(data)
@@ -44,6 +44,6 @@ def test_parts_are_lines_of_a_table(tmp_path: Path) -> None:
     write_parts_csv(tmp_path / "parts.csv", payload(parts=PARTS))
     with open(tmp_path / "parts.csv", encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    assert [row["part"] for row in rows] == [each["part"] for each in PARTS]
+    assert [row["part"] for row in rows] == [entry["part"] for entry in PARTS]
     assert float(rows[2]["difference"]) == PARTS[2]["difference"]
     assert rows[2]["within"] == "exposed_comm_s"

@@ -10,8 +10,8 @@ from tests.gcnsim.report.figures.spans import small_run
 
 
 def test_links_the_busiest_first_and_how_many_besides() -> None:
-    told = {f"nic{k}.tx": LinkTraffic(2.0**20 * k, k / 10) for k in range(4)}
-    data = links_data(told, 2)
+    link_traffics = {f"nic{k}.tx": LinkTraffic(2.0**20 * k, k / 10) for k in range(4)}
+    data = links_data(link_traffics, 2)
     assert data.bars == (LinkBar("nic3.tx", 3 * 2.0**20, 0.3), LinkBar("nic2.tx", 2.0**21, 0.2))
     assert data.left_out == 2
 

@@ -14,7 +14,7 @@ REPORT = MemoryReport(16 * GIB, (16 * GIB, 16 * GIB), 1, 0.5 * GIB, True, None, 
 
 def test_memory_by_value() -> None:
     data = memory_data(REPORT)
-    assert [each.worker for each in data.workers] == [0, 1]
+    assert [worker.worker for worker in data.workers] == [0, 1]
     assert data.workers[1].total == pytest.approx(TWO.total + 0.5 * GIB)
     assert data.workers[0].nbytes["activations"] == 2 * GIB
     assert (data.unit, data.unit_size, data.left_out) == ("GiB", GIB, 0)
@@ -23,7 +23,7 @@ def test_memory_by_value() -> None:
 
 def test_of_many_the_tightest_is_shown() -> None:
     data = memory_data(REPORT, most=1)
-    assert [each.worker for each in data.workers] == [1]
+    assert [worker.worker for worker in data.workers] == [1]
     assert data.left_out == 1
 
 

@@ -15,8 +15,8 @@ AXES = ("cluster.bandwidth", "method.name", "method.tau", "run.seed")
 
 
 def point(index: int, bandwidth: str, name: str, tau: int | None, seconds: float) -> dict[str, Any]:
-    told = {"point": index, "cluster.bandwidth": bandwidth, "method.name": name, "method.tau": tau}
-    return told | {"run.seed": 0, "iteration_s": seconds}
+    content = {"point": index, "cluster.bandwidth": bandwidth, "method.name": name, "method.tau": tau}
+    return content | {"run.seed": 0, "iteration_s": seconds}
 
 
 POINTS = [
@@ -30,11 +30,11 @@ def test_values_are_placed_by_size_and_names_evenly() -> None:
     data = parallel_data(POINTS, AXES, "iteration_s")
     assert [row.name for row in data.rows] == ["cluster.bandwidth", "method.name", "method.tau", "iteration_s (ms)"]
     places = [line.places for line in data.lines]
-    assert [each[0] for each in places] == pytest.approx([1.0, 0.5, 0.0])  # logarithmic: 1 to 100
-    assert [each[1] for each in places] == [1.0, 1.0, 0.0]
-    assert [each[2] for each in places] == pytest.approx([0.86, 0.0, 1.0])  # nothing lies right of all values
-    assert [each[3] for each in places] == pytest.approx([0.0, 1 / 3, 1.0])  # 0.1 to 0.4 is within a factor of six
-    assert data.lines[0].said == (
+    assert [place[0] for place in places] == pytest.approx([1.0, 0.5, 0.0])  # logarithmic: 1 to 100
+    assert [place[1] for place in places] == [1.0, 1.0, 0.0]
+    assert [place[2] for place in places] == pytest.approx([0.86, 0.0, 1.0])  # nothing lies right of all values
+    assert [place[3] for place in places] == pytest.approx([0.0, 1 / 3, 1.0])  # 0.1 to 0.4 is within a factor of six
+    assert data.lines[0].hover_text == (
         "cluster.bandwidth: 100Gbps",
         "method.name: psc-gcn",
         "method.tau: 2",
@@ -46,7 +46,7 @@ def test_values_are_placed_by_size_and_names_evenly() -> None:
 
 
 def test_of_many_points_the_first_and_evenly_spread_others_are_drawn() -> None:
-    many = [point(place, f"{place + 1}Gbps", "x", 0, 1.0 + place) for place in range(1000)]
+    many = [point(index, f"{index + 1}Gbps", "x", 0, 1.0 + index) for index in range(1000)]
     data = parallel_data(many, AXES, "iteration_s")
     assert len(data.lines) == MOST_DRAWN
     assert data.left_out == 600

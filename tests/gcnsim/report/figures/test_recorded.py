@@ -32,9 +32,9 @@ def test_a_recorded_run_has_the_tracks_of_a_simulated_one(write_run: WriteRun) -
         for worker, tracks in ((0, ("compute", "send", "receive", "all-reduce")), (1, ("compute", "send", "receive")))
         for track in (*tracks, *(["all-reduce"] if worker else []))
     )
-    blocks = [each for each in data.blocks if data.rows[each.row] == "worker 0: compute"]
-    assert [each.phase for each in blocks] == [Phase.COMPUTE, Phase.WAIT]
-    assert [each.start_s for each in blocks] == pytest.approx([0.002, 0.072])
+    blocks = [block for block in data.blocks if data.rows[block.row] == "worker 0: compute"]
+    assert [block.phase for block in blocks] == [Phase.COMPUTE, Phase.WAIT]
+    assert [block.start_s for block in blocks] == pytest.approx([0.002, 0.072])
 
 
 def test_a_receiver_that_only_waits_has_no_block_of_its_own(write_run: WriteRun) -> None:

@@ -9,7 +9,7 @@ import pytest
 from gcnsim.api import simulate
 from gcnsim.report.figures.timeline import (
     BINS,
-    Block,
+    TimelineBlock,
     pairs_of_result,
     steady_iteration,
     timeline_data,
@@ -51,12 +51,12 @@ def test_rows_and_blocks_by_value() -> None:
         "worker 1: send",
         "worker 1: receive",
     )
-    first = min(data.blocks, key=lambda each: (each.row, each.start_s))
+    first = min(data.blocks, key=lambda block: (block.row, block.start_s))
     text = "aggregate, layer 1, forward: 4.00 ms, iteration 2\n  waited for 8"
-    assert first._replace(end_s=0.004) == Block(0, Phase.COMPUTE, 0.0, 0.004, text)
+    assert first._replace(end_s=0.004) == TimelineBlock(0, Phase.COMPUTE, 0.0, 0.004, text)
     assert first.end_s == pytest.approx(0.004)
-    received = next(each for each in data.blocks if each.row == 5)
-    assert received.said == "received wire, layer 1, forward, from 0, 3.91 KiB: 16.0 ms, iteration 2"
+    received = next(block for block in data.blocks if block.row == 5)
+    assert received.hover_text == "received wire, layer 1, forward, from 0, 3.91 KiB: 16.0 ms, iteration 2"
     assert [received.start_s, received.end_s] == pytest.approx([0.004, 0.02])
 
 
@@ -89,10 +89,10 @@ def test_of_many_workers_six_are_shown_those_asked_for_among_them() -> None:
 def test_a_simulated_run_says_what_its_ops_waited_for() -> None:
     result = simulate(SCENARIO).result
     data = timeline_of_result(result)
-    assert any(re.search(r"waited [\d.]+ m?s for wire of worker [01]", each.said) for each in data.blocks)
-    assert any("nothing but its own stream" in each.said for each in data.blocks)
+    assert any(re.search(r"waited [\d.]+ m?s for wire of worker [01]", block.hover_text) for block in data.blocks)
+    assert any("nothing but its own stream" in block.hover_text for block in data.blocks)
     assert {name.split(": ")[1] for name in data.rows} >= {"compute", "send", "receive"}
-    assert max(each.end_s for each in data.blocks) <= data.length_s * (1 + 1e-9)
+    assert max(block.end_s for block in data.blocks) <= data.length_s * (1 + 1e-9)
     sent = pairs_of_result(result).nbytes
     assert sent[0, 1] > 0
     assert sent[0, 0] == 0
@@ -102,12 +102,12 @@ def test_the_dark_figure_is_the_light_one_with_other_colours() -> None:
     timeline, ends = small_run()
     data = timeline_data(timeline, ends, 1)
     colors = replacements()
-    told = re.sub(
+    content = re.sub(
         r"#[0-9A-Fa-f]{6}|rgba\(\d+, \d+, \d+,",
         lambda found: colors.get(found[0], found[0]),
         timeline_figure(data).to_json(),
     )
-    assert told == timeline_figure(data, DARK).to_json()
+    assert content == timeline_figure(data, DARK).to_json()
 
 
 def test_a_figure_has_a_row_per_track_and_time_in_its_unit(tmp_path: Path) -> None:

@@ -99,8 +99,8 @@ def test_page_leads_with_the_verdict_and_how_sure_it_is(answered: dict[str, Any]
     ]
     assert ("strong", {"class": "badge"}) in page.seen
     text = " ".join(texts)
-    said = ("no clear difference", "149,552 boundary nodes", "2 more", "psc-gcn draws edges", "sets the pace", "100%")
-    assert [part for part in said if part not in text] == []
+    lines = ("no clear difference", "149,552 boundary nodes", "2 more", "psc-gcn draws edges", "sets the pace", "100%")
+    assert [part for part in lines if part not in text] == []
     assert sum(attrs.get("class") == "chosen" for _, attrs in page.seen) == 2  # in the table, and with every column
     assert page.open == []
     tags = [tag for tag, _ in page.seen]

@@ -25,14 +25,16 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_figures_of_a_page_are_what_was_drawn(page: Path) -> None:
     answer = gcnsim.what_if(gpus=2, bandwidth="10Gbps", method=["full-graph", "pipegcn"], iterations=4)
-    found = page_figures(page)
-    assert list(found) == ["breakdown", "bandwidth"]
-    drawn = breakdown_figure(breakdown_data(answer.told))
-    assert [each.to_plotly_json() for each in found["breakdown"].data] == [each.to_plotly_json() for each in drawn.data]
+    figures = page_figures(page)
+    assert list(figures) == ["breakdown", "bandwidth"]
+    figure = breakdown_figure(breakdown_data(answer.told))
+    assert [item.to_plotly_json() for item in figures["breakdown"].data] == [
+        item.to_plotly_json() for item in figure.data
+    ]
     # The page has the legend beside the figure, an image in it.
-    assert not drawn.layout.showlegend
-    assert found["breakdown"].layout.showlegend
-    assert found["breakdown"].layout.height > drawn.layout.height
+    assert not figure.layout.showlegend
+    assert figures["breakdown"].layout.showlegend
+    assert figures["breakdown"].layout.height > figure.layout.height
 
 
 @pytest.mark.parametrize(

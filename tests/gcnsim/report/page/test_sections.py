@@ -20,15 +20,15 @@ A, B = str(SCENARIOS / "reddit-6xt4-full-graph.yaml"), str(SCENARIOS / "reddit-6
 
 @pytest.fixture(scope="module")
 def recommended() -> Any:
-    asked: dict[str, Any] = {"device": "t4", "gpus": [2, 4], "method": "pipegcn", "iterations": 2, "processes": 1}
-    return gcnsim.recommend(**asked, minimise="time")
+    question: dict[str, Any] = {"device": "t4", "gpus": [2, 4], "method": "pipegcn", "iterations": 2, "processes": 1}
+    return gcnsim.recommend(**question, minimise="time")
 
 
 def test_a_front_by_value(recommended: Any) -> None:
     advice: Advice = recommended.told
     data = front_data(advice)
-    assert [each.seconds for each in data.options] == sorted(each.seconds for each in data.options)
-    chosen = next(each for each in data.options if each.chosen)
+    assert [option.seconds for option in data.options] == sorted(option.seconds for option in data.options)
+    chosen = next(option for option in data.options if option.chosen)
     assert (chosen.seconds, chosen.cost) == (advice.choice.seconds, advice.choice.cost)
     assert chosen.cost_low is not None
     assert chosen.cost_high is not None
@@ -44,13 +44,13 @@ def test_a_front_by_value(recommended: Any) -> None:
 
 def test_a_recommendation_s_tornado_has_knobs_and_assumptions(recommended: Any) -> None:
     advice: Advice = recommended.told
-    told = tornado_of_advice(advice)
-    reaches = [each.reach for each in told.swings]
+    tornado = tornado_of_advice(advice)
+    reaches = [swing.reach for swing in tornado.swings]
     assert reaches == sorted(reaches, reverse=True)
-    names = {each.name for each in told.swings} | set(told.still)
-    assert {f"knob {each.knob}" for each in advice.knobs} <= names
-    assert {each.name for each in advice.assumptions} <= names
-    assert told.center_s == advice.choice.seconds
+    names = {swing.name for swing in tornado.swings} | set(tornado.still)
+    assert {f"knob {knob.knob}" for knob in advice.knobs} <= names
+    assert {assumption.name for assumption in advice.assumptions} <= names
+    assert tornado.center_s == advice.choice.seconds
 
 
 def test_the_page_of_a_recommendation_leads_with_its_choice(recommended: Any, tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_the_sides_of_a_comparison_add_up(tmp_path: Path) -> None:
     data = sides_data(found)
     assert [bar.method for bar in data.bars] == ["A", "B"]
     for bar, key in zip(data.bars, "ab", strict=True):
-        assert sum(each.seconds for each in bar.parts) == pytest.approx(found["iteration_s"][key])
+        assert sum(part.seconds for part in bar.parts) == pytest.approx(found["iteration_s"][key])
     assert "network" in data.parts
 
 

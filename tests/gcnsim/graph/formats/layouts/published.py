@@ -100,7 +100,7 @@ def write_saint(folder: Path, *, classes: object = None, roles: object = None, f
 
 def write_dgl(folder: Path, **changed: object) -> Path:
     """The JSON that `dgl.distributed.partition_graph` leaves, and files where its binaries are."""
-    said: dict[str, object] = {
+    document: dict[str, object] = {
         "graph_name": "ring",
         "num_nodes": NODES,
         "num_edges": 2 * NODES,
@@ -117,8 +117,8 @@ def write_dgl(folder: Path, **changed: object) -> Path:
         files = {"node_feats": "node_feat.dgl", "edge_feats": "edge_feat.dgl", "part_graph": "graph.dgl"}
         for name in files.values():
             (folder / f"part{part}" / name).write_bytes(bytes.fromhex("3fa1b446f04f2edd0200000000000000"))
-        said[f"part-{part}"] = {key: f"part{part}/{name}" for key, name in files.items()}
-    (folder / "ring.json").write_text(json.dumps({**said, **changed}, indent=4))
+        document[f"part-{part}"] = {key: f"part{part}/{name}" for key, name in files.items()}
+    (folder / "ring.json").write_text(json.dumps({**document, **changed}, indent=4))
     return folder
 
 

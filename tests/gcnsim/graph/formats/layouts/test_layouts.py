@@ -217,13 +217,13 @@ def test_a_wrong_dgl_json_is_named(tmp_path: Path, changed: dict[str, object], m
 def test_links_to_nothing_beside_a_dgl_json_are_passed_over(tmp_path: Path) -> None:
     folder = write_dgl(tmp_path)
     (folder / "a.json").symlink_to(tmp_path / "gone")
-    found = DglFolder.found(folder)
-    assert found is not None
-    assert found.config.name == "ring.json"
+    dgl_folder = DglFolder.found(folder)
+    assert dgl_folder is not None
+    assert dgl_folder.config.name == "ring.json"
     # A part whose file is a link to nothing is not there.
     (folder / "part1" / "graph.dgl").unlink()
     (folder / "part1" / "graph.dgl").symlink_to(tmp_path / "gone")
-    assert found.facts().missing == ("part1/graph.dgl",)
+    assert dgl_folder.facts().missing == ("part1/graph.dgl",)
 
 
 @pytest.mark.parametrize("name", ["a\0b", "x" * 5000])

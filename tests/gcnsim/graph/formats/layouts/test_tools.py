@@ -89,9 +89,9 @@ def test_what_a_folder_holds_beside_is_named(tmp_path: Path) -> None:
     (folder / "e.csv").write_text("\n".join([f"{lines[0]},since", *(f"{line},7" for line in lines[1:])]) + "\n")
     assert load_graph(folder).cleaning.ignored == ("edge column since",)
     folder = write_graphbolt(tmp_path / "bolt")
-    said = (folder / "metadata.yaml").read_text()
+    text = (folder / "metadata.yaml").read_text()
     more = "feature_data:\n  - {domain: edge, name: weight, format: numpy, path: w.npy}\n"
-    (folder / "metadata.yaml").write_text(said.replace("feature_data:\n", more))
+    (folder / "metadata.yaml").write_text(text.replace("feature_data:\n", more))
     assert load_graph(folder).cleaning.ignored == ("edge weight (numpy)",)
 
 
@@ -117,8 +117,8 @@ def test_papers_of_igb_may_lack_features_or_call_them_otherwise(tmp_path: Path) 
     (papers / "node_feat.npy").rename(papers / "feature.npy")
     assert load_graph(tmp_path / "igb").features == FEATURES.shape[1]
     (papers / "feature.npy").unlink()
-    found = load_graph(tmp_path / "igb")
-    assert (found.nodes, found.features, found.classes) == (NODES, None, 2)
+    graph = load_graph(tmp_path / "igb")
+    assert (graph.nodes, graph.features, graph.classes) == (NODES, None, 2)
 
 
 def test_a_split_beside_the_papers_of_igb_goes_before_its_rule(tmp_path: Path) -> None:
@@ -157,9 +157,9 @@ def test_sets_of_graphbolt_may_be_masks_but_name_no_node_twice(tmp_path: Path) -
 
 def test_labels_of_graphbolt_beside_those_of_its_task_are_named(tmp_path: Path) -> None:
     folder = write_graphbolt(tmp_path / "bolt")
-    said = (folder / "metadata.yaml").read_text()
+    text = (folder / "metadata.yaml").read_text()
     more = "feature_data:\n  - {domain: node, name: label, format: numpy, path: data/label.npy}\n"
-    (folder / "metadata.yaml").write_text(said.replace("feature_data:\n", more))
+    (folder / "metadata.yaml").write_text(text.replace("feature_data:\n", more))
     np.save(folder / "data" / "label.npy", LABELS)
     assert load_graph(folder).cleaning.ignored == ("label",)
 

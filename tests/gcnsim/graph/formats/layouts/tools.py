@@ -70,8 +70,8 @@ def write_graphbolt(folder: Path, *, csv: bool = False) -> Path:
 def write_dgl_csv(folder: Path, *, first: int = 0, separator: str = ",") -> Path:
     """DGL's CSV data set, its nodes numbered from `first` and listed backwards."""
     folder.mkdir(parents=True, exist_ok=True)
-    said = "dataset_name: ring\nedge_data:\n- file_name: e.csv\nnode_data:\n- file_name: n.csv\n"
-    (folder / "meta.yaml").write_text(said + (f"separator: '{separator}'\n" if separator != "," else ""))
+    text = "dataset_name: ring\nedge_data:\n- file_name: e.csv\nnode_data:\n- file_name: n.csv\n"
+    (folder / "meta.yaml").write_text(text + (f"separator: '{separator}'\n" if separator != "," else ""))
     edges = [f"{a + first}{separator}{b + first}" for a, b in zip(SOURCES, TARGETS, strict=True)]
     (folder / "e.csv").write_text("\n".join([separator.join(["src_id", "dst_id"]), *edges]) + "\n")
     lines = [separator.join(["node_id", "label", "train_mask", "val_mask", "test_mask", "feat"])]

@@ -53,7 +53,7 @@ Moved: TypeAlias = Mapping[str, IntArray]
 """Differences of counts, by the name of the count."""
 
 
-def at_once(scenario: Scenario) -> bool:
+def can_batch_draws(scenario: Scenario) -> bool:
     """Whether joint draws of the scenario are graphs of one schedule."""
     gpus = resolve_machine(scenario.cluster).kind == "gpu"
     return scenario.method.exchanges_rows and gpus and scenario.cluster.sockets == "free"
@@ -65,25 +65,26 @@ def averaged(scenario: Scenario) -> bool:
     return not (sampling.whole or sampling.by_edge)
 
 
-def place_of(name: str, shared: str, seed: int, draws: int = DRAWS) -> FloatArray:
+def draw_positions(name: str, shared: str, seed: int, draws: int = DRAWS) -> FloatArray:
     """Where the draws put what is assumed under this name; of other partitions a 90 % interval is known, no range."""
     return (normal_position if name == PARTITION else position)(shared, seed, draws)
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOpen:
-    """What is open of a scenario's schedule. counts: the mean of its graphs. figures: the assumed ones. moved: by name
-    of what the workload leaves open, how the counts at its low and its high end differ. The scenario has no faults."""
+class OpenAssumptions:
+    """What is open of a scenario's schedule. counts: the mean of its graphs. figures: the assumed ones.
+    workload_changes: by name of what the workload leaves open, how the counts at its low and its high end differ. The
+    scenario has no faults."""
 
     scenario: Scenario
     accesses: Source
     counts: AccessCounts
     figures: tuple[Assumption, ...]
-    moved: Mapping[str, tuple[Moved, Moved]]
+    workload_changes: Mapping[str, tuple[Moved, Moved]]
 
     @classmethod
-    def of(cls, scenario: Scenario, accesses: Source) -> LeftOpen:
-        """What is open of `scenario`, whose draws are graphs of one schedule (`at_once`)."""
+    def of(cls, scenario: Scenario, accesses: Source) -> OpenAssumptions:
+        """What is open of `scenario`, whose draws are graphs of one schedule (`can_batch_draws`)."""
         counts = estimated_counts(scenario, accesses)
         figures = assumptions_of(resolve_machine(scenario.cluster), batches=scenario.method.mini_batches)
         return cls(scenario, accesses, counts, figures, _moved_counts(scenario, accesses, counts))
@@ -91,20 +92,26 @@ class LeftOpen:
     @property
     def names(self) -> list[tuple[str, str]]:
         """What is assumed: the name of each, and that of its positions."""
-        return [*((each.name, each.shared) for each in self.figures), *((name, name) for name in self.moved)]
+        return [
+            *((figure.name, figure.shared) for figure in self.figures),
+            *((name, name) for name in self.workload_changes),
+        ]
 
     def places(self, seed: int, more: int, own: BoolArray) -> dict[str, FloatArray]:
         """By name, where those of the joint draws that are `own`, bool[draws], put what is assumed, and behind them
         `more` times its value."""
         values, draws = np.zeros(more), own.size
-        return {name: np.concatenate([place_of(name, shared, seed, draws)[own], values]) for name, shared in self.names}
+        return {
+            name: np.concatenate([draw_positions(name, shared, seed, draws)[own], values])
+            for name, shared in self.names
+        }
 
     def written(self, places: Mapping[str, FloatArray], size: int) -> tuple[Schedule, Variants]:
         """A schedule whose graphs are all that is assumed at each of `places`, float64[size] each."""
-        values = {each.name: each.at(places[each.name]) for each in self.figures}
-        place = b"".join(each.tobytes() for each in places.values())
+        values = {figure.name: figure.at(places[figure.name]) for figure in self.figures}
+        key = b"".join(place.tobytes() for place in places.values())
         schedule, turned = shared(
-            "drawn", self.scenario, (self.counts, self.accesses), lambda: self._drawn(places, values, size), place, size
+            "drawn", self.scenario, (self.counts, self.accesses), lambda: self._drawn(places, values, size), key, size
         )
         return schedule, _variants(resolve_machine(self.scenario.cluster), schedule, values, turned)
 
@@ -112,7 +119,7 @@ class LeftOpen:
         self, places: Mapping[str, FloatArray], values: Mapping[str, FloatArray], size: int
     ) -> tuple[Schedule, FloatArray]:
         """The schedule of these draws, with the amounts of its ops turned."""
-        counts = _counts_at(self.counts, self.moved, places, size)
+        counts = _counts_at(self.counts, self.workload_changes, places, size)
         schedule = write_schedule(self.scenario, counts, self.accesses, values)
         return schedule, np.ascontiguousarray(schedule.demand.T)
 
@@ -126,8 +133,8 @@ def _same_parts(one: AccessCounts, other: AccessCounts) -> bool:
 def _moved_counts(scenario: Scenario, accesses: Source, counts: AccessCounts) -> dict[str, tuple[Moved, Moved]]:
     """By name of what the workload leaves open, how the counts at its low and its high end differ from `counts`."""
     moved = {}
-    if len(accesses.corners) > 1:
-        ends = [estimated_counts(scenario, accesses, corner) for corner in (RangeEnd.LOW, RangeEnd.HIGH)]
+    if len(accesses.assumption_bounds) > 1:
+        ends = [estimated_counts(scenario, accesses, bound) for bound in (RangeEnd.LOW, RangeEnd.HIGH)]
         if all(_same_parts(counts, end) for end in ends):
             moved[WORKLOAD] = _differences(counts, ends)
     scatter = accesses.scatter(scenario)
@@ -147,15 +154,15 @@ def _counts_at(
     counts: AccessCounts, moved: Mapping[str, tuple[Moved, Moved]], places: Mapping[str, FloatArray], size: int
 ) -> AccessCounts:
     """`size` graphs, each with the counts at its place between the ends of what the workload leaves open."""
-    drawn: dict[str, Any] = {}
+    sample: dict[str, Any] = {}
     for name in PER_GRAPH:
         amounts = np.repeat(getattr(counts, name), size, axis=0).astype(np.float64)
         for what, (low, high) in moved.items():
             place = places[what].reshape(-1, *([1] * (amounts.ndim - 1)))
             amounts += np.abs(place) * np.where(place < 0, low[name], high[name])
-        drawn[name] = np.rint(np.maximum(amounts, 0.0)).astype(np.int64)
-    drawn["hits"] = np.minimum(drawn["hits"], drawn["rows"])
-    return replace(counts, **drawn)
+        sample[name] = np.rint(np.maximum(amounts, 0.0)).astype(np.int64)
+    sample["hits"] = np.minimum(sample["hits"], sample["rows"])
+    return replace(counts, **sample)
 
 
 def _variants(machine: Machine, schedule: Schedule, values: Mapping[str, FloatArray], demand: FloatArray) -> Variants:
@@ -207,14 +214,14 @@ def _capacity(
     host, name = machine.host.name, _profile_of(machine, link)
     if machine.kind == "gpu" and link.kind == "memory":
         fields = {"memory": "memory_bandwidth", "staging": "staging_bandwidth"}
-        field = next((each for start, each in fields.items() if link.name.startswith(start)), None)
+        field = next((value for start, value in fields.items() if link.name.startswith(start)), None)
         return link.spec.capacity if field is None else link.spec.capacity * _factor(values, used, host, field)
     found = link.spec.capacity if name is None else link.spec.capacity * _factor(values, used, name)
     if link.kind != "pcie" or not machine.topology.staging:
         return found
     staging = machine.topology.links[machine.topology.staging[0]].spec.capacity
     half = staging / 2 * _factor(values, used, host, "staging_bandwidth")
-    (whole, *_) = (each for each in (*machine.own_copies, machine.copies) if each.name == name)
+    (whole, *_) = (copy for copy in (*machine.own_copies, machine.copies) if copy.name == name)
     unlimited = offered(whole).capacity * _factor(values, used, whole.name)
     return np.asarray(np.minimum(unlimited, half), dtype=np.float64)
 
@@ -258,21 +265,21 @@ def mean_counts(counts: AccessCounts) -> AccessCounts:
     return replace(counts, **mean)
 
 
-def estimated_counts(scenario: Scenario, accesses: Source, corner: RangeEnd = RangeEnd.LIKELY) -> AccessCounts:
+def estimated_counts(scenario: Scenario, accesses: Source, bound: RangeEnd = RangeEnd.LIKELY) -> AccessCounts:
     """The mean of a few drawn graphs of the scenario."""
-    return shared("estimated", scenario, (accesses,), lambda: _estimated_counts(scenario, accesses, corner), corner)
+    return shared("estimated", scenario, (accesses,), lambda: _estimated_counts(scenario, accesses, bound), bound)
 
 
-def _estimated_counts(scenario: Scenario, accesses: Source, corner: RangeEnd) -> AccessCounts:
+def _estimated_counts(scenario: Scenario, accesses: Source, bound: RangeEnd) -> AccessCounts:
     few = replace(scenario, run=replace(scenario.run, iterations=min(scenario.run.iterations, FEW)), faults=())
     features = resolve_model(scenario.workload, accesses.declared).features
-    return mean_counts(accesses.counts(few, features, corner))
+    return mean_counts(accesses.counts(few, features, bound))
 
 
-def estimated_s(scenario: Scenario, accesses: Source, corner: RangeEnd = RangeEnd.LIKELY) -> Seconds:
+def estimated_s(scenario: Scenario, accesses: Source, bound: RangeEnd = RangeEnd.LIKELY) -> Seconds:
     """The analytic estimate of the scenario without its faults, in seconds per iteration."""
     calm = replace(scenario, faults=())
-    return estimate(write_schedule(calm, estimated_counts(scenario, accesses, corner), accesses))
+    return estimate(write_schedule(calm, estimated_counts(scenario, accesses, bound), accesses))
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,18 +296,18 @@ class DrawnRuns:
 
     @classmethod
     def of(cls, scenario: Scenario, accesses: Source, seed: int, draws: int = DRAWS) -> DrawnRuns:
-        """So many joint draws of `seed` of a scenario whose draws are graphs of one schedule (`at_once`); its faults
-        are left out."""
+        """So many joint draws of `seed` of a scenario whose draws are graphs of one schedule (`can_batch_draws`); its
+        faults are left out."""
         calm = replace(scenario, faults=())
         paths = other_paths(calm)
         # Behind the draws stand the stated values, those of the assumed path.
         path = np.append(path_by_draw(paths, seed, draws), -1)
         graph, written = np.zeros_like(path), []
-        for place, each in enumerate((calm, *(other.scenario for other in paths)), start=-1):
-            own = path == place
-            kept = own[:draws] | averaged(each)
+        for index, item in enumerate((calm, *(other.scenario for other in paths)), start=-1):
+            own = path == index
+            kept = own[:draws] | averaged(item)
             graph[own] = (np.cumsum(np.append(kept, True)) - 1)[own]
-            left_open = LeftOpen.of(each, accesses)
+            left_open = OpenAssumptions.of(item, accesses)
             written.append(left_open.written(left_open.places(seed, 1, kept), int(kept.sum()) + 1))
         return cls(tuple(written), path, graph, scenario.run.iterations)
 

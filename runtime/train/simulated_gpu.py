@@ -11,9 +11,9 @@ from gcnsim.workload import layer_shapes
 from runtime.accelerator.clock import NS, ScaledRecorder
 from runtime.accelerator.exchange import WaitingExchange
 from runtime.accelerator.iteration import DeviceIteration, EdgeSampler, NodeSampler, Sampler
-from runtime.accelerator.lengths import Drawn, Lengths
+from runtime.accelerator.lengths import GraphCounts, OpSeconds
 from runtime.accelerator.machine import WaitMachine
-from runtime.emulation.waking import first_in_line
+from runtime.emulation.priority import realtime_priority
 from runtime.exchange import SampledGraph
 from runtime.methods.worker import Context
 from runtime.train.loop import Trainer
@@ -23,11 +23,11 @@ from runtime.train.reduce import GlobalSums, LocalSums
 class WaitingTrainer(Trainer):
     """Nothing is trained: weights stay as they are, and there is no loss."""
 
-    def __init__(self, *given: Any, machine: WaitMachine, context: Context) -> None:
+    def __init__(self, *arguments: Any, machine: WaitMachine, context: Context) -> None:
         """Draw all graphs; all workers together. Other arguments as of `Trainer`."""
-        super().__init__(*given)
+        super().__init__(*arguments)
         assert isinstance(self.recorder, ScaledRecorder)
-        self._channel, self._seconds = given[5], 0.0
+        self._channel, self._seconds = arguments[5], 0.0
         self._graphs = _drawn(context, self.method.graphs(self.options.iterations))
         lengths = _lengths(context, machine, self._graphs)
         exchange = self.method.exchange
@@ -50,11 +50,11 @@ class WaitingTrainer(Trainer):
 
     def iteration(self, t: Iteration, own: LocalSums) -> tuple[GlobalSums, SampledGraph]:
         """Wait as long as iteration t takes; run-wide sums without a loss, and the graph that it trains."""
-        drawn = self._graphs[t]
-        own = replace(own, hits=drawn.hits, asked=drawn.rows)
+        graph = self._graphs[t]
+        own = replace(own, hits=graph.hits, lookups=graph.rows)
         self.gradients.begin(t, self._nothing, self._nothing, own)
         self._seconds = self._device.run(t, self._reduce) / NS
-        return replace(self.gradients.sums(), loss=None), drawn
+        return replace(self.gradients.sums(), loss=None), graph
 
     def took(self, seconds: float) -> float:
         """What the iteration's waits stand for, from the end of the one before."""
@@ -63,7 +63,7 @@ class WaitingTrainer(Trainer):
     def close(self) -> None:
         """End the sampler's threads, and stand in line for a core again."""
         self._sampler.close()
-        first_in_line(False)
+        realtime_priority(False)
 
     def _reduce(self) -> None:
         assert self._channel is not None
@@ -79,23 +79,23 @@ def _drawn(context: Context, graphs: Any) -> Sequence[SampledGraph]:
     return found
 
 
-def _lengths(context: Context, machine: WaitMachine, graphs: Sequence[SampledGraph]) -> Lengths:
+def _lengths(context: Context, machine: WaitMachine, graphs: Sequence[SampledGraph]) -> OpSeconds:
     options, widths = context.options, context.widths
     hidden = widths[1] if len(widths) > 2 else widths[0]
     shapes = layer_shapes(options.model, widths[0], hidden, len(widths) - 1, widths[-1])
-    return Lengths(
+    return OpSeconds(
         machine.device,
         machine.host,
         shapes,
         context.share.part,
-        Drawn.of(graphs),
+        GraphCounts.of(graphs),
         norm=options.norm == "layer",
         factor=machine.factor,
     )
 
 
 def _sampler(
-    context: Context, machine: WaitMachine, exchange: WaitingExchange, lengths: Lengths, recorder: ScaledRecorder
+    context: Context, machine: WaitMachine, exchange: WaitingExchange, lengths: OpSeconds, recorder: ScaledRecorder
 ) -> Sampler:
     """What draws the method's graphs, by what its knobs say."""
     knobs, channel = context.options.knobs, context.channels.open("ids")

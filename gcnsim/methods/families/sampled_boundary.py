@@ -55,20 +55,20 @@ class NodesOnCpu(CpuWriter):
         waits: list[list[Dependency]] = [[] for _ in self.workers]
         if self.method.rate:
             calls = facts.host.draw_s.value
-            drawn = [
+            sample_ops = [
                 self.work(OpKind.SAMPLE, rank, calls + draw_seconds(facts, rank, self.method.rate))
                 for rank in self.workers
             ]
-            waits = announced(facts, drawn, self._tell, self._meet)
+            waits = exchange_sampled_ids(facts, sample_ops, self._send_ids, self._meet)
         return [[self._built(rank, waits[rank])] for rank in self.workers]
 
     def _built(self, rank: Rank, after: list[Dependency]) -> int:
         counts = self.facts.counts
-        kept, rows = counts.boundary_edges[:, rank], int(counts.inner_nodes[rank])
-        seconds = boundary_core_seconds(self.facts.host, crossing(self.facts, rank), kept, rows)
+        entries, rows = counts.boundary_edges[:, rank], int(counts.inner_nodes[rank])
+        seconds = boundary_core_seconds(self.facts.host, crossing(self.facts, rank), entries, rows)
         return self.work(OpKind.INDEX, rank, seconds, after=after)
 
-    def _tell(self, rank: Rank, peer: Rank, nbytes: Work, after: list[Dependency]) -> int:
+    def _send_ids(self, rank: Rank, peer: Rank, nbytes: Work, after: list[Dependency]) -> int:
         return self.message(OpKind.WIRE, rank, peer, nbytes, after, f"ids.tx{peer}").got
 
     def _meet(self, rank: Rank, after: list[Dependency]) -> int:
@@ -103,16 +103,16 @@ class NodesOnGpu(GpuWriter):
         facts, cluster = self.facts, self.facts.cluster
         if not self.method.rate:
             return np.array([[self._built(rank, [])] for rank in self.workers])
-        drawn = []
+        sample_ops = []
         for rank in self.workers:
             if facts.samples_on_gpu:
-                drawn.append(self.builder.compute(OpKind.SAMPLE, rank, self._drawn_on_gpu(rank)))
+                sample_ops.append(self.builder.compute(OpKind.SAMPLE, rank, self._drawn_on_gpu(rank)))
                 continue
             route, seconds = cluster.cores(rank), draw_seconds(facts, rank, self.method.rate) + self._calls()
             cap = ONE_THREAD * facts.sampler_threads
-            drawn.append(self.builder.flow(OpKind.SAMPLE, rank, seconds, route, stream="sampler", cap=cap))
-        self.first.append(np.array(drawn))
-        waits = announced(facts, drawn, self._tell, self._meet)
+            sample_ops.append(self.builder.flow(OpKind.SAMPLE, rank, seconds, route, stream="sampler", cap=cap))
+        self.first.append(np.array(sample_ops))
+        waits = exchange_sampled_ids(facts, sample_ops, self._send_ids, self._meet)
         ids = id_bytes(facts.counts.rows, id_width(facts))
         built = []
         for rank in self.workers:
@@ -128,8 +128,8 @@ class NodesOnGpu(GpuWriter):
 
     def _built(self, rank: Rank, after: list[Dependency]) -> int:
         counts = self.facts.counts
-        kept, rows = counts.boundary_edges[:, rank], int(counts.inner_nodes[rank])
-        seconds = boundary_seconds(self.facts.device_of(rank), crossing(self.facts, rank), kept, rows)
+        entries, rows = counts.boundary_edges[:, rank], int(counts.inner_nodes[rank])
+        seconds = boundary_seconds(self.facts.device_of(rank), crossing(self.facts, rank), entries, rows)
         if self.facts.released:
             seconds = seconds + self._rebuilt(rank)
         return self.builder.compute(OpKind.INDEX, rank, seconds, after=after)
@@ -144,7 +144,7 @@ class NodesOnGpu(GpuWriter):
         """Host seconds of a draw beside the draw itself: calls of the released code."""
         return drawing_core_seconds(self.facts.host, self.size - 1) if self.facts.released else 0.0
 
-    def _tell(self, rank: Rank, peer: Rank, nbytes: Work, after: list[Dependency]) -> int:
+    def _send_ids(self, rank: Rank, peer: Rank, nbytes: Work, after: list[Dependency]) -> int:
         route, stream = self.facts.cluster.between(rank, peer), id_streams(self.facts)[peer]
         return self.builder.flow(OpKind.WIRE, rank, nbytes, route, stream=stream, after=after, peer=peer)
 
@@ -159,44 +159,48 @@ class EdgesOnGpu(NodesOnGpu):
         """Per worker, the op after which its rows leave, int64[P, 1]: it has its own graph, and knows what the others
         want."""
         facts, counts = self.facts, self.facts.counts
-        drawn = []
+        sample_ops = []
         for rank in self.workers:
-            looked, kept = crossing(facts, rank), counts.boundary_edges[:, rank]
+            looked, entries = crossing(facts, rank), counts.boundary_edges[:, rank]
             if self.method.sampling().sample == "edges":
-                looked, kept = np.full_like(looked, counts.entries[rank]), kept + counts.inner_edges[:, rank]
-            seconds = edges_seconds(facts.device_of(rank), looked, kept, int(counts.inner_nodes[rank]))
+                looked, entries = np.full_like(looked, counts.entries[rank]), entries + counts.inner_edges[:, rank]
+            seconds = edges_seconds(facts.device_of(rank), looked, entries, int(counts.inner_nodes[rank]))
             if facts.released:
                 seconds = np.maximum(seconds, self._rebuilt(rank)) + self._calls()
-            drawn.append(self.builder.compute(OpKind.INDEX, rank, seconds))
+            sample_ops.append(self.builder.compute(OpKind.INDEX, rank, seconds))
         if not self.method.rate:
-            return np.array(drawn)[:, None]
-        waits = announced(facts, drawn, self._tell, self._meet, wanted=True)
+            return np.array(sample_ops)[:, None]
+        waits = exchange_sampled_ids(facts, sample_ops, self._send_ids, self._meet, wanted=True)
         met = [self.builder.compute(OpKind.INDEX, rank, 0.0, after=waits[rank]) for rank in self.workers]
         return np.array(met)[:, None]
 
 
-def announced(
-    facts: Facts, drawn: list[int], send: Send, meet: Meet, *, wanted: bool = False
+def exchange_sampled_ids(
+    facts: Facts, sample_ops: list[int], send: Send, meet: Meet, *, wanted: bool = False
 ) -> list[list[Dependency]]:
     """Write both messages of every pair; per worker, those that it hears last. wanted: of rows asked for, not sent.
 
     Each starts once both ends are there, as the runtime's exchange of all peers at once does.
     """
-    counted: list[list[Dependency]] = [[] for _ in drawn]
-    told: list[list[Dependency]] = [[] for _ in drawn]
-    pairs = list(permutations(range(len(drawn)), 2))
+    counted: list[list[Dependency]] = [[] for _ in sample_ops]
+    received: list[list[Dependency]] = [[] for _ in sample_ops]
+    pairs = list(permutations(range(len(sample_ops)), 2))
     if facts.released:
         # Rounds: in each, all send to the peer so many places on.
-        pairs = [(rank, (rank + step) % len(drawn)) for step in range(1, len(drawn)) for rank in range(len(drawn))]
+        pairs = [
+            (rank, (rank + step) % len(sample_ops))
+            for step in range(1, len(sample_ops))
+            for rank in range(len(sample_ops))
+        ]
     for rank, peer in pairs:
-        counted[peer].append(send(rank, peer, COUNT, [drawn[rank], drawn[peer]]))
+        counted[peer].append(send(rank, peer, COUNT, [sample_ops[rank], sample_ops[peer]]))
     met = [meet(rank, after) for rank, after in enumerate(counted)]
     for rank, peer in pairs:
         ids = id_bytes(
             facts.counts.rows[:, rank, peer] if wanted else facts.counts.rows[:, peer, rank], id_width(facts)
         )
-        told[peer].append(send(rank, peer, ids, [met[rank], met[peer]]))
-    return told
+        received[peer].append(send(rank, peer, ids, [met[rank], met[peer]]))
+    return received
 
 
 def draw_seconds(facts: Facts, rank: Rank, rate: float) -> float:

@@ -46,16 +46,16 @@ ANSWERS: Final = {
 
 
 @contextmanager
-def answered() -> Iterator[None]:
+def raising_signals() -> Iterator[None]:
     """A block in which both signals raise `Interrupted` and `Terminated`.
 
     One that somebody ignores or handles stays so, and both do where it is not the main thread that runs us.
     """
     main = threading.current_thread() is threading.main_thread()
     ours = {number: usual for number, (usual, _) in ANSWERS.items() if main and signal.getsignal(number) is usual}
-    told = sys.unraisablehook
+    usual_hook = sys.unraisablehook
 
-    def asked(number: int, _: FrameType | None) -> None:
+    def interrupt(number: int, _: FrameType | None) -> None:
         # Whoever asks twice does not want to wait for the first request to be done with.
         signal.signal(number, ours[signal.Signals(number)])
         raise ANSWERS[signal.Signals(number)][1]
@@ -68,7 +68,7 @@ def answered() -> Iterator[None]:
 
     def dropped(args: UnraisableHookArgs) -> None:
         if not issubclass(args.exc_type, Interrupted | Terminated):
-            told(args)
+            usual_hook(args)
             return
         lost.append(args.exc_type)
         signal.signal(signal.SIGALRM, again)
@@ -77,12 +77,12 @@ def answered() -> Iterator[None]:
     lost: list[type[BaseException]] = []
     alarm = signal.getsignal(signal.SIGALRM)
     for number in ours:
-        signal.signal(number, asked)
-    sys.unraisablehook = dropped if ours else told
+        signal.signal(number, interrupt)
+    sys.unraisablehook = dropped if ours else usual_hook
     try:
         yield
     finally:
-        sys.unraisablehook = told
+        sys.unraisablehook = usual_hook
         for number, usual in ours.items():
             signal.signal(number, usual)
         if lost:
@@ -90,14 +90,14 @@ def answered() -> Iterator[None]:
             signal.signal(signal.SIGALRM, alarm)
 
 
-def request(error: BaseException | None) -> BaseException | None:
+def interrupt_of(error: BaseException | None) -> BaseException | None:
     """The request to end that `error` is or came of (Python wraps what interrupts it as it makes a class)."""
     while error is not None and not isinstance(error, KeyboardInterrupt | Terminated):
         error = error.__cause__
     return error
 
 
-def end_with(parent: int) -> None:
+def die_with_parent(parent: int) -> None:
     """End this process, by SIGKILL, when its parent (number `parent`) ends; at once if that has happened already.
 
     Linux's prctl(2); elsewhere, where no cluster can be emulated, it does nothing.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, TypedDict
 
 from gcnsim.ids import Seconds
-from gcnsim.shapes import ONLY_IF_SAID, SINCE, Amount, As, Count, OneOrMore, Positive, Share, Text
+from gcnsim.shapes import OMIT_IF_NONE, SINCE, Amount, As, Count, OneOrMore, Positive, Share, Text
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,20 +126,20 @@ class Provenance:
     bounds: tuple[Bounds, ...] = field(default=(), metadata=SINCE)
     """One entry for each row."""
     warnings: tuple[Text, ...]
-    given_figures: Text | None = field(default=None, metadata=ONLY_IF_SAID)
+    given_figures: Text | None = field(default=None, metadata=OMIT_IF_NONE)
     """Figures of the catalogue that the question replaces (cluster.figures)."""
-    faults: Text | None = field(default=None, metadata=ONLY_IF_SAID)
+    faults: Text | None = field(default=None, metadata=OMIT_IF_NONE)
     """Faults of every row; only if there are any."""
-    between_gpus: Text | None = field(default=None, metadata=ONLY_IF_SAID)
+    between_gpus: Text | None = field(default=None, metadata=OMIT_IF_NONE)
     """NVLink and transport as in the heading, and whether they are assumed."""
-    between_gpus_basis: Text | None = field(default=None, metadata=ONLY_IF_SAID)
+    between_gpus_basis: Text | None = field(default=None, metadata=OMIT_IF_NONE)
     """Where NVLink and transport come from."""
-    mini_batches: Text | None = field(default=None, metadata=ONLY_IF_SAID)
+    mini_batches: Text | None = field(default=None, metadata=OMIT_IF_NONE)
     """What draws mini-batches on GPUs, and where their rows are stored, by method."""
-    like_questions: LikeQuestions | None = field(default=None, metadata=ONLY_IF_SAID)
-    measured_compute: MeasuredTimes | None = field(default=None, metadata=ONLY_IF_SAID)
-    question_hash: Text | None = field(default=None, metadata=ONLY_IF_SAID)
-    max_wait: MaxWait | None = field(default=None, metadata=ONLY_IF_SAID)
+    like_questions: LikeQuestions | None = field(default=None, metadata=OMIT_IF_NONE)
+    measured_compute: MeasuredTimes | None = field(default=None, metadata=OMIT_IF_NONE)
+    question_hash: Text | None = field(default=None, metadata=OMIT_IF_NONE)
+    max_wait: MaxWait | None = field(default=None, metadata=OMIT_IF_NONE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,5 +169,5 @@ class Certainty:
     """How the draws are used."""
     assumptions: tuple[AssumptionEffect, ...]
     """The effect of each assumption on the recommended setting's time, the largest first."""
-    measure_first: Text | None = field(default=None, metadata=ONLY_IF_SAID)
+    measure_first: Text | None = field(default=None, metadata=OMIT_IF_NONE)
     """The figure that changes the time most and how to measure it; only if one stands out."""

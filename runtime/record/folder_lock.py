@@ -18,18 +18,18 @@ from gcnsim.errors import FileError
 def free_path(path: Path, taken: Callable[[Path], bool]) -> Path:
     """`path`, or with a number after its stem (`run-2`, `profile-2.json`) the first path that is not taken."""
     numbered = (path.with_stem(f"{path.stem}-{number}") for number in count(2))
-    return path if not taken(path) else next(each for each in numbered if not taken(each))
+    return path if not taken(path) else next(item for item in numbered if not taken(item))
 
 
-def hold(folder: str | Path) -> int | None:
+def lock_folder(folder: str | Path) -> int | None:
     """Lock `folder`, which is made, until the number returned is closed or this process ends.
 
     None where folders cannot be locked. Raises FileError that says who holds it.
     """
-    place = Path(folder)
+    path = Path(folder)
     try:
-        place.mkdir(parents=True, exist_ok=True)
-        handle = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        path.mkdir(parents=True, exist_ok=True)
+        handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     except OSError as error:
         raise FileError(f"{folder}: cannot be written: {error.strerror}") from None
     try:

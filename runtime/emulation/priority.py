@@ -7,10 +7,10 @@ import os
 import sys
 from typing import Final
 
-from gcnsim.ending import end_with
+from gcnsim.signals import die_with_parent
 
 
-def first_in_line(yes: bool) -> bool:
+def realtime_priority(yes: bool) -> bool:
     """Whether all threads of this process now run as soon as they are woken, whatever else the machine does (yes), or
     in turn with others. They wait most of the time, so nobody else is kept from a core for long.
 
@@ -36,4 +36,4 @@ def end_with_agent() -> None:
     """End this worker when the host's agent, which started it, ends; nothing where AGENT names none."""
     agent = os.environ.get(AGENT, "")
     if agent.isdigit():
-        end_with(int(agent))
+        die_with_parent(int(agent))

@@ -20,7 +20,7 @@ MOST_PAIRS: Final = 3_000
 of six. A pair takes some 15 KB."""
 
 
-class WarmRows:
+class RowCache:
     """Answers questions row by row, without a recommendation and next steps.
 
     A row's times are those of `what_if`; its interval is that of draws that are estimated and not simulated.
@@ -37,7 +37,7 @@ class WarmRows:
     def _written(self, scenario: Scenario) -> AbstractContextManager[object]:
         """The schedules of the scenario at any bandwidth: each setting has its own, for a row takes many of them."""
         key = at_standard(scenario)
-        self._templates[key] = found = self._templates.pop(key, None) or Templates()
-        while len(self._templates) > 1 and sum(each.cluster.gpus**2 for each in self._templates) > MOST_PAIRS:
+        self._templates[key] = templates = self._templates.pop(key, None) or Templates()
+        while len(self._templates) > 1 and sum(template.cluster.gpus**2 for template in self._templates) > MOST_PAIRS:
             self._templates.popitem(last=False)
-        return found.used()
+        return templates.used()

@@ -17,7 +17,7 @@ Legend = Sequence[tuple[str, str, bool]]
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class JobResult:
     """What a page shows of its job. heading: the answer in a sentence; text: as the command line prints it."""
 
     heading: str
@@ -30,7 +30,7 @@ class Told:
         return {"heading": self.heading, "text": self.text}
 
 
-def drawn(title: str, caption: str, draw: Callable[[Any], Any], legend: Legend = ()) -> dict[str, Any]:
+def themed_figure(title: str, caption: str, draw: Callable[[Any], Any], legend: Legend = ()) -> dict[str, Any]:
     """A figure in both themes as plain data. legend: names, colours of a theme, whether hatched."""
     from gcnsim.report.palette import THEMES
 
@@ -38,7 +38,7 @@ def drawn(title: str, caption: str, draw: Callable[[Any], Any], legend: Legend =
     return {"title": title, "caption": caption, "legend": list(legend), **themes}
 
 
-def sweep(options: Options, folder: Path, say: Say) -> Told:
+def sweep(options: Options, folder: Path, say: Say) -> JobResult:
     """Points of a sweep that a filter leaves, the first first: CSV, JSON and a page. Raises GcnsimError."""
     import pyarrow as pa
 
@@ -53,33 +53,33 @@ def sweep(options: Options, folder: Path, say: Say) -> Told:
         write_points(folder / f"points.{suffix}", table)
     say("drawing the page")
     found.to_html(folder / "points.html", **order)
-    return Told("")
+    return JobResult("")
 
 
-def timeline(options: Options, folder: Path, say: Say) -> Told:
+def timeline(options: Options, folder: Path, say: Say) -> JobResult:
     """One steady iteration of a setting, or of a recorded run beside its prediction. Raises GcnsimError."""
     from gcnsim import api
     from gcnsim.report.figures.timeline import timeline_figure, timeline_of_result
-    from gcnsim.report.page.sections import Drawn, caption_of, write_timelines, write_timelines_csv
+    from gcnsim.report.page.sections import DrawnTimeline, caption_of, write_timelines, write_timelines_csv
     from gcnsim.scenario import setting_text
     from gcnsim.units import format_seconds
 
     if "run" in options:
-        found = api.run_timeline(options["run"], options["calibration"], say)
+        run_timeline = api.run_timeline(options["run"], options["calibration"], say)
         say("drawing")
-        measured, predicted = found.data()
-        shown = [Drawn("measured", measured), Drawn("predicted", predicted)]
-        times = found.run.iteration_s, found.predicted.metrics.iteration_s
+        measured, predicted = run_timeline.data()
+        shown = [DrawnTimeline("measured", measured), DrawnTimeline("predicted", predicted)]
+        times = run_timeline.run.iteration_s, run_timeline.predicted.metrics.iteration_s
         heading = (
             f"{options['name']}: {format_seconds(times[0])} an iteration measured, {format_seconds(times[1])}"
             f" predicted ({100 * (times[1] / times[0] - 1):+.1f} %)."
         )
-        found.write_measured(folder / "measured.json")
-        api.write_timeline(found.predicted, folder / "predicted.json")
+        run_timeline.write_measured(folder / "measured.json")
+        api.write_timeline(run_timeline.predicted, folder / "predicted.json")
     else:
         result = api.setting_run(say, **options["setting"])
         say("drawing")
-        shown = [Drawn("predicted", timeline_of_result(result))]
+        shown = [DrawnTimeline("predicted", timeline_of_result(result))]
         cluster = result.scenario.cluster
         heading = (
             f"{setting_text(result.scenario.method)} on {cluster.gpus} x {cluster.device}: "
@@ -88,20 +88,20 @@ def timeline(options: Options, folder: Path, say: Say) -> Told:
         api.write_timeline(result, folder / "timeline.json")
     write_timelines(folder / "timeline.html", heading, shown)
     write_timelines_csv(folder / "timeline.csv", shown)
-    until = max(each.data.length_s for each in shown)
+    until = max(timeline.data.length_s for timeline in shown)
     figures = [
-        drawn(
-            each.name.capitalize(),
-            caption_of(each.data),
-            partial(timeline_figure, each.data, until_s=until),
-            each.data.legend,
+        themed_figure(
+            timeline.name.capitalize(),
+            caption_of(timeline.data),
+            partial(timeline_figure, timeline.data, until_s=until),
+            timeline.data.legend,
         )
-        for each in shown
+        for timeline in shown
     ]
-    return Told(heading, figures)
+    return JobResult(heading, figures)
 
 
-def recommend(options: Options, folder: Path, say: Say) -> Told:
+def recommend(options: Options, folder: Path, say: Say) -> JobResult:
     """A recommendation: time against cost, and what moves the time. Raises GcnsimError."""
     from gcnsim import api
     from gcnsim.report.figures.front import front_data, front_figure
@@ -117,14 +117,14 @@ def recommend(options: Options, folder: Path, say: Say) -> Told:
     if front.options:
         left = f" {front.unpriced} without a price are left out." if front.unpriced else ""
         caption = f"Options that nothing beats, with their 90 % intervals, and the recommended one.{left}"
-        figures.append(drawn("Time against cost", caption, partial(front_figure, front), FRONT))
+        figures.append(themed_figure("Time against cost", caption, partial(front_figure, front), FRONT))
     if tornado.swings:
         caption = "The time if one thing alone were at either end of its range; the line is the time of the answer."
-        figures.append(drawn("What moves the time", caption, partial(tornado_figure, tornado), TORNADO))
-    return Told(found.told.verdict, figures, str(found))
+        figures.append(themed_figure("What moves the time", caption, partial(tornado_figure, tornado), TORNADO))
+    return JobResult(found.told.verdict, figures, str(found))
 
 
-def compare(options: Options, folder: Path, say: Say) -> Told:
+def compare(options: Options, folder: Path, say: Say) -> JobResult:
     """Two iterations: where either goes, and where the difference does. Raises GcnsimError."""
     from gcnsim import api
     from gcnsim.report.comparison import write_parts_csv
@@ -142,22 +142,22 @@ def compare(options: Options, folder: Path, say: Say) -> Told:
     sides, change = sides_data(found), difference_data(found)
     still = f" Less than 0.1 % of the iteration each: {', '.join(change.still)}." if change.still else ""
     figures = [
-        drawn(
+        themed_figure(
             "Where the difference goes",
             f"Bars to the right: B takes longer than A.{still}",
             partial(difference_figure, change),
         ),
-        drawn(
+        themed_figure(
             "Where the time goes",
             f"One {found['per']} of the slowest worker of each side; hatched work adds no time.",
             partial(breakdown_figure, sides),
             sides.legend,
         ),
     ]
-    return Told(found["says"][0], figures, api.render_comparison(found))
+    return JobResult(found["says"][0], figures, api.render_comparison(found))
 
 
-def validate(options: Options, folder: Path, say: Say) -> Told:
+def validate(options: Options, folder: Path, say: Say) -> JobResult:
     """Recorded runs and their predictions: against each other, and the error by configuration. Raises GcnsimError."""
     from gcnsim import api
     from gcnsim.report.figures.validation import errors_data, errors_figure, validation_data, validation_figure
@@ -171,14 +171,14 @@ def validate(options: Options, folder: Path, say: Say) -> Told:
     data, errors = validation_data(found), errors_data(found)
     left = f" {errors.left_out} configurations with smaller errors are left out." if errors.left_out else ""
     figures = [
-        drawn(
+        themed_figure(
             "Predicted against measured",
             "A run on the dotted line is predicted exactly; the whisker is the prediction's 90 % interval, the bar"
             " across it the spread of its configuration's repeats.",
             lambda theme: validation_figure(data, theme).update_layout(showlegend=False),
             JUDGED,
         ),
-        drawn(
+        themed_figure(
             "Error by configuration",
             f"The bar is the mean of a configuration's runs, the marks are its runs.{left}",
             partial(errors_figure, errors),
@@ -189,7 +189,7 @@ def validate(options: Options, folder: Path, say: Say) -> Told:
         f"{plural(found['runs'], 'run')} predicted with a mean absolute error of {100 * found['mape']:.1f} %,"
         f" bias {100 * found['bias']:+.1f} %."
     )
-    return Told(heading, figures, api.render_validation(found))
+    return JobResult(heading, figures, api.render_validation(found))
 
 
 FRONT: Final = (
@@ -200,7 +200,7 @@ FRONT: Final = (
 TORNADO: Final = (("knob", "compute", False), ("assumption", "assumption", False))
 JUDGED: Final = (("within its interval", "compute", False), ("outside its interval", "exposed", False))
 
-JOBS: Final[Mapping[str, Callable[[Options, Path, Say], Told]]] = {
+JOBS: Final[Mapping[str, Callable[[Options, Path, Say], JobResult]]] = {
     "compare": compare,
     "recommend": recommend,
     "sweep": sweep,

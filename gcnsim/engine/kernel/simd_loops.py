@@ -24,25 +24,25 @@ def pitch(size: int) -> int:
 def least(values: FloatArray, begin: int, end: int) -> float:
     """The least of values[begin:end]; infinite for none."""
     found = inf
-    for place in range(begin, end):
-        found = min(found, values[place])
+    for index in range(begin, end):
+        found = min(found, values[index])
     return found
 
 
 def place_of(values: FloatArray, begin: int, value: float) -> int:
     """The first place from `begin` on of `value`, which is there."""
-    place = begin
-    while values[place] != value:
-        place += 1
-    return place
+    index = begin
+    while values[index] != value:
+        index += 1
+    return index
 
 
 def settle(share: FloatArray, begin: int, end: int, link: int) -> float:
     """Make the share of `link`, one of those from `begin` to `end`, infinite; the least of the others' then."""
     found = inf
-    for place in range(begin, end):
-        share[place] = inf if place == link else share[place]
-        found = min(found, share[place])
+    for index in range(begin, end):
+        share[index] = inf if index == link else share[index]
+        found = min(found, share[index])
     return found
 
 
@@ -51,9 +51,9 @@ def take(left: FloatArray, weight: FloatArray, begin: int, end: int, counts: Flo
 
     weight: flows of a link that are not settled.
     """
-    for place in range(end - begin):
-        link = begin + place
-        count = counts[at + place]
+    for index in range(end - begin):
+        link = begin + index
+        count = counts[at + index]
         taken = level * count
         # Rounding must not leave less than nothing.
         left[link] = left[link] - taken if left[link] > taken else 0.0
@@ -94,9 +94,9 @@ def rate_row(
     minus what it receives in `limit`: below 0 where one may be done before.
     """
     found = inf
-    for place in range(end - begin):
-        bundle = begin + place
-        rate = mine if when < step[first + place] else level[first + place]
+    for index in range(end - begin):
+        bundle = begin + index
+        rate = mine if when < step[first + index] else level[first + index]
         rate = rate if number[bundle] > 0.0 else 0.0
         rates[bundle] = rate
         found = min(found, heads[bundle] - service[bundle] - limit * rate)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gcnsim.api import WarmRows, warm, what_if
+from gcnsim.api import RowCache, row_cache, what_if
 
 SETTINGS: tuple[dict[str, Any], ...] = (
     {"method": "psc-gcn", "gpus": 2, "tau": 1, "epsilon": 0.3},
@@ -16,31 +16,31 @@ SETTINGS: tuple[dict[str, Any], ...] = (
 
 
 def test_warm_rows_are_those_of_the_command() -> None:
-    kept = WarmRows()
+    warm_rows = RowCache()
     for bandwidth in ("15Gbps", "5Gbps"):
-        found = [row for setting in SETTINGS for row in kept.rows(**setting, bandwidth=bandwidth)]
+        found = [row for setting in SETTINGS for row in warm_rows.rows(**setting, bandwidth=bandwidth)]
     for setting, row in zip(SETTINGS, found, strict=True):
-        told = what_if(**setting, bandwidth="5Gbps").rows[0]
+        content = what_if(**setting, bandwidth="5Gbps").rows[0]
         # The whole answer also judges rows, and simulates draws where settings compete.
         for name in ("iteration_s", "epoch_s", "compute_s", "exposed_comm_s", "speedup_vs_full_graph", "nic_bytes"):
-            assert getattr(row, name) == getattr(told, name), (setting, name)
+            assert getattr(row, name) == getattr(content, name), (setting, name)
 
 
-@pytest.mark.parametrize("most", [warm.MOST_PAIRS, 1])
+@pytest.mark.parametrize("most", [row_cache.MOST_PAIRS, 1])
 def test_what_was_asked_before_changes_nothing(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(warm, "MOST_PAIRS", most)
-    kept = WarmRows()
+    monkeypatch.setattr(row_cache, "MOST_PAIRS", most)
+    warm_rows = RowCache()
     for bandwidth in ("15Gbps", "5Gbps", "15Gbps"):
         for setting in SETTINGS:
-            asked = setting | {"bandwidth": bandwidth}
-            assert kept.rows(**asked) == WarmRows().rows(**asked)
+            question = setting | {"bandwidth": bandwidth}
+            assert warm_rows.rows(**question) == RowCache().rows(**question)
 
 
 def test_schedules_are_kept_for_few_pairs_of_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(warm, "MOST_PAIRS", 24)
-    kept = WarmRows()
+    monkeypatch.setattr(row_cache, "MOST_PAIRS", 24)
+    warm_rows = RowCache()
     for gpus in (2, 4, 2, 4, 2):
-        kept.rows(method="full-graph", gpus=gpus)
-    assert [each.cluster.gpus for each in kept._templates] == [4, 2]
-    kept.rows(method="full-graph", gpus=6)
-    assert [each.cluster.gpus for each in kept._templates] == [6]
+        warm_rows.rows(method="full-graph", gpus=gpus)
+    assert [template.cluster.gpus for template in warm_rows._templates] == [4, 2]
+    warm_rows.rows(method="full-graph", gpus=6)
+    assert [template.cluster.gpus for template in warm_rows._templates] == [6]

@@ -24,8 +24,8 @@ def _advance(machines: Machines, machine: int, now: int) -> None:
         if size:
             served = elapsed * _rate(machines, machine)
             first = machines.first[machine]
-            for place in range(first, first + size):
-                thread = machines.running[place]
+            for index in range(first, first + size):
+                thread = machines.running[index]
                 if machines.size[thread]:
                     machines.left[machines.at[thread] + machines.head[thread]] -= served
                     machines.had[thread] += served
@@ -43,14 +43,14 @@ def _wait(machines: Machines, machine: int, thread: int) -> None:
     )  # fmt: skip
 
 
-def join_thread(calendar: Calendar, machines: Machines, thread: int, work: float, event: int) -> None:
+def add_thread(calendar: Calendar, machines: Machines, thread: int, work: float, event: int) -> None:
     """Give `thread` the task `event` of `work` > 0 core-picoseconds."""
     scalar = calendar.scalar
     machine = machines.machine[thread]
     _advance(machines, machine, scalar[NOW])
     room = machines.at[thread + 1] - machines.at[thread]
-    place = machines.head[thread] + machines.size[thread]
-    at = machines.at[thread] + (place - room if place >= room else place)
+    index = machines.head[thread] + machines.size[thread]
+    at = machines.at[thread] + (index - room if index >= room else index)
     machines.tasks[at], machines.left[at] = event, work
     machines.size[thread] += 1
     if machines.size[thread] == 1 and machines.on[thread] == 0:
@@ -63,19 +63,19 @@ def join_thread(calendar: Calendar, machines: Machines, thread: int, work: float
 def _keep(machines: Machines, machine: int, now: int) -> None:
     """Leave those on cores that have work and whose turn is not over."""
     first, size = machines.first[machine], machines.running_size[machine]
-    kept = first
-    for place in range(first, first + size):
-        thread = machines.running[place]
+    end = first
+    for index in range(first, first + size):
+        thread = machines.running[index]
         if machines.size[thread]:
-            machines.running[kept] = thread
-            kept += 1
+            machines.running[end] = thread
+            end += 1
         else:
             machines.on[thread] = 0
-    size = kept - first
+    size = end - first
     if machines.ready_size[machine]:
-        kept = first
-        for place in range(first, first + size):
-            thread = machines.running[place]
+        end = first
+        for index in range(first, first + size):
+            thread = machines.running[index]
             stays = True
             if now - machines.since[thread] >= machines.slice_ps[machine]:
                 if machines.had[thread] >= machines.ready_had[first]:
@@ -85,9 +85,9 @@ def _keep(machines: Machines, machine: int, now: int) -> None:
                 else:
                     machines.since[thread] = now
             if stays:
-                machines.running[kept] = thread
-                kept += 1
-        size = kept - first
+                machines.running[end] = thread
+                end += 1
+        size = end - first
     machines.running_size[machine] = size
 
 
@@ -110,36 +110,36 @@ def _preempt(machines: Machines, machine: int, now: int) -> None:
     last = first + machines.running_size[machine] - 1
     while machines.ready_size[machine] and machines.woken[machines.ready_thread[first]]:
         most, had = -1, machines.ready_had[first]
-        for place in range(first, last + 1):
-            thread = machines.running[place]
+        for index in range(first, last + 1):
+            thread = machines.running[index]
             able = now - machines.since[thread] >= machines.wake_ps[machine] and machines.had[thread] >= had
             if able and (most < 0 or machines.had[thread] > machines.had[machines.running[most]]):
-                most = place
+                most = index
         if most < 0:
             return
         thread = machines.running[most]
-        for place in range(most, last):
-            machines.running[place] = machines.running[place + 1]
+        for index in range(most, last):
+            machines.running[index] = machines.running[index + 1]
         machines.running[last] = _next(machines, machine, now)
         machines.on[thread] = 0
         _wait(machines, machine, thread)
 
 
-def _taken(machines: Machines, machine: int, now: int, rate: float) -> int:
+def _service(machines: Machines, machine: int, now: int, rate: float) -> int:
     """In how many picoseconds the woken thread that is next takes a core of a running one."""
     first = machines.first[machine]
     soonest = -1
-    for place in range(first, first + machines.running_size[machine]):
-        thread = machines.running[place]
-        kept = machines.since[thread] + machines.wake_ps[machine] - now
+    for index in range(first, first + machines.running_size[machine]):
+        thread = machines.running[index]
+        delay = machines.since[thread] + machines.wake_ps[machine] - now
         behind = ceil((machines.ready_had[first] - machines.had[thread]) / rate)
-        then = max(kept, behind)
+        then = max(delay, behind)
         if soonest < 0 or then < soonest:
             soonest = then
     return soonest
 
 
-def decide(calendar: Calendar, machines: Machines, machine: int) -> None:
+def next_event(calendar: Calendar, machines: Machines, machine: int) -> None:
     """Who runs from this instant on, and until when nothing changes by itself."""
     scalar = calendar.scalar
     now = scalar[NOW]
@@ -156,8 +156,8 @@ def decide(calendar: Calendar, machines: Machines, machine: int) -> None:
     rate = _rate(machines, machine)
     had, since = machines.had[machines.running[first]], machines.since[machines.running[first]]
     shortest = machines.left[machines.at[machines.running[first]] + machines.head[machines.running[first]]] / rate
-    for place in range(first + 1, first + size):
-        thread = machines.running[place]
+    for index in range(first + 1, first + size):
+        thread = machines.running[index]
         had = min(had, machines.had[thread])
         since = min(since, machines.since[thread])
         shortest = min(shortest, machines.left[machines.at[thread] + machines.head[thread]] / rate)
@@ -166,18 +166,18 @@ def decide(calendar: Calendar, machines: Machines, machine: int) -> None:
     if machines.ready_size[machine]:
         due = min(due, since + machines.slice_ps[machine] - now)
         if machines.woken[machines.ready_thread[first]]:
-            due = min(due, _taken(machines, machine, now, rate))
+            due = min(due, _service(machines, machine, now, rate))
     set_timer(calendar, scalar[GROUPS] + machine, now + max(0, due))
 
 
-def turn(calendar: Calendar, machines: Machines, machine: int) -> None:
+def schedule_cores(calendar: Calendar, machines: Machines, machine: int) -> None:
     """A task is done, or a slice is over: note what is done now; who runs is decided when all is told."""
     scalar = calendar.scalar
     _advance(machines, machine, scalar[NOW])
     scalar[DONE] = 0
     first = machines.first[machine]
-    for place in range(first, first + machines.running_size[machine]):
-        thread = machines.running[place]
+    for index in range(first, first + machines.running_size[machine]):
+        thread = machines.running[index]
         at = machines.at[thread] + machines.head[thread]
         if machines.size[thread] and machines.left[at] <= DONE_PS:
             calendar.done[scalar[DONE]] = machines.tasks[at]
