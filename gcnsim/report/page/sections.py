@@ -57,7 +57,7 @@ def write_simulation(path: str | Path, report: SimulationReport, result: Result)
         label=label_of(report),
         heading=f"One iteration takes {time}; what limits it: {limit_text(row)}.",
         warned=provenance.warnings_of(report),
-        hover_text=_run_pairs(report),
+        said=_run_pairs(report),
         parts=[*_where_time_goes(report), _timeline(result), *_carried(report, result), *_memory(report)],
         provenance=provenance.provenance_of(report),
     )
@@ -143,7 +143,7 @@ def write_comparison_page(path: str | Path, payload: Mapping[str, Any]) -> None:
         label="",
         heading=provenance.plain(payload["says"][0]),
         warned=[provenance.plain(note) for note in payload["notes"]],
-        hover_text=[*sides, *differs, *(("also", provenance.plain(text)) for text in payload["says"][1:])],
+        said=[*sides, *differs, *(("also", provenance.plain(text)) for text in payload["says"][1:])],
         parts=[
             Section("Where the time goes", breakdown_figure(data), caption, data.legend),
             _changes(payload),
@@ -190,7 +190,7 @@ def write_advice(path: str | Path, advice: Advice) -> None:
         label=advice.label,
         heading=provenance.plain(advice.verdict),
         warned=[provenance.plain(text) for text in advice.provenance.warnings],
-        hover_text=[(name, provenance.plain(text)) for name, text in reasons(advice)],
+        said=[(name, provenance.plain(text)) for name, text in reasons(advice)],
         parts=parts,
         provenance=[("graph", provenance.plain(plain_provenance["graph"]["text"])), *sources],
     )
@@ -246,7 +246,7 @@ def write_timelines(path: str | Path, heading: str, timelines: Sequence[DrawnTim
         label="",
         heading=plain(heading),
         warned=[],
-        hover_text=[],
+        said=[],
         parts=parts,
         provenance=[],
     )
