@@ -217,10 +217,11 @@ def find_profiles(spec: ClusterSpec) -> Profiles:
 def _with_measured_cores(
     servers: HostProfile, found: MeasuredCompute, spec: ClusterSpec, record: Calibration | None
 ) -> HostProfile:
-    """Servers whose cores are as fast as measured, since that was beside busy ones, and as many as the measured machine
+    """Servers whose cores are as fast as measured, where that was beside busy ones, and as many as the measured machine
     has, where no record and no question says otherwise."""
-    busy = Figure(1.0, "measured", "compute was measured beside busy cores", "")
-    servers = replace(servers, busy_core_rate=busy)
+    if found.beside_busy:
+        busy = Figure(1.0, "measured", "compute was measured beside busy cores", "")
+        servers = replace(servers, busy_core_rate=busy)
     count = found.device.get("cores")
     if count is None or record is not None or spec.host != ClusterSpec().host:
         return servers

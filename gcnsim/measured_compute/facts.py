@@ -81,6 +81,12 @@ class MeasuredCompute:
         return bool(self.device["kind"] == "cuda")
 
     @property
+    def beside_busy(self) -> bool:
+        """Whether all cores were busy meanwhile, as far as there were parts and cores for them."""
+        threads, cores = int(self.device.get("threads", 1)), int(self.device.get("cores", 0))
+        return bool(cores) and int(self.device.get("beside", 0)) + 1 >= min(cores // threads, self.parts)
+
+    @property
     def methods(self) -> tuple[str, ...]:
         """The methods that were measured, each once."""
         return tuple(dict.fromkeys(setting.method for setting in self.settings))

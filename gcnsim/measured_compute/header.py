@@ -64,6 +64,10 @@ class MeasuredDevice(TypedDict):
 
     kind: Annotated[str, As(Literal["cpu", "cuda"])]
     name: Text
+    threads: NotRequired[OneOrMore]
+    cores: NotRequired[OneOrMore]
+    beside: NotRequired[Count]
+    """Processes that trained on the other cores meanwhile."""
 
 
 class SettingHeader(TypedDict):

@@ -90,6 +90,7 @@ OF_COMPUTE: Final = (
             "loss_values_per_s",
             "busy_sums_ratio",
             "dropout_values_per_s",
+            "iteration_s",
         )
     )
 ) - {"memory_bandwidth of a host"}

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gcnsim.processes import cores
+from gcnsim.signals import die_with_parent
 from runtime.measuring.request import options_from
 from runtime.options import Options
 
@@ -49,21 +50,25 @@ def on_cores(group: Sequence[int]) -> Iterator[None]:
 class Neighbours:
     """A process for each group of cores, which trains the setting it was told last until it is told another."""
 
-    def __init__(self, settings: Sequence[Options], groups: Sequence[Sequence[int]]) -> None:
-        """All of them, as soon as each has read the graph. settings: of the measurement."""
-        self.processes = []
+    def __init__(self, settings: Sequence[Options], groups: Sequence[Sequence[int]], share: int | None) -> None:
+        """Start all of them. settings: of the measurement; share: bytes that each may take for parts."""
+        self.processes: list[subprocess.Popen[bytes]] = []
         for number, group in enumerate(groups, 1):
             request = {"settings": [setting.asdict() for setting in settings], "cores": list(group), "first": number,
-                       "processes": len(groups) + 1}  # fmt: skip
-            process = subprocess.Popen(
-                [sys.executable, "-m", "runtime.measuring.neighbours"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                env=os.environ | {"PYTHONPATH": os.pathsep.join([str(_root()), *filter(None, sys.path)])},
-            )
-            self.processes.append(process)
-            self._send(process, json.dumps(request))
+                       "share": share, "parent": os.getpid()}  # fmt: skip
+            try:
+                process = subprocess.Popen(
+                    [sys.executable, "-m", "runtime.measuring.neighbours"],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                    env=os.environ | {"PYTHONPATH": os.pathsep.join([str(_root()), *filter(None, sys.path)])},
+                )
+                self.processes.append(process)
+                self._send(process, json.dumps(request))
+            except BaseException:
+                self.close()
+                raise
 
     def wait(self) -> None:
         """Until all can begin, or have ended."""
@@ -107,8 +112,9 @@ def main() -> None:
 
     with open(0, "rb", buffering=0, closefd=False) as lines:
         request: dict[str, Any] = json.loads(lines.readline())
+        die_with_parent(request["parent"])
         with on_cores(request["cores"]):
-            neighbour = Neighbour([options_from(setting) for setting in request["settings"]], request["processes"])
+            neighbour = Neighbour([options_from(setting) for setting in request["settings"]], request["share"])
             os.write(1, READY)
             while line := lines.readline():
                 neighbour.train(int(line), request["first"], lambda: bool(select.select([lines], [], [], 0)[0]))

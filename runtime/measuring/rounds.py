@@ -87,8 +87,9 @@ class Setting:
     """One setting: its parts, in memory as long as their turn lasts, or all the time where all of them fit."""
 
     def __init__(self, options: Options, device: torch.device, shelf: DatasetCache, tell: Tell) -> None:
-        self.options, self.processes = options, 1
-        """processes: that share the memory."""
+        self.options = options
+        self.share: int | None = None
+        """Bytes that its process may take of the memory, where others train beside; else what is free at the time."""
         self._device, self._shelf, self._tell = device, shelf, tell
         self._method = method_of(options.method, options.knobs)
         self._mail = Mail()
@@ -115,7 +116,11 @@ class Setting:
         if self._method.asks_once:
             for part in self._parts:
                 self._attempt(part, lambda run: run.train(1, measured=False), stay=False)
-        each = sum(self._rehearsed(part, seconds / ROUNDS / len(self._parts)) for part in self._parts)
+        each = 0.0
+        for part in in_turn:
+            each += self._rehearsed(part, seconds / ROUNDS / len(self._parts))
+            if until is not None and until():
+                break
         count = self._iterations(each, seconds - (time.perf_counter() - start))
         # Graphs that are drawn already were asked for before all parts had their first turn.
         lead = 1 + int(str(self.options.knobs.get("tau", 0)))
@@ -245,9 +250,7 @@ class Setting:
         return free is None or sum(self._needed(part.rank) for part in self._parts) <= free
 
     def _free_bytes(self) -> int | None:
-        """What a process may take."""
-        free = free_bytes()
-        return None if free is None else free // self.processes
+        return free_bytes() if self.share is None else self.share
 
     def _needed(self, rank: int) -> int:
         if rank not in self._needs:

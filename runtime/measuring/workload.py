@@ -38,18 +38,22 @@ QUIET: Final = 0.95
 _NOT_QUIET: Final = (
     "other programs had the cores meanwhile: training ran {} of the time; measure again when the machine is quiet"
 )
+_FEWER_BESIDE: Final = (
+    "{} of {} processes that trained on the other cores ended early; kernels may be slower in a cluster"
+)
 
 
 @dataclass(frozen=True)
 class MeasuredWorkload:
     """All settings of a request. widths: of the rows before the first and after each layer. beside: processes that
-    trained on other cores meanwhile."""
+    trained on other cores meanwhile, of those that were started."""
 
     dataset: Dataset
     partitioning: Partitioning
     widths: tuple[int, ...]
     threads: int
     beside: int
+    started: int
     settings: tuple[SettingRecord, ...]
 
     @property
@@ -57,7 +61,9 @@ class MeasuredWorkload:
         """What a user must know of how the data were read."""
         partition = (self.partitioning.note,) if self.partitioning.note else ()
         shared = () if (ran := self.ran_share) is None or ran >= QUIET else (_NOT_QUIET.format(format_fraction(ran)),)
-        return (*graph_notes(self.dataset.graph), *self.dataset.notes, *partition, *shared)
+        ended = self.started - self.beside
+        alone = (_FEWER_BESIDE.format(ended, self.started),) if ended else ()
+        return (*graph_notes(self.dataset.graph), *self.dataset.notes, *partition, *shared, *alone)
 
     @property
     def ran_share(self) -> float | None:
@@ -88,12 +94,13 @@ def measured(measure_request: MeasureRequest, tell: Tell) -> MeasuredWorkload:
     settings = [
         Setting(_with_kernels(item, dataset, partitioning), device, shelf, tell) for item in measure_request.settings
     ]
-    groups = _groups(settings) if device.type == "cpu" else [[]]
-    if measure_request.seconds < SHORTEST_S:
-        groups = groups[:1]
+    groups: list[list[int]] = [[]]
+    share: int | None = None
+    if device.type == "cpu":
+        groups, share = _groups(settings, 1 if measure_request.seconds < SHORTEST_S else shared.workers)
     for setting in settings:
-        setting.processes = len(groups)
-    neighbours = Neighbours(measure_request.settings, groups[1:])
+        setting.share = share
+    neighbours = Neighbours(measure_request.settings, groups[1:], share)
     try:
         if groups[1:]:
             tell("waiting for the processes on the other cores")
@@ -104,17 +111,33 @@ def measured(measure_request: MeasureRequest, tell: Tell) -> MeasuredWorkload:
     finally:
         neighbours.close()
     return MeasuredWorkload(
-        dataset, partitioning, widths_of(shared, dataset), torch.get_num_threads(), beside, setting_records
+        dataset,
+        partitioning,
+        widths_of(shared, dataset),
+        torch.get_num_threads(),
+        beside,
+        len(groups) - 1,
+        setting_records,
     )
 
 
-def _groups(settings: Sequence[Setting]) -> list[list[int]]:
-    """The cores of each process: as many as have memory for their largest part."""
-    shared = settings[0].options
-    groups = cores_apart(torch.get_num_threads(), shared.workers)
+def _groups(settings: Sequence[Setting], most: int) -> tuple[list[list[int]], int | None]:
+    """The cores of each process, and the bytes that it may take for parts; of one process None.
+
+    As many processes, up to `most`, as have memory for the graph, which each of them reads, and for their largest part.
+    """
+    groups = cores_apart(torch.get_num_threads(), most)
     free, largest = free_bytes(), max(setting.largest for setting in settings)
-    fitting = len(groups) if free is None else max(1, free // max(largest, 1))
-    return groups[:fitting]
+    if free is None:
+        return groups, None
+    own = 0
+    if len(groups) > 1:
+        import resource  # Unix alone has it
+
+        own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    while len(groups) > 1 and len(groups) * largest + (len(groups) - 1) * own > free:
+        groups = groups[:-1]
+    return groups, None if len(groups) == 1 else (free - (len(groups) - 1) * own) // len(groups)
 
 
 def _all_measured(settings: Sequence[Setting], neighbours: Neighbours, seconds: float) -> tuple[SettingRecord, ...]:
@@ -130,9 +153,9 @@ def _all_measured(settings: Sequence[Setting], neighbours: Neighbours, seconds: 
 class Neighbour:
     """What a process on other cores does while parts are measured: it trains parts of the same setting."""
 
-    def __init__(self, settings: Sequence[Options], processes: int) -> None:
-        """Read the graph and cut it. processes: of the measurement, which share the memory."""
-        self._settings, self._processes = settings, processes
+    def __init__(self, settings: Sequence[Options], share: int | None) -> None:
+        """Read the graph and cut it. share: bytes that it may take for parts."""
+        self._settings, self._share = settings, share
         self._shelf = DatasetCache()
         self._device = device_of(settings[0], ALONE)
         self._dataset = self._shelf.dataset(settings[0])
@@ -143,7 +166,7 @@ class Neighbour:
         """Train the parts of a setting, from part `first` on, until `until` says so."""
         options = _with_kernels(self._settings[number], self._dataset, self._partitioning)
         setting = Setting(options, self._device, self._shelf, lambda _: None)
-        setting.processes = self._processes
+        setting.share = self._share
         setting.measured(NEIGHBOUR_S, first=first, until=until)
 
 

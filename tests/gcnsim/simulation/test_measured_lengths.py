@@ -92,14 +92,17 @@ def test_on_a_core_the_time_outside_operations_is_measured_too(tmp_path: Path, g
 
 
 def test_cores_are_as_fast_as_measured_whatever_else_is_busy(tmp_path: Path, graph: Path) -> None:
-    """Compute was measured beside busy cores, so it is not slowed for them once more."""
-    path = measured_file(tmp_path, graph, 2, device=CORE)
+    """Where compute was measured beside busy cores, it is not slowed for them once more."""
+    alone = measured_file(tmp_path, graph, 2, device=CORE | {"cores": 2, "beside": 0}, name="alone.parquet")
+    path = measured_file(tmp_path, graph, 2, device=CORE | {"cores": 2, "beside": 1})
     times = [
         simulate_scenario(make_scenario(path, graph, figures={"generic-16.cores": 2, **more})).metrics.compute_s
         for more in ({}, {"generic-16.busy_core_rate": "100%"}, {"generic-16.busy_core_rate": "50%"})
     ]
     assert times[0] == pytest.approx(times[1])
     assert times[2] > 1.5 * times[1]  # the question says so
+    slowed = simulate_scenario(make_scenario(alone, graph, figures={"generic-16.cores": 2})).metrics.compute_s
+    assert slowed > 1.1 * times[0]
 
 
 def test_a_sampler_keeps_no_thread_from_its_core(tmp_path: Path, graph: Path) -> None:

@@ -19,7 +19,7 @@ HERE = sorted(os.sched_getaffinity(0))[: cores()]
 def neighbours(options: MakeOptions) -> Iterator[Neighbours]:
     """One process, which has read the graph."""
     settings = [options(method, knobs, workers=2) for method, knobs in (("full-graph", {}), ("psc-gcn", {"tau": 1}))]
-    started = Neighbours(settings, [HERE[-1:]])
+    started = Neighbours(settings, [HERE[-1:]], None)
     try:
         started.wait()
         yield started
