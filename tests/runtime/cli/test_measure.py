@@ -243,7 +243,8 @@ def test_nothing_stays_of_a_part_for_which_memory_runs_out_later(
 def test_where_no_part_fits_there_is_no_file(
     case: Case, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("runtime.measuring.rounds.free_bytes", lambda: 1)
+    for module in ("rounds", "workload"):
+        monkeypatch.setattr(f"runtime.measuring.{module}.free_bytes", lambda: 1)
     assert main(["--graph", str(case.path), "--out", "none.parquet"]) == 2
     err = capsys.readouterr().err
     assert err.splitlines()[-1].startswith("runtime.measure: no part could be measured; part 0: does not fit into mem")
