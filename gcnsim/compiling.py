@@ -36,7 +36,7 @@ def compiled(*, nogil: bool = False) -> Callable[[Compiled], Compiled]:
 
 
 def _kept_one_by_one(cache_file: Any) -> None:
-    """Let one process at a time add to what is `cache_file` of a function, the code before the index that names it.
+    """Let one process at a time add to what `cache_file` holds of a function, the code before the index that names it.
 
     Numba reads which file has the code of which types, takes the next number for that of new ones, and writes the index
     and then the code. Of two processes that do so at once both take the same number, and one that is killed between the

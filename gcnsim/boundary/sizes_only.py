@@ -1,6 +1,6 @@
 """Boundary profile of a graph without a partition, from its known sizes and an assumed boundary of its parts.
 
-An `SizeOnlyDataset` gives the ratio of boundary to inner nodes at one number of parts, with the imbalance of another
+A `SizeOnlyDataset` gives the ratio of boundary to inner nodes at one number of parts, with the imbalance of another
 graph's parts. The laws of `gcnsim.workload.cuts` give how that ratio grows and how many entries cross. Everything else
 is as even as possible:
 - parts are equal, and all other workers own equal shares of the boundary nodes;

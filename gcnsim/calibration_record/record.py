@@ -359,7 +359,7 @@ def model_name(model: str, *, pools: bool) -> str:
 
 
 def beyond(question: Mapping[str, float], ranges: Mapping[str, tuple[float, float]], graph: str) -> Iterator[str]:
-    """Each of the settings `question` that is outside of `ranges` or has none there, in words; graph: its name."""
+    """Each setting of `question` that is outside of `ranges` or has none there, in words; graph: its name."""
     if not ranges:
         yield "every setting (calibrated without runs)"
         return

@@ -25,7 +25,7 @@ OF_MODEL: Final = (
 
 
 def measure_command(found: MeasuredCompute, graph: str | None, **question: Any) -> str:
-    """`python -m runtime.measure ...` for what is `question` and, of all else, as `found` was measured.
+    """`python -m runtime.measure ...` for what `question` asks and, of all else, as `found` was measured.
 
     graph: the graph's file. question: options by name; knobs of the method under `knobs`.
     """

@@ -189,8 +189,8 @@ class Method(ABC):
     """A training method with values for its knobs.
 
     name: as users type it. about: one line for lists. baseline: whether others are compared with it. variants: settings
-    that `--method all` shows. uses: cluster options that its schedule models in addition to the plain machine. attends:
-    whether it models attention (GAT). supports_pooling: whether it models GraphSAGE's pooling on CPU cores. overlaps:
+    that `--method all` shows. uses: cluster options that its schedule models in addition to the plain machine.
+    supports_gat: whether it models attention (GAT). supports_pooling: whether it models GraphSAGE's pooling on CPU cores. overlaps:
     whether it can sum local rows during transfers it waits for. needs_boundary: whether it exchanges boundary rows and
     so needs a known boundary. random_partition: whether its publication assigns nodes to workers in order instead of by
     METIS. sends_blocks: whether it sends whole blocks of rows. exchanges_rows: whether it sends boundary rows between

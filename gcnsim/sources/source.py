@@ -183,7 +183,7 @@ def edge_counts(source: Counting, scenario: Scenario, features: int, bound: Rang
 class Source(ABC):
     """Counts for any method and machine of one workload.
 
-    declared: the model and widths it declares. corners: the ends of its assumptions, one where it has none.
+    declared: the model and widths it declares. assumption_bounds: the ends of its assumptions, one where it has none.
     most_gpus: no more workers than that can be answered for: one node each, or what is known of the dataset.
     any_parts: whether it knows counts for any number of parts.
     """

@@ -17,7 +17,7 @@ from gcnsim.compiling import compiled
 from gcnsim.ids import AnyArray, IntArray
 from runtime.aggregate.vectors import PLACE, VectorCode, summed
 
-VECTORS: Final = "72321c89a2ee036b"
+VECTORS: Final = "0c1042cb58706baf"
 """Digest of the `vectors.py` that these kernels are made of."""
 
 _ARRAYS: Final = ("columns", "place_of", "alpha", "x", "h", "out", "products")

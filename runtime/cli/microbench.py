@@ -41,7 +41,7 @@ from runtime.record.folder_lock import free_path
 def out_file(default: str, request: str | None, *, overwrite: bool) -> str:
     """The file to write, which can be written and holds nothing, unless it may be replaced. Raises FileError.
 
-    default: without `request`; with a number behind its stem where it is taken.
+    default: the file where `request` names none; with a number behind its stem where it is taken.
     """
     usual = Path(default) if overwrite else free_path(Path(default), os.path.lexists)
     path = str(usual) if request is None else request

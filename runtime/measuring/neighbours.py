@@ -9,16 +9,13 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import select
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from gcnsim.processes import cores
-from gcnsim.signals import die_with_parent
-from runtime.measuring.request import options_from
 from runtime.options import Options
 
 READY: Final = b"ready\n"
@@ -58,7 +55,7 @@ class Neighbours:
                        "share": share, "parent": os.getpid()}  # fmt: skip
             try:
                 process = subprocess.Popen(
-                    [sys.executable, "-m", "runtime.measuring.neighbours"],
+                    [sys.executable, "-m", "runtime.measuring.neighbour"],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.DEVNULL,
@@ -104,21 +101,3 @@ class Neighbours:
 def _root() -> Path:
     """The folder that holds the package."""
     return Path(__file__).resolve().parents[2]
-
-
-def main() -> None:
-    """Train what the lines of the standard input say, until it ends."""
-    from runtime.measuring.workload import Neighbour
-
-    with open(0, "rb", buffering=0, closefd=False) as lines:
-        request: dict[str, Any] = json.loads(lines.readline())
-        die_with_parent(request["parent"])
-        with on_cores(request["cores"]):
-            neighbour = Neighbour([options_from(setting) for setting in request["settings"]], request["share"])
-            os.write(1, READY)
-            while line := lines.readline():
-                neighbour.train(int(line), request["first"], lambda: bool(select.select([lines], [], [], 0)[0]))
-
-
-if __name__ == "__main__":
-    main()

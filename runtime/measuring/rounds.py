@@ -16,8 +16,10 @@ from typing import Final
 import numpy as np
 import torch
 
+from gcnsim.partition import Partitioning, part_of
 from runtime.data import Dataset, DatasetCache
 from runtime.exchange import Mail
+from runtime.launch import Place
 from runtime.measuring.memory import asked_bytes, free_bytes, needed_bytes, sizes_of
 from runtime.measuring.part import PartRecord, PartRun, Skipped
 from runtime.measuring.request import AIM
@@ -25,6 +27,10 @@ from runtime.methods import method_of
 from runtime.methods.batches.method import MiniBatch
 from runtime.options import Options
 from runtime.train.loop import DivergedError
+from runtime.train.setup import DTYPES, weights_of, with_kernels
+
+ALONE: Final = Place(0, 1, 0, 1, launched=True)
+"""A worker without others."""
 
 FEWEST_ROUNDS: Final = 2
 """Taken even where the time is over: of fewer nothing could be said of the mean's error."""
@@ -81,6 +87,14 @@ def relative_error(rounds: Sequence[float]) -> float:
 def all_known(parts: Sequence[PartRecord]) -> bool:
     """Whether the mean of each part that can be measured is known to AIM."""
     return all(relative_error(part.rounds) <= AIM for part in parts if part.skipped is None)
+
+
+def with_fastest_kernels(options: Options, dataset: Dataset, partitioning: Partitioning) -> Options:
+    """The options with the fastest kernels here, where they are to be chosen."""
+    if options.aggregator != "auto":
+        return options
+    part = part_of(dataset.graph, partitioning, 0)
+    return with_kernels(options, part, weights_of(options), DTYPES[options.dtype], None)
 
 
 class Setting:

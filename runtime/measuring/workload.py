@@ -6,31 +6,25 @@ On a CPU other processes train parts of the same setting on the other cores mean
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import torch
 
 from gcnsim.graph import graph_notes
-from gcnsim.partition import Partitioning, part_of
+from gcnsim.partition import Partitioning
 from gcnsim.units import format_fraction
 from runtime.data import Dataset, DatasetCache
-from runtime.launch import Place, disable_malloc_trim
+from runtime.launch import disable_malloc_trim
 from runtime.measuring.memory import free_bytes
 from runtime.measuring.neighbours import Neighbours, cores_apart, on_cores
 from runtime.measuring.request import MeasureRequest
-from runtime.measuring.rounds import Setting, SettingRecord, Tell, widths_of
-from runtime.options import Options
-from runtime.train.setup import DTYPES, device_of, weights_of, with_kernels
-
-ALONE: Final = Place(0, 1, 0, 1, launched=True)
+from runtime.measuring.rounds import ALONE, Setting, SettingRecord, Tell, widths_of, with_fastest_kernels
+from runtime.train.setup import device_of
 
 SHORTEST_S: Final = 5.0
 """Of a shorter measurement nothing is left when other processes have begun."""
-
-NEIGHBOUR_S: Final = 10.0
-"""What a neighbour divides into rounds; it goes on until it is told otherwise."""
 
 QUIET: Final = 0.95
 """Of the time a part's threads run at least so much where nothing else wants the cores."""
@@ -92,7 +86,8 @@ def measured(measure_request: MeasureRequest, tell: Tell) -> MeasuredWorkload:
     if device.type == "cpu":
         disable_malloc_trim()
     settings = [
-        Setting(_with_kernels(item, dataset, partitioning), device, shelf, tell) for item in measure_request.settings
+        Setting(with_fastest_kernels(item, dataset, partitioning), device, shelf, tell)
+        for item in measure_request.settings
     ]
     groups: list[list[int]] = [[]]
     share: int | None = None
@@ -148,30 +143,3 @@ def _all_measured(settings: Sequence[Setting], neighbours: Neighbours, seconds: 
         left = (end - time.perf_counter()) / (len(settings) - number)
         found.append(setting.measured(left))
     return tuple(found)
-
-
-class Neighbour:
-    """What a process on other cores does while parts are measured: it trains parts of the same setting."""
-
-    def __init__(self, settings: Sequence[Options], share: int | None) -> None:
-        """Read the graph and cut it. share: bytes that it may take for parts."""
-        self._settings, self._share = settings, share
-        self._shelf = DatasetCache()
-        self._device = device_of(settings[0], ALONE)
-        self._dataset = self._shelf.dataset(settings[0])
-        self._partitioning = self._shelf.owners(settings[0], self._dataset)
-        disable_malloc_trim()
-
-    def train(self, number: int, first: int, until: Callable[[], bool]) -> None:
-        """Train the parts of a setting, from part `first` on, until `until` says so."""
-        options = _with_kernels(self._settings[number], self._dataset, self._partitioning)
-        setting = Setting(options, self._device, self._shelf, lambda _: None)
-        setting.share = self._share
-        setting.measured(NEIGHBOUR_S, first=first, until=until)
-
-
-def _with_kernels(options: Options, dataset: Dataset, partitioning: Partitioning) -> Options:
-    if options.aggregator != "auto":
-        return options
-    part = part_of(dataset.graph, partitioning, 0)
-    return with_kernels(options, part, weights_of(options), DTYPES[options.dtype], None)

@@ -41,7 +41,7 @@ class Method(ABC):
 
     @classmethod
     def settled(cls, values: Mapping[str, Any]) -> dict[str, Held]:
-        """All knobs by name: those `values` for, as typed on the command line, the others at their defaults.
+        """All knobs by name: those in `values`, as typed on the command line, the others at their defaults.
 
         Raises ScenarioError for a knob that the method lacks, and for a value out of range.
         """

@@ -25,10 +25,6 @@ PROVED: Final[Mapping[tuple[str, str], str]] = {
         "reach = np.where(spread < 0, seconds / max(result.low_s, 1e-300), result.high_s / seconds)",
         "reach = np.where(spread <= 0, seconds / max(result.low_s, 1e-300), result.high_s / seconds)",
     ): "either side is raised to the power `spread`, and to the power 0 both are 1",
-    (
-        "while iteration >= 0 and starts[iteration, op] > since:",
-        "while iteration >= 0 and starts[iteration, op] >= since:",
-    ): "what ended by `since` gives intervals that are empty from there on, and empty ones vanish",
     ("if exit.code < 0 or exit.code in ENDED_BY_TERM:", "if exit.code <= 0 or exit.code in ENDED_BY_TERM:"): (
         "only unwilling exits are judged, and one with code 0 is always willing"
     ),

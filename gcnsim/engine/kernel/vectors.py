@@ -257,7 +257,7 @@ WRITTEN: Final[dict[Callable[..., Any], tuple[Any, Callable[..., Any]]]] = {
     simd_loops.block_within: (types.int64, _block_within),
     simd_loops.serve: (types.float64, _serve),
 }
-"""What each function of `lanes` gives, and what writes its instructions."""
+"""What each function of `simd_loops` gives, and what writes its instructions."""
 
 
 _TYPE: Final = cast("Callable[..., Any]", type_callable)
@@ -266,7 +266,7 @@ _OF_ANY: Final = cast("Callable[..., Any]", types.VarArg)
 
 
 def use_vectors() -> None:
-    """Let Numba write these instructions where the functions of `lanes` are called."""
+    """Let Numba write these instructions where the functions of `simd_loops` are called."""
     for function, (result, write) in WRITTEN.items():
         _use(function, result, write)
 

@@ -15,8 +15,8 @@ from runtime.launch.worker import ALLOCATION, disable_malloc_trim
 _FAULTS = """
 import resource, sys
 import numpy as np
-from runtime.launch import keep_heap
-kept = sys.argv[1] == "kept" and keep_heap()
+from runtime.launch import disable_malloc_trim
+kept = sys.argv[1] == "kept" and disable_malloc_trim()
 assert kept == (sys.argv[1] == "kept")
 def faults():
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
