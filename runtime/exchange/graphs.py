@@ -132,7 +132,7 @@ class GraphBuilder:
         return result
 
     def means(self, mask: BoolArray) -> Weights:
-        """Weights that make every row a plain mean of its k entries kept by `mask`: 1/k each; 1/(k + 1) with a self-loop."""
+        """Weights that make every row a plain mean of the k entries in `mask`, 1/k each; with a self-loop 1/(k + 1)."""
         count = np.bincount(self._row[mask], minlength=self.part.inner_nodes) + int(self._loops > 0)
         share = 1.0 / np.maximum(count, 1)
         inner, cross = (np.repeat(share, np.diff(block.indptr)) for block in (self._inner, self._cross))
