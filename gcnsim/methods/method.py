@@ -192,10 +192,10 @@ class Method(ABC):
     that `--method all` shows. uses: cluster options that its schedule models in addition to the plain machine.
     supports_gat: whether it models attention (GAT). supports_pooling: whether it models GraphSAGE's pooling on CPU
     cores. overlaps: whether it can sum local rows during transfers it waits for. needs_boundary: whether it exchanges
-    boundary rows and so needs a known boundary. random_partition: whether its publication assigns nodes to workers in order instead of by
-    METIS. sends_blocks: whether it sends whole blocks of rows. exchanges_rows: whether it sends boundary rows between
-    workers. supports_cpu: whether it has a schedule for workers on CPU cores. mini_batches: whether it updates the
-    model once per mini-batch. draws_on_host: whether separate CPU threads draw its graphs.
+    boundary rows and so needs a known boundary. random_partition: whether its publication assigns nodes to workers in
+    order instead of by METIS. sends_blocks: whether it sends whole blocks of rows. exchanges_rows: whether it sends
+    boundary rows between workers. supports_cpu: whether it has a schedule for workers on CPU cores. mini_batches:
+    whether it updates the model once per mini-batch. draws_on_host: whether separate CPU threads draw its graphs.
 
     Raises ScenarioError for a knob out of range, or an unsupported overlap.
     """
