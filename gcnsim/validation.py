@@ -118,7 +118,7 @@ def judge(
 ) -> tuple[list[RunCheck], list[str]]:
     """Every run in `folders` with its prediction, in that order; and warnings.
 
-    measured: files of compute times (`gcnsim.measured_compute/2`), each run is predicted by the one of its graph and
+    measured: files of compute times (`gcnsim.measured_compute/3`), each run is predicted by the one of its graph and
     parts. Raises FileError for a folder without a finished, recorded run, and for a run that the calibration used; with
     `strict` also for one from another machine or version, or with links that the simulator has no model of.
     """

@@ -33,7 +33,7 @@ from runtime.measuring.workload import measured
 from runtime.methods import METHODS
 from runtime.options import Options
 
-FREE = ("tau",)
+FREE = ("tau", "refresh")
 """Knobs that need no measurement of their own."""
 
 LAWS, FITTED, ALONE = "laws", "measured, links fitted to the same runs", "measured, links measured"

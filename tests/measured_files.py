@@ -59,10 +59,10 @@ def header(edges: Path, parts: int = 1, settings: Sequence[Setting] = (("full-gr
     graph_hash, partition_hash, count = _known(str(edges), parts)
     place = [(number, part) for number in range(len(settings)) for part in range(parts)]
     drawn = {"rows": 8.0, "hits": 4.0, "sent": 8.0, "edges": 120.0}
-    about = {"iterations": ITERATIONS, "warmup": 2, "mean_seconds": 0.1, "outside_seconds": 0.0, "relative_error": 0.02,
-             "peak_bytes": 1000, "inner": NODES, "boundary": 0, "drawn": drawn}  # fmt: skip
+    about = {"iterations": ITERATIONS, "refreshing": [], "warmup": 2, "mean_seconds": 0.1, "outside_seconds": 0.0,
+             "relative_error": 0.02, "peak_bytes": 1000, "inner": NODES, "boundary": 0, "drawn": drawn}  # fmt: skip
     found: dict[str, Any] = {
-        "format": "gcnsim.measured_compute/2",
+        "format": "gcnsim.measured_compute/3",
         "graph": {"name": "ring", "nodes": NODES, "edges": count, "features": 16, "classes": 4, "hash": graph_hash},
         "partition": {"parts": parts, "algorithm": "metis-vol", "hash": partition_hash},
         "model": {"model": "gcn", "layers": LAYERS, "hidden": 8, "heads": 1, "norm": "none", "dropout": 0.0,

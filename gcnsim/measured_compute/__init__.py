@@ -1,7 +1,7 @@
 """Compute times that `python -m runtime.measure` took on one device (docs/files.md)."""
 
 from gcnsim.measured_compute.command import measure_command
-from gcnsim.measured_compute.facts import MeasuredCompute, MeasuredPart, MeasuredSetting, OpKey
+from gcnsim.measured_compute.facts import MeasuredCompute, MeasuredPart, MeasuredSetting, OpKey, iteration_weights
 from gcnsim.measured_compute.reading import measured_compute, read_measured_compute
 
 __all__ = [
@@ -9,6 +9,7 @@ __all__ = [
     "MeasuredPart",
     "MeasuredSetting",
     "OpKey",
+    "iteration_weights",
     "measure_command",
     "measured_compute",
     "read_measured_compute",

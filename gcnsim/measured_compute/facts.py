@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from gcnsim.ids import FloatArray, Layer, Rank, Seconds
+import numpy as np
+
+from gcnsim.ids import BoolArray, FloatArray, Layer, Rank, Seconds
 from gcnsim.timeline import Direction, OpKind
 
 
@@ -18,25 +20,33 @@ class OpKey(NamedTuple):
     direction: Direction
 
 
+def iteration_weights(refreshing: BoolArray, period: int) -> FloatArray:
+    """float64[iterations], sum 1: weights of a mean in which one in `period` iterations refreshes the probabilities.
+
+    refreshing: bool[iterations], which do. All weigh alike where only one kind was measured.
+    """
+    count = np.count_nonzero(refreshing)
+    if count in (0, refreshing.size):
+        return np.full(refreshing.size, 1.0 / refreshing.size)
+    return np.where(refreshing, 1.0 / period / count, (1.0 - 1.0 / period) / (refreshing.size - count))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class MeasuredPart:
     """One part of one setting, trained alone. keys: its operations. seconds: float64[iterations, keys], read-only.
 
-    outside_s: processor time of an iteration in no operation. relative_error: half the 90 % interval of an iteration's
-    mean over it. drawn: mean counts of an iteration.
+    refreshing: bool[iterations], which of them refreshed the sampling probabilities. outside_s: processor time of an
+    iteration in no operation. relative_error: half the 90 % interval of an iteration's mean over it. drawn: mean counts
+    of an iteration.
     """
 
     keys: tuple[OpKey, ...]
     seconds: FloatArray
+    refreshing: BoolArray
     outside_s: Seconds
     relative_error: float
     peak_bytes: float | None
     drawn: Mapping[str, float]
-
-    @property
-    def means(self) -> dict[OpKey, Seconds]:
-        """Mean seconds of an iteration, by operation."""
-        return dict(zip(self.keys, self.seconds.mean(axis=0).tolist(), strict=True))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

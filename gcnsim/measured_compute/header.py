@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Literal, NotRequired, TypeAlias, Typed
 from gcnsim.shapes import Amount, As, Count, OneOrMore, Text, Within
 from gcnsim.workload.shapes import DROPOUT_FIRST, EXCHANGE_FIRST, MODELS, SAGE_AGGREGATORS
 
-FORMAT: Final = "gcnsim.measured_compute/2"
+FORMAT: Final = "gcnsim.measured_compute/3"
 
 LONGEST_S: Final = 1e7
 """No operation lasts longer: four months."""
@@ -84,6 +84,8 @@ class PartHeader(TypedDict):
     setting: Count
     part: Count
     iterations: Annotated[int, Within(minimum=FEWEST, maximum=10**7)]
+    refreshing: list[Count]
+    """Iterations that refreshed the sampling probabilities."""
     warmup: Count
     mean_seconds: Annotated[float, Within(minimum=0, maximum=LONGEST_S)]
     outside_seconds: Annotated[float, Within(minimum=0, maximum=LONGEST_S)]

@@ -11,7 +11,7 @@ import numpy as np
 
 from gcnsim.calibration_record.record import content_hash
 from gcnsim.errors import FileError, nearest
-from gcnsim.ids import AnyArray, FloatArray, frozen
+from gcnsim.ids import AnyArray, BoolArray, FloatArray, frozen
 from gcnsim.io.json_files import mistake, parse_json
 from gcnsim.io.parquet import read_parquet_table
 from gcnsim.measured_compute.facts import MeasuredCompute, MeasuredPart, MeasuredSetting, OpKey
@@ -250,8 +250,20 @@ def _part(path: str, about: PartHeader, rows: Mapping[str, AnyArray]) -> Measure
     return MeasuredPart(
         keys=tuple(OpKey(kinds[int(kind)], int(layer), Direction(int(way))) for kind, layer, way in keys),
         seconds=frozen(seconds),
+        refreshing=_refreshing(path, where, about),
         outside_s=float(about["outside_seconds"]),
         relative_error=float(about["relative_error"]),
         peak_bytes=about["peak_bytes"],
         drawn=about["drawn"],
     )
+
+
+def _refreshing(path: str, where: str, about: PartHeader) -> BoolArray:
+    """bool[iterations]: which iterations refreshed the sampling probabilities."""
+    numbers, iterations = about["refreshing"], about["iterations"]
+    late = max(numbers, default=-1)
+    if late >= iterations or len(set(numbers)) < len(numbers):
+        wrong = f"iteration {late}" if late >= iterations else "an iteration twice"
+        allowed = f"each once, less than its iterations, {iterations}"
+        raise FileError(f"{path}: {where}: refreshing has {wrong}; allowed: {allowed}")
+    return frozen(np.isin(np.arange(iterations), numbers))

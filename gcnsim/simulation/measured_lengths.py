@@ -10,7 +10,8 @@ hand-overs between threads stay as the links and the host have them.
 - On cores, times are what a thread had a core for, beside busy neighbours; hand-overs are the processor time of an
   iteration that is in none of its operations. Whether threads wait for cores is the schedule's.
 - Measured iterations are drawn and replayed, all operations of one worker's iteration together, so that they vary as
-  measured; each operation is scaled to its measured mean.
+  measured; each operation is scaled to its measured mean. Those that refresh the sampling probabilities come as often
+  as the scenario refreshes them.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ import numpy as np
 from gcnsim.boundary import AccessCounts
 from gcnsim.errors import ScenarioError
 from gcnsim.ids import BoolArray, FloatArray, IntArray, Rank, Seconds
-from gcnsim.measured_compute import MeasuredPart, OpKey
+from gcnsim.measured_compute import MeasuredPart, OpKey, iteration_weights
+from gcnsim.methods.families.boundary_rows import BoundaryRows
 from gcnsim.scenario import Scenario
 from gcnsim.schedule import COMPUTE_STREAM, Schedule
 from gcnsim.schedule.columns import KIND_OF
@@ -154,23 +156,42 @@ def _look_up(
 
 
 def _lengths(scenario: Scenario, found: Answering, rank: Rank, iterations: int) -> Lengths:
-    near = _mapped(scenario, found.near.parts[rank])
+    part = found.near.parts[rank]
+    period = scenario.method.refresh if isinstance(scenario.method, BoundaryRows) else 1
+    near = _mapped(scenario, part)
     _refuse_gaps(scenario, near, rank)
-    means = {key: float(values.mean()) for key, values in near.items()}
+    means = _means(near, part, period)
     if found.far is not None:
-        far = {key: float(values.mean()) for key, values in _mapped(scenario, found.far.parts[rank]).items()}
+        far = _means(_mapped(scenario, found.far.parts[rank]), found.far.parts[rank], period)
         # Look-ups go by their rows, which the scenario's own counts say.
         every = [key for key in {**means, **far} if key != LOOKUP]
         means |= {key: _between(means.get(key, 0.0), far.get(key, 0.0), found.share) for key in every}
-    part = found.near.parts[rank]
     more = (part.drawn.get("hits"), part.outside_s)
     if iterations == 1:
         return Lengths({key: np.array([mean]) for key, mean in means.items()}, *more)
-    count = next(iter(near.values())).size
-    generator = stream(scenario.run.seed, "measured compute", rank)
-    # Every measured iteration equally often, as far as that goes, in a random order.
-    drawn = generator.permutation(np.resize(generator.permutation(count), iterations))
+    drawn = _replayed(part.refreshing, period, iterations, stream(scenario.run.seed, "measured compute", rank))
     return Lengths({key: _scaled(near.get(key), drawn, mean) for key, mean in means.items()}, *more)
+
+
+def _means(seconds: Mapping[OpKey, FloatArray], part: MeasuredPart, period: int) -> dict[OpKey, Seconds]:
+    """Mean seconds of an iteration, of which one in `period` refreshes the sampling probabilities."""
+    weights = iteration_weights(part.refreshing, period)
+    return {key: float(weights @ values) for key, values in seconds.items()}
+
+
+def _replayed(refreshing: BoolArray, period: int, iterations: int, generator: np.random.Generator) -> IntArray:
+    """Numbers of measured iterations, int64[iterations]: each kind equally often, as far as that goes, in random order.
+
+    Every `period`-th, from the first on, refreshes the sampling probabilities, where such were measured.
+    """
+    due = np.arange(iterations) % period == 0
+    if refreshing.all() or not refreshing.any():
+        due[:] = refreshing.all()
+    drawn = np.zeros(iterations, np.int64)
+    for kind in (False, True):
+        measured, wanted = np.flatnonzero(refreshing == kind), np.flatnonzero(due == kind)
+        drawn[wanted] = generator.permutation(np.resize(generator.permutation(measured), wanted.size))
+    return drawn
 
 
 def _scaled(measured: FloatArray | None, drawn: IntArray, mean: Seconds) -> FloatArray:

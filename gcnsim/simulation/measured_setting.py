@@ -1,7 +1,7 @@
 """Which measured times answer a scenario: those of its method and knobs, or between those of two rates of sampling.
 
-Free are staleness, cache, overlap and everything of servers and links. What else was measured otherwise is refused,
-with the command that measures it.
+Free are staleness, cache, refresh, overlap and everything of servers and links. What else was measured otherwise is
+refused, with the command that measures it.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from gcnsim.scenario import LEAN, PartitionSpec, Scenario, from_knobs, setting_t
 from gcnsim.sources import Source
 from gcnsim.sources.model import resolve_model
 
-FREE: Final = ("tau", "cache", "cache_policy")
-"""Knobs that change no kernel that is measured: a look-up is scaled by its rows."""
+FREE: Final = ("tau", "cache", "cache_policy", "refresh")
+"""Knobs that change no kernel that is measured: a look-up is scaled by its rows, a refresh is measured by itself."""
 
 RATE: Final = "epsilon"
 """The knob between whose measured values times are interpolated."""

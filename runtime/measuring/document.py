@@ -1,4 +1,4 @@
-"""The file of a measurement (`gcnsim.measured_compute/2`), and what is said of it to people."""
+"""The file of a measurement (`gcnsim.measured_compute/3`), and what is said of it to people."""
 
 from __future__ import annotations
 
@@ -167,6 +167,7 @@ def _part(part: PartRecord, *, on_cores: bool) -> dict[str, Any]:
         "inner": part.inner,
         "boundary": part.boundary,
         "iterations": part.iterations,
+        "refreshing": [number for number, refreshing in enumerate(part.refreshing) if refreshing],
         "warmup": part.warmup,
         "mean_seconds": part.mean_seconds,
         "outside_seconds": part.outside_seconds if on_cores else 0.0,

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from gcnsim.ids import FloatArray, IntArray, Iteration, Rank
+from gcnsim.measured_compute import iteration_weights
 from gcnsim.timeline import KIND_CODE, OpKind, Timeline
 from runtime.data import DatasetCache
 from runtime.exchange import LoadedBatch, Mail, SampledGraph, StandIns
@@ -54,8 +55,9 @@ class Skipped:
 class PartRecord:
     """What is known of one part.
 
-    rounds: mean seconds of an iteration in each. warmup: iterations left out. processor_s: that all threads ran in the
-    measured ones. threads: of a kernel.
+    rounds: mean seconds of an iteration in each. refreshing: which measured iterations refreshed the sampling
+    probabilities. processor_s: that all threads ran in each. warmup: iterations left out. threads: of a kernel.
+    period: iterations from one refresh to the next.
     """
 
     rank: Rank
@@ -63,9 +65,11 @@ class PartRecord:
     ops: list[Ops] = field(default_factory=list)
     counts: list[tuple[int, ...]] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
+    refreshing: list[bool] = field(default_factory=list)
+    processor_s: list[float] = field(default_factory=list)
     warmup: int = 0
-    processor_s: float = 0.0
     threads: int = 1
+    period: int = 1
     peak_bytes: int | None = None
     inner: int = 0
     boundary: int = 0
@@ -78,18 +82,24 @@ class PartRecord:
 
     @property
     def mean_seconds(self) -> float:
-        """Of a measured iteration."""
-        return float(np.mean(self.seconds))
+        """Of an iteration."""
+        return float(self._weights @ self.seconds)
 
     @property
     def outside_seconds(self) -> float:
-        """Processor time of a measured iteration that is in none of its ops.
+        """Processor time of an iteration that is in none of its ops.
 
         Where kernels have several threads, an op is the time of one of them, so the rest of the iteration is taken.
         """
-        counted = sum(float(ops.seconds.sum()) for ops in self.ops)
-        whole = self.processor_s if self.threads == 1 else sum(self.seconds)
-        return max(0.0, whole - counted) / self.iterations
+        counted = np.zeros(self.iterations)
+        for ops in self.ops:
+            np.add.at(counted, ops.iteration, ops.seconds)
+        whole = self.processor_s if self.threads == 1 else self.seconds
+        return max(0.0, float(self._weights @ (np.asarray(whole) - counted)))
+
+    @property
+    def _weights(self) -> FloatArray:
+        return iteration_weights(np.array(self.refreshing, np.bool_), self.period)
 
     @property
     def drawn(self) -> Mapping[str, float]:
@@ -98,9 +108,9 @@ class PartRecord:
 
     def forget(self) -> None:
         """As before its first turn."""
-        for kept in (self.rounds, self.ops, self.counts, self.seconds):
+        for kept in (self.rounds, self.ops, self.counts, self.seconds, self.refreshing, self.processor_s):
             kept.clear()
-        self.warmup, self.processor_s = 0, 0.0
+        self.warmup = 0
 
 
 class PartRun:
@@ -127,12 +137,30 @@ class PartRun:
         record.inner, record.boundary = part.inner_nodes, part.boundary_nodes
         record.threads = torch.get_num_threads()
 
-    def train(self, iterations: int, *, measured: bool) -> list[float]:
-        """Go on by so many; their seconds. measured: whether they are kept. Nothing is under way afterwards."""
+    def turn(self, iterations: int) -> list[float]:
+        """Measure so many iterations and, where probabilities are refreshed now and then, one more that does so."""
+        first = len(self.record.seconds)
+        self.train(iterations, measured=True)
+        if self.record.period > 1:
+            self.train(1, measured=True, refreshing=True)
+        record = self.record
+        found = record.seconds[first:]
+        weights = iteration_weights(np.array(record.refreshing[first:], np.bool_), record.period)
+        record.rounds.append(float(weights @ found))
+        return found
+
+    def train(self, iterations: int, *, measured: bool, refreshing: bool = False) -> list[float]:
+        """Go on by so many; their seconds. Nothing is under way afterwards.
+
+        measured: whether they are kept. refreshing: whether they refresh the sampling probabilities; the very first
+        iteration does.
+        """
         found = []
         ran = time.process_time()
         for _ in range(iterations):
             t = self._t
+            if self.record.period > 1:
+                self.worker.method.refresh_next(refreshing or t == 0)
             start = time.perf_counter()
             with nullcontext() if measured else self._memory.of(t, self.worker):
                 _, drawn = self.worker.trainer.iteration(t, LocalSums())
@@ -149,8 +177,8 @@ class PartRun:
             torch.cuda.synchronize(self.worker.device)
         if measured:
             self.record.seconds += found
-            self.record.processor_s += ran
-            self.record.rounds.append(float(np.mean(found)))
+            self.record.refreshing += [refreshing] * iterations
+            self.record.processor_s += [ran / iterations] * iterations
         else:
             self.record.warmup += iterations
         return found

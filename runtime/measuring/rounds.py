@@ -107,7 +107,7 @@ class Setting:
         self._device, self._shelf, self._tell = device, shelf, tell
         self._method = method_of(options.method, options.knobs)
         self._mail = Mail()
-        self._parts = tuple(PartRecord(rank) for rank in range(options.workers))
+        self._parts = tuple(PartRecord(rank, period=self._method.period) for rank in range(options.workers))
         self._runs: dict[int, PartRun] = {}
         self._setup_s = 0.0
         self._needs: dict[int, int] = {}
@@ -176,20 +176,20 @@ class Setting:
         return min(found[1:])
 
     def _iterations(self, value: float, seconds: float) -> int:
-        """Of one turn: so many that the time is enough for several rounds, and whole periods where it is.
+        """Of one turn: so many that the time is enough for several rounds.
 
         value: seconds of an iteration of all parts together.
         """
         rounds, least = (ROUNDS, 1) if self._stay else (SETTLED_ROUNDS, FEWEST_AT_ONCE)
         fits = seconds / rounds - (0.0 if self._stay else self._setup_s)
-        count = min(max(int(fits / value) - 1, least), LONGEST) if value else least
-        period = self._method.period
-        return count - count % period if count >= period else count
+        # Of a turn, an iteration comes before those that are measured, and perhaps one that refreshes after them.
+        others = 1 if self._method.period == 1 else 3
+        return min(max(int(fits / value) - others, least), LONGEST) if value else least
 
     def _turn(self, part: PartRecord, lead: int, iterations: int) -> None:
         def train(run: PartRun) -> list[float]:
             run.train(max(lead, 0 if self._stay else LEAST_WARMUP), measured=False)
-            return run.train(iterations, measured=True)
+            return run.turn(iterations)
 
         if part.skipped is None:
             self._attempt(part, train, stay=self._stay)

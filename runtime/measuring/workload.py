@@ -68,7 +68,7 @@ class MeasuredWorkload:
         parts = [part for setting in self.settings for part in setting.parts if part.skipped is None]
         if self.settings[0].options.device != "cpu" or not parts:
             return None
-        return sum(part.processor_s for part in parts) / sum(sum(part.seconds) for part in parts)
+        return sum(sum(part.processor_s) for part in parts) / sum(sum(part.seconds) for part in parts)
 
 
 def measured(measure_request: MeasureRequest, tell: Tell) -> MeasuredWorkload:

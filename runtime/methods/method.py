@@ -59,7 +59,7 @@ class Method(ABC):
 
     @property
     def period(self) -> int:
-        """Iterations after which its work repeats."""
+        """Iterations from one refresh of its sampling probabilities to the next; 1: it has none."""
         return 1
 
     @property

@@ -130,6 +130,9 @@ class MethodWorker:
         """Whether iteration t measures node norms."""
         return False
 
+    def refresh_next(self, refreshing: bool) -> None:
+        """Whether the next iterations refresh the sampling probabilities; of methods that have a `period`."""
+
     def measured(self, t: Iteration, norms: Tensor) -> None:
         """Take the norms s_j of the inner nodes, float32[I], that iteration t measured."""
 

@@ -36,7 +36,7 @@ class PscGcn(Method):
     @property
     def period(self) -> int:
         """Probabilities are made anew every `refresh` iterations."""
-        return 1 if self.asks_once else self.refresh
+        return 1 if self.asks_once or self.sampler != "vr" else self.refresh
 
     @property
     def asks_once(self) -> bool:

@@ -68,6 +68,7 @@ class PscGcnWorker(MethodWorker):
         self.rule = method.sampler
         self.sampled = self.epsilon < 1.0
         self._weighted = self.sampled and self.rule == "vr"
+        self._refreshing: bool | None = None
         self._channel = context.channels.open("ids")
         self._thread = ThreadPoolExecutor(1, "sampler")
         self._graphs: dict[int, Future[SampledGraph]] = {}
@@ -125,8 +126,13 @@ class PscGcnWorker(MethodWorker):
         return self._graphs[graph].result() if self.sampled else self._graphs[0].result()
 
     def measures(self, t: Iteration) -> bool:
-        """Every `refresh` iterations, from the first on."""
-        return self._weighted and t % self.every == 0
+        """Every `refresh` iterations, from the first on, or as `refresh_next` says."""
+        due = t % self.every == 0 if self._refreshing is None else self._refreshing
+        return self._weighted and due
+
+    def refresh_next(self, refreshing: bool) -> None:
+        """Whether the next iterations refresh the probabilities, whatever their numbers."""
+        self._refreshing = refreshing
 
     def measured(self, t: Iteration, norms: Tensor) -> None:
         """Swap the norms with the other workers and recompute the probabilities, in the sampler's thread."""

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from gcnsim.errors import FileError
-from gcnsim.measured_compute import OpKey, measured_compute, read_measured_compute
+from gcnsim.measured_compute import OpKey, iteration_weights, measured_compute, read_measured_compute
 from gcnsim.timeline import Direction, OpKind
 from tests.measured_files import ITERATIONS, even, header, measured_file, rows, write, write_graph
 
@@ -31,8 +31,25 @@ def test_times_are_read_by_setting_part_and_operation(tmp_path: Path, graph: Pat
     assert (measured.parts, measured.methods, measured.on_gpu) == (2, ("full-graph", "psc-gcn"), True)
     part = measured.settings[0].parts[1]
     assert part.seconds.shape == (ITERATIONS, len(part.keys))
-    assert part.means[OpKey(OpKind.STEP, -1, Direction.NONE)] == pytest.approx(2.15)
-    assert OpKey(OpKind.SAMPLE, -1, Direction.NONE) in measured.settings[1].parts[0].means
+    step = part.keys.index(OpKey(OpKind.STEP, -1, Direction.NONE))
+    assert part.seconds[:, step] == pytest.approx([2.0, 2.1, 2.2, 2.3])
+    assert OpKey(OpKind.SAMPLE, -1, Direction.NONE) in measured.settings[1].parts[0].keys
+    assert not part.refreshing.any()
+
+
+def test_iterations_that_refresh_weigh_as_often_as_they_come() -> None:
+    refreshing = np.array([False, True, False, False])
+    assert iteration_weights(refreshing, 10) == pytest.approx([0.3, 0.1, 0.3, 0.3])
+    assert iteration_weights(np.zeros(4, np.bool_), 10) == pytest.approx([0.25] * 4)
+    assert iteration_weights(np.ones(2, np.bool_), 10) == pytest.approx([0.5] * 2)
+
+
+@pytest.mark.parametrize("numbers", [[4], [1, 1]])
+def test_iterations_that_refresh_are_measured_ones(tmp_path: Path, graph: Path, numbers: list[int]) -> None:
+    about = header(graph)
+    about["parts"][0]["refreshing"] = numbers
+    with pytest.raises(FileError, match="refreshing has .*; allowed: each once, less than its iterations, 4"):
+        read_measured_compute(str(write(tmp_path / "m.parquet", about, rows(about, even))))
 
 
 def test_an_operation_that_an_iteration_does_not_have_took_no_time(tmp_path: Path, graph: Path) -> None:
@@ -188,4 +205,4 @@ def test_a_file_without_rows_is_refused(tmp_path: Path, graph: Path) -> None:
 
 
 def test_the_schema_knows_what_the_header_says(graph: Path) -> None:
-    assert json.loads(json.dumps(header(graph)))["format"] == "gcnsim.measured_compute/2"
+    assert json.loads(json.dumps(header(graph)))["format"] == "gcnsim.measured_compute/3"

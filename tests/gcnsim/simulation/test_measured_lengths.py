@@ -323,3 +323,18 @@ def test_of_a_rate_measured_with_and_without_a_cache_the_question_s_own_answers(
     path = write(tmp_path / "m.parquet", about, columns)
     scenario = make_scenario(path, graph, {"name": "psc-gcn", "epsilon": 0.5, "cache": cache})
     assert demand_of(scenario, OpKind.AGGREGATE, 1, Direction.FORWARD).mean() == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("refresh", [4, 8])
+def test_probabilities_are_refreshed_as_often_as_the_question_says(tmp_path: Path, graph: Path, refresh: int) -> None:
+    from tests.measured_files import header, rows, write
+
+    knobs = {"epsilon": 0.5, "refresh": 16}
+    about = header(graph, 2, [("psc-gcn", knobs)])
+    for part in about["parts"]:
+        part["refreshing"] = [2]
+    columns = rows(about, lambda kind, layer, part, way, t: 0.2 if t == 2 else 0.02)
+    path = write(tmp_path / "m.parquet", about, columns)
+    scenario = make_scenario(path, graph, {"name": "psc-gcn", "epsilon": 0.5, "refresh": refresh}, "run.iterations=40")
+    seconds = demand_of(scenario, OpKind.UPDATE, 0, Direction.FORWARD)
+    assert seconds == pytest.approx(np.where(np.arange(seconds.size) % refresh == 0, 0.1, 0.01))

@@ -113,3 +113,23 @@ def test_as_many_rows_are_drawn_as_among_others_while_norms_grow(crew: Crew, opt
         alone, together = (np.array(counts)[20:].mean(axis=0) for counts in (run.record.counts, among.counts))
         # Weights differ: each part learns by itself. With norms of another age it was a third.
         assert alone == pytest.approx(together, rel=0.25)
+
+
+def test_a_turn_ends_with_an_iteration_that_refreshes_the_probabilities(options: MakeOptions) -> None:
+    given = replace(part_options(options, "psc-cache"), iterations=10**9)
+    record = PartRecord(0, period=4)
+    run = PartRun(record, given, torch.device("cpu"), DatasetCache(), Mail())
+    run.train(3, measured=False)
+    before = run.worker.method.norms()
+    assert before is not None
+    assert before[0] == 0  # the first one does, whatever is asked
+    for turn in range(2):
+        run.turn(3)
+        norms = run.worker.method.norms()
+        assert norms is not None
+        assert norms[0] == 3 + 4 * turn + 3
+    run.close()
+    assert record.refreshing == [False, False, False, True] * 2
+    a, b = np.array(record.seconds).reshape(2, 4), np.array([0.25, 0.25, 0.25, 0.25])
+    assert record.rounds == pytest.approx((a @ b).tolist())
+    assert record.mean_seconds == pytest.approx(np.mean(record.rounds))
