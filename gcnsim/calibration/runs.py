@@ -73,8 +73,6 @@ OF_GPUS: Final = (
     Coefficient("network", "efficiency", "payload on the runs' network"),
     Coefficient("network", "latency_s", "messages on the runs' network"),
 )
-MEASURED_TOO: Final = ("busy_core_rate", "iteration_s")
-"""Figures that measured compute has in it."""
 SHARES: Final = ("busy_core_rate", "efficiency")
 """Figures that are at most one."""
 
@@ -142,14 +140,15 @@ def _fitted(
     record = outside_kernels(record, runs) if on_cores and not measured else record
     graphs = list(dict.fromkeys(run.graph["hash"] for run in runs))
     known = COEFFICIENTS if on_cores else OF_GPUS
-    # Compute was measured beside busy cores, and with what is outside kernels.
-    held = MEASURED_TOO if measured else ()
-    chosen = [one for one in known if one.name in record.figures.get(one.part, {}) and one.name not in held]
+    record = as_measured(record) if on_cores and measured else record
+    chosen = [one for one in known if one.name in record.figures.get(one.part, {})]
+    if measured:  # which has what is outside kernels in it
+        chosen = [one for one in chosen if one.name != "iteration_s"]
     if record.sums is None and not measured:
         # The law that knows the order of a matrix holds for every graph.
         chosen += [Coefficient("graphs", graph, "sums over neighbours on this graph") for graph in graphs]
     # What a link carries is near the most it can: there is something to see on the way down only.
-    steps = np.array([-APART if one.name == "efficiency" else APART for one in chosen])
+    steps = np.array([-APART if one.name in SHARES else APART for one in chosen])
     priors = np.array([GRAPH_PRIOR if one.part == "graphs" else PRIOR for one in chosen])
 
     def misfit(logs: FloatArray) -> FloatArray:
@@ -197,6 +196,13 @@ def outside_kernels(record: Calibration, runs: Sequence[RecordedRun]) -> Calibra
         figures["host"]["iteration_s"] = Fitted(float(np.median(besides)), source)
     if ratio := busy_sums_ratio(record, roomy):
         figures["host"]["busy_sums_ratio"] = ratio
+    return replace(record, figures=figures)
+
+
+def as_measured(record: Calibration) -> Calibration:
+    """`record` with cores as fast as they were measured; runs show how much slower they are among all other threads."""
+    figures = {part: dict(given) for part, given in record.figures.items()}
+    figures["host"] |= {"busy_core_rate": Fitted(1.0, "compute was measured beside busy cores")}
     return replace(record, figures=figures)
 
 

@@ -224,6 +224,11 @@ class Calibration:
         """Whether it has figures of links and busy cores alone, and none of kernels."""
         return not self.figures["device"] and bool(self.figures["network"])
 
+    @property
+    def with_measured_compute(self) -> bool:
+        """Whether it was fitted to runs with measured compute: its cores are slower than measured by what runs lose."""
+        return any(source.kind == "measured_compute" for source in self.inputs)
+
     def used(self, sha256: str) -> bool:
         """Whether an input had this hash."""
         return any(source.sha256 == sha256 for source in self.inputs)

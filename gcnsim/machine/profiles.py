@@ -218,8 +218,8 @@ def _with_measured_cores(
     servers: HostProfile, found: MeasuredCompute, spec: ClusterSpec, record: Calibration | None
 ) -> HostProfile:
     """Servers whose cores are as fast as measured, where that was beside busy ones, and as many as the measured machine
-    has, where no record and no question says otherwise."""
-    if found.beside_busy:
+    has, where no record and no question says otherwise. What runs lost beyond measured compute stays."""
+    if found.beside_busy and not (record is not None and record.with_measured_compute):
         busy = Figure(1.0, "measured", "compute was measured beside busy cores", "")
         servers = replace(servers, busy_core_rate=busy)
     count = found.device.get("cores")

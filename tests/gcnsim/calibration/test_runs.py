@@ -14,16 +14,18 @@ from gcnsim.calibration.fit import ranges
 from gcnsim.calibration.runs import (
     COEFFICIENTS,
     Coefficient,
+    as_measured,
     freedom_over,
     moved,
     outside_kernels,
     refine,
     spread_of_repeats,
 )
-from gcnsim.calibration_record.record import Calibration, Fitted, write_calibration
+from gcnsim.calibration_record.record import Calibration, Fitted, Source, write_calibration
 from gcnsim.errors import FileError, ScenarioError
 from gcnsim.hardware import CoreKernels, device
 from gcnsim.hardware.profiles import TERMS, SumFigures
+from gcnsim.measured_compute import read_measured_compute
 from gcnsim.runs.recorded_run import RecordedRun, read_recorded_run
 from gcnsim.validation import judge
 from tests.gcnsim.calibration.made import World, calibration, measurements, write_measurements
@@ -33,6 +35,7 @@ from tests.gcnsim.calibration.test_maps import losses, maps
 from tests.gcnsim.calibration.test_pooling import made as pooling
 from tests.gcnsim.calibration.test_sums import KNOWN, points
 from tests.gcnsim.validation.conftest import EMULATED, WIDTHS, WriteRun, runs_in, simulated, small_graph
+from tests.gcnsim.validation.test_run_check import measured as measured_parts
 
 FACTORS = {"socket_bandwidth": 0.6, "busy_core_rate": 0.85}
 
@@ -291,3 +294,37 @@ def test_runs_that_a_container_stopped_now_and_then_are_noted(
     calibrate(write_measurements(tmp_path / "profile.json"), [folder], warn=heard.append)
     assert judge([folder], None)[1] == heard
     assert [line.startswith(f"{folder}: 2 workers of 1 thread had the time of") for line in heard] == [True] * noted
+
+
+def test_what_runs_lose_beyond_measured_compute_is_found_again(tmp_path: Path) -> None:
+    write_run = runs_in(tmp_path)
+    file = read_measured_compute(str(measured_parts(tmp_path, 0.01, methods=("full-graph", "pipegcn"))))
+    links = _links_only(calibrate(write_measurements(tmp_path / "profile.json")))
+    truth = moved(as_measured(links), [Coefficient("host", "busy_core_rate", "known")], np.log([0.7]))
+    write_calibration(tmp_path / "truth.json", truth)
+    slow = EMULATED | {"bandwidth": 1e7, "measured": 0.94e7}
+    runs = [
+        simulated(write_run(f"{name}{place}", method=name, emulation=network), tmp_path / "truth.json", measured=[file])
+        for name in ("full-graph", "pipegcn")
+        for place, network in enumerate((EMULATED, slow))
+    ]
+    found = refine(links, runs, measured=[file])
+    assert found.figures["host"]["busy_core_rate"].value == pytest.approx(0.7, abs=0.05)
+    paths = [run.path for run in runs]
+    errors = []
+    for name, record in (("found.json", found), ("alone.json", links)):
+        write_calibration(tmp_path / name, record)
+        checks, _ = judge(paths, tmp_path / name, measured=[Path(file.path)])
+        errors.append(max(abs(check.error) for check in checks))
+    assert errors[0] < 0.04
+    assert errors[1] > 0.1
+
+
+def _links_only(record: Calibration) -> Calibration:
+    """The record with what links cost, and nothing of kernels."""
+    host = {name: record.figures["host"][name] for name in ("cores", "message_s", "socket_bandwidth", "reduce_step_s")}
+    figures = {"device": {}, "host": host, "network": record.figures["network"]}
+    inputs = (*record.inputs, Source("measured_compute", "file", "0" * 64))
+    return replace(
+        record, inputs=inputs, figures=figures, curve=(), sums=None, attention=None, maps=None, pooling=None, far=None
+    )

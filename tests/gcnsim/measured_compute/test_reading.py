@@ -48,7 +48,7 @@ def test_iterations_that_refresh_weigh_as_often_as_they_come() -> None:
 def test_iterations_that_refresh_are_measured_ones(tmp_path: Path, graph: Path, numbers: list[int]) -> None:
     about = header(graph)
     about["parts"][0]["refreshing"] = numbers
-    with pytest.raises(FileError, match="refreshing has .*; allowed: each once, less than its iterations, 4"):
+    with pytest.raises(FileError, match=r"refreshing has .*; allowed: each once, less than its iterations, 4"):
         read_measured_compute(str(write(tmp_path / "m.parquet", about, rows(about, even))))
 
 

@@ -14,6 +14,7 @@ import pytest
 from gcnsim import __version__
 from gcnsim.evidence import scenario_of
 from gcnsim.graph import Graph, build_csr
+from gcnsim.measured_compute import MeasuredCompute
 from gcnsim.partition import Part, partition_graph, split
 from gcnsim.runs.files import Shares
 from gcnsim.runs.recorded_run import RecordedRun, read_recorded_run
@@ -161,10 +162,12 @@ def runs_in(place: Path) -> WriteRun:
     return write
 
 
-def simulated(folder: Path, calibration: Path, factor: float = 1.0) -> RecordedRun:
+def simulated(
+    folder: Path, calibration: Path, factor: float = 1.0, measured: Sequence[MeasuredCompute] = ()
+) -> RecordedRun:
     """The run in `folder` with the times that the simulator predicts for it, times `factor`, written there too."""
     run = read_recorded_run(folder)
-    scenario = scenario_of(run, str(calibration))
+    scenario = scenario_of(run, str(calibration), measured)
     metrics = simulate_scenario(scenario, open_source(scenario)).metrics
     document = json.loads((folder / "run.json").read_text())
     for content in document["summary"]["workers"]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -255,12 +256,15 @@ def test_on_cores_without_a_calibration_there_is_no_interval(write_run: WriteRun
     assert [trace.name for trace in validation_figure(validation).data][-1] == "without an interval (1)"
 
 
-def measured(folder: Path, seconds: float, hidden: int = 32, **partition: Any) -> Path:
+def measured(
+    folder: Path, seconds: float, hidden: int = 32, methods: Sequence[str] = ("full-graph",), **partition: Any
+) -> Path:
     """A file of compute times of the runs' parts, each operation of so many seconds."""
     return measured_file(
         folder,
         write_graph(folder),
         2,
+        [(name, {}) for name in methods],
         seconds=lambda *_: seconds,
         name=f"{seconds}.parquet",
         device={"kind": "cpu", "name": "a core", "threads": 1},
