@@ -17,7 +17,7 @@ from gcnsim.io.json_files import canonical, mistake, read_json, shipped_schema
 
 SCHEMAS = sorted(path.name.removesuffix(".schema.json") for path in files("gcnsim").joinpath("data").iterdir()
                  if path.name.endswith(".schema.json"))  # fmt: skip
-VERSIONS = {"calibration": 6, "measured_compute": 2}
+VERSIONS = {"calibration": 6, "measured_compute": 3}
 """Of schemas that have had others before."""
 CLUSTER = {"schema": "gcnsim.cluster/1", "hosts": 2, "workers_per_host": 2, "bandwidth": 1.25e9, "measured": 1.1e9}
 
