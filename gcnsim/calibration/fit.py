@@ -12,13 +12,13 @@ import numpy as np
 
 from gcnsim.calibration.fitting import Laws
 from gcnsim.calibration.gpu import fit_gpu
-from gcnsim.calibration.laws import fit_laws, fit_links
+from gcnsim.calibration.links import fit_links
 from gcnsim.calibration.runs import refine
 from gcnsim.calibration_record.measurements import Measurements, read_measurements
 from gcnsim.calibration_record.record import Calibration, Fitted, Source
 from gcnsim.errors import ScenarioError
-from gcnsim.evidence import CORE, device_of, refuse_other_kernels, refuse_other_trace, scenario_of
-from gcnsim.hardware import PLAIN_KERNELS, gpu_of
+from gcnsim.evidence import CORE, device_of, refuse_other_trace, scenario_of
+from gcnsim.hardware import gpu_of
 from gcnsim.io.json_files import mistake, parse_json
 from gcnsim.measured_compute import MeasuredCompute
 from gcnsim.measured_compute import measured_compute as read_file
@@ -74,12 +74,6 @@ def calibrate(
         ),
         figures=_figures(laws, device, recorded),
         curve=laws.curve,
-        sums=laws.sums,
-        attention=laws.attention,
-        maps=laws.maps,
-        pooling=laws.pooling,
-        far=None if laws.pooling is None else laws.far,
-        kernels=None if laws.pooling is None else measured.kernels,
         graphs={},
         residuals=tuple(laws.residuals),
         error=None,
@@ -104,7 +98,7 @@ def _inputs(
     """The measured files and the runs. Raises FileError and ScenarioError for those that cannot be fitted to."""
     if measured_compute and not runs:
         raise ScenarioError("--measured-compute: is for runs to fit to; allowed: with --runs")
-    if measured.links_only and runs and not measured_compute:
+    if (measured.links_only or device == CORE) and runs and not measured_compute:
         raise ScenarioError(
             f"{measured.path}: knows links alone, so runs need the times of their kernels; allowed: with "
             "--measured-compute (python -m runtime.measure)"
@@ -128,8 +122,6 @@ def _refuse(run: RecordedRun, measured: Measurements, device: str, files: Sequen
     ):
         if ran != was:
             raise ScenarioError(f"{run.path}: ran on {ran}{what}, measured was {was}{what}")
-    if device == CORE and not files:
-        refuse_other_kernels(run, measured.kernels, measured.path.name)
     refuse_other_trace(run, scenario_of(run, measured=files))
 
 
@@ -137,20 +129,11 @@ def _laws(measured: Measurements, device: str) -> Laws:
     """What the measurements fit. Raises ScenarioError where they fit nothing, or figures that no machine has."""
     try:
         with np.errstate(over="raise", divide="raise", invalid="raise"):
-            if measured.links_only:
-                laws = fit_links(measured)
-            else:
-                laws = fit_laws(measured) if device == CORE else fit_gpu(measured, device)
+            laws = fit_links(measured) if measured.links_only or device == CORE else fit_gpu(measured, device)
     except (KeyError, ValueError, ArithmeticError) as error:
         raise ScenarioError(
             f"{measured.path}: cannot be fitted ({error}); take a profile with --quick or more"
         ) from None
-    if device == CORE and not measured.links_only and laws.pooling is None and measured.kernels != PLAIN_KERNELS:
-        # Records say of which kernels they are since they know pooling.
-        raise ScenarioError(
-            f"{measured.path}: measured with {measured.kernels.words}, but no pooling, so it is of an older version or "
-            "too short; take a profile with --quick or more"
-        )
     parts = {"device": laws.device, "host": laws.host, "network": laws.network, "copies": laws.copies}
     document = {part: {name: asdict(figure) for name, figure in figures.items()} for part, figures in parts.items()}
     if wrong := mistake(parse_json(json.dumps(document), measured.path), "calibration", "figures"):

@@ -17,15 +17,13 @@ from typing import Final
 
 import numpy as np
 
-from gcnsim.calibration.kernels_in_runs import busy_sums_ratio
 from gcnsim.calibration_record.record import Calibration, Fitted, Residual, write_calibration
 from gcnsim.evidence import scenario_of
 from gcnsim.hardware import device
 from gcnsim.ids import FloatArray
 from gcnsim.measured_compute import MeasuredCompute
-from gcnsim.methods import is_method, method_type
 from gcnsim.processes import parallel_map
-from gcnsim.runs.recorded_run import TIMELINE, RecordedRun
+from gcnsim.runs.recorded_run import RecordedRun
 from gcnsim.scenario import Scenario
 from gcnsim.simulation import simulate_scenario
 from gcnsim.sources import open_source
@@ -64,18 +62,16 @@ class Coefficient:
 COEFFICIENTS: Final = (
     Coefficient("host", "socket_bandwidth", "processor time per byte on the runs' network"),
     Coefficient("network", "queue", "queues of the runs' links"),
-    Coefficient("host", "iteration_s", "iterations of the runs outside their kernels"),
-    Coefficient("host", "busy_core_rate", "cores shared by the runs' workers"),
 )
+"""Of workers on cores: compute was measured beside busy cores, and with what is outside kernels."""
+
 OF_GPUS: Final = (
     Coefficient("device", "launch_s", "launches and the host's share of the runs' iterations"),
     Coefficient("copies", "efficiency", "copies between the runs' GPUs and their hosts"),
     Coefficient("network", "efficiency", "payload on the runs' network"),
     Coefficient("network", "latency_s", "messages on the runs' network"),
 )
-MEASURED_TOO: Final = ("busy_core_rate", "iteration_s")
-"""Figures that measured compute has in it."""
-SHARES: Final = ("busy_core_rate", "efficiency")
+SHARES: Final = ("efficiency",)
 """Figures that are at most one."""
 
 
@@ -138,15 +134,10 @@ def _fitted(
     from scipy.optimize import least_squares
 
     on_cores = device(record.device).kind == "cpu"
-    # A measured iteration has what is outside its kernels too.
-    record = outside_kernels(record, runs) if on_cores and not measured else record
     graphs = list(dict.fromkeys(run.graph["hash"] for run in runs))
     known = COEFFICIENTS if on_cores else OF_GPUS
-    # Compute was measured beside busy cores, and with what is outside kernels.
-    held = MEASURED_TOO if measured else ()
-    chosen = [one for one in known if one.name in record.figures.get(one.part, {}) and one.name not in held]
-    if record.sums is None and not measured:
-        # The law that knows the order of a matrix holds for every graph.
+    chosen = [one for one in known if one.name in record.figures.get(one.part, {})]
+    if not measured:
         chosen += [Coefficient("graphs", graph, "sums over neighbours on this graph") for graph in graphs]
     # What a link carries is near the most it can: there is something to see on the way down only.
     steps = np.array([-APART if one.name == "efficiency" else APART for one in chosen])
@@ -177,32 +168,6 @@ def freedom_over(slopes: FloatArray, runs: int) -> float:
     each_has = (slopes.shape[0] - slopes.shape[1]) // runs
     onto = np.diag(slopes @ np.linalg.pinv(slopes))
     return float(onto[: runs * each_has : each_has].sum())
-
-
-def outside_kernels(record: Calibration, runs: Sequence[RecordedRun]) -> Calibration:
-    """`record` with what runs show of themselves and benchmarks cannot see: an iteration's time outside its kernels,
-    how much equal work varies, how busy cores slow down sums more than products."""
-    figures = {part: dict(given) for part, given in record.figures.items()}
-    roomy = [run for run in runs if run.workers * run.threads <= int(run.hardware["cores"])]
-    spreads = [run.work_spread() for run in roomy if (run.path / TIMELINE).is_file()]
-    if spreads:
-        source = "the time of equal work within the runs that had a core for each worker, median"
-        figures["host"]["work_spread"] = Fitted(float(np.median(spreads)), source)
-    # Where workers share cores, or a sampler runs beside, what an iteration takes besides is mostly waiting; a
-    # mini-batch has a time of its own.
-    plain = [run for run in roomy if run.options["knobs"].get("epsilon", 1.0) == 1.0 and not _in_batches(run)]
-    besides = [max(run.phases["exposed_other"] - run.shares.optimizer_s, 0.0) for run in plain]
-    if besides:
-        source = "the runs' iterations outside their kernels, with a core for each worker and all edges, median"
-        figures["host"]["iteration_s"] = Fitted(float(np.median(besides)), source)
-    if ratio := busy_sums_ratio(record, roomy):
-        figures["host"]["busy_sums_ratio"] = ratio
-    return replace(record, figures=figures)
-
-
-def _in_batches(run: RecordedRun) -> bool:
-    name = run.options["method"]
-    return is_method(name) and method_type(name).mini_batches
 
 
 def moved(record: Calibration, chosen: Sequence[Coefficient], logs: FloatArray) -> Calibration:

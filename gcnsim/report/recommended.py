@@ -11,7 +11,7 @@ from gcnsim.errors import plural
 from gcnsim.report.answer.rows import plain
 from gcnsim.report.answer.sentences import money, saved_range
 from gcnsim.report.page.templates import rendered
-from gcnsim.results import NO_RANGE, Advice, AssumptionEffect, Missed, OtherRule, PointReport
+from gcnsim.results import Advice, AssumptionEffect, Missed, OtherRule, PointReport
 from gcnsim.terminal import aligned
 from gcnsim.units import format_seconds, range_text
 
@@ -88,16 +88,10 @@ def reasons(advice: Advice) -> list[tuple[str, str]]:
         # What is paid by the GPU is the same whatever connects them.
         by_gpu = "" if advice.choice.host else "; covers GPUs only: network and server layout change nothing in it"
         lines.append(("price", f"{advice.choice.row.price}{by_gpu}"))
-    lines += [("decides", advice.decides), ("certainty", f"{advice.label}; {_intervals(advice)}")]
+    lines += [("decides", advice.decides), ("certainty", f"{advice.label}; intervals: 90 % of the random draws")]
     if advice.provenance.like_questions is not None:
         lines.append(("similar questions", advice.provenance.like_questions.text))
     return [(name, text) for name, text in lines if text]
-
-
-def _intervals(advice: Advice) -> str:
-    """What intervals are, of a choice without one why."""
-    unknown = advice.choice.seconds_low is None
-    return f"no intervals of {NO_RANGE}" if unknown else "intervals: 90 % of the random draws"
 
 
 def _shown(advice: Advice) -> tuple[list[PointReport], int]:

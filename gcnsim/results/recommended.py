@@ -58,8 +58,7 @@ class GoalReport:
 
 @dataclass(frozen=True, slots=True)
 class PointReport:
-    """A setting on a machine. For CPU cores without a calibration, intervals and chance are null, and it meets a limit
-    if its stated values do."""
+    """A setting on a machine. In older answers of CPU cores, intervals and chance are null."""
 
     name: Text
     """Setting and machine in words."""
@@ -97,7 +96,7 @@ class RunnerUp:
     point: PointReport
     why: Text
     faster_share: Share | None
-    """Share of the random draws in which it is faster. Null for CPU cores without a calibration."""
+    """Share of the random draws in which it is faster. Null in older answers of CPU cores."""
     cheaper_share: Share | None
     """Share of the draws in which it is cheaper."""
 
@@ -165,13 +164,13 @@ class OtherRule:
     shorter: float
     """Share of the choice's time that it saves; negative if it takes longer."""
     shorter_low: float | None
-    """Low end of the 90 % interval over paired draws. Null for CPU cores without a calibration."""
+    """Low end of the 90 % interval over paired draws. Null in older answers of CPU cores."""
     shorter_high: float | None
     """High end of the interval."""
     meets: bool
     """Whether the chance is at least the required one."""
     chance: Share | None
-    """Chance of meeting the limits. Null for CPU cores without a calibration."""
+    """Chance of meeting the limits. Null in older answers of CPU cores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +185,7 @@ class Change:
     meets: bool
     """Whether the chance is at least the required one."""
     chance: Share | None
-    """Chance of meeting the limits after the change. Null for CPU cores without a calibration."""
+    """Chance of meeting the limits after the change. Null in older answers of CPU cores."""
     excess: Amount | None
     """The largest ratio of an amount to its limit, at the stated values; null if unknown."""
 

@@ -13,20 +13,17 @@ from math import ceil
 import numpy as np
 
 from gcnsim.cost import (
-    CoreCost,
-    CoreDropout,
+    CoreShares,
     Kept,
     adding_seconds,
-    bytes_between,
-    core_cost,
-    core_dropout,
+    core_shares,
     elementwise_seconds,
-    logits_seconds,
-    neighbour_sums,
+    loss_seconds,
     row_bytes,
+    spmm_seconds,
     step_seconds,
 )
-from gcnsim.ids import FloatArray, IntArray, Layer, Rank
+from gcnsim.ids import FloatArray, Layer, Rank
 from gcnsim.methods.families.block_broadcast import BlockBroadcast, grid_of
 from gcnsim.methods.families.block_workers import GAP_PASSES
 from gcnsim.methods.families.cpu_ops import TAG, WOKEN_S, CpuOps
@@ -35,6 +32,7 @@ from gcnsim.schedule import Schedule
 from gcnsim.schedule.builder import Dependency
 from gcnsim.schedule.collectives import CHUNK
 from gcnsim.timeline import Direction, OpKind
+from gcnsim.workload import NO_DROPOUT
 
 FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
 
@@ -53,16 +51,15 @@ class CpuBlockWriter(CpuOps):
         self.cycles = every.shape[0] > 1
         self.sent: FloatArray = np.tile(every, (self.iterations // every.shape[0], 1, 1))
         self.costs = [self._costs(rank) for rank in self.workers]
-        self.dropped = [self._dropped(rank) for rank in self.workers]
+        self.drops = facts.dropout != NO_DROPOUT
 
     def write(self) -> Schedule:
         """The schedule."""
         facts, last = self.facts, len(self.facts.shapes) - 1
         for layer, shape in enumerate(facts.shapes):
             for rank in self.workers:
-                self._handed_over(rank)
-                if dropped := self.dropped[rank][layer]:
-                    self.work(OpKind.UPDATE, rank, float(dropped.inner), layer, FORWARD)
+                self.handed_over(rank)
+                self._drop(rank, layer, FORWARD)
                 self._test(rank, layer)
             self._exchange_flags(layer)
             if shape.gathers:
@@ -71,7 +68,7 @@ class CpuBlockWriter(CpuOps):
                 self.work(OpKind.UPDATE, rank, self.costs[rank][layer].update, layer, FORWARD)
         for rank in self.workers:
             inner = int(facts.counts.inner_nodes[rank])
-            self.work(OpKind.LOSS, rank, logits_seconds(facts.device, facts.host, inner, facts.shapes[last].d_out))
+            self.work(OpKind.LOSS, rank, loss_seconds(facts.device, inner, facts.shapes[last].d_out))
         reduced: list[list[int]] = [[] for _ in self.workers]
         for layer in range(last, -1, -1):
             for rank, op in enumerate(self._backward(layer)):
@@ -84,20 +81,20 @@ class CpuBlockWriter(CpuOps):
         """One layer's backward pass; per worker, the op at which its weights' gradient is that of all."""
         shape = self.facts.shapes[layer]
         for rank in self.workers:
-            self._handed_over(rank)
+            self.handed_over(rank)
         if shape.gathers:
             self._sum(layer, BACKWARD, shape.d_out)
-        costs = [self.costs[rank][layer].update_backward for rank in self.workers]
+        costs = [self.costs[rank][layer].update for rank in self.workers]
         made = [self.work(OpKind.UPDATE, rank, costs[rank], layer, BACKWARD) for rank in self.workers]
         for rank in self.workers:
-            if dropped := self.dropped[rank][layer]:
-                self.work(OpKind.UPDATE, rank, float(dropped.inner_backward), layer, BACKWARD)
+            if layer:
+                self._drop(rank, layer, BACKWARD)
         return self.reduce(layer, made)
 
     def _sum(self, layer: Layer, direction: Direction, width: int) -> None:
         """The products with blocks that are kept, then every other block's broadcast and its product."""
         grid, sends = self.grid, self._sends(layer, direction)
-        products = [self._products(rank, width, first=layer == 0 and direction is FORWARD) for rank in self.workers]
+        products = [self._products(rank, width) for rank in self.workers]
         for rank in self.workers:
             for index, block in enumerate(self._stages(rank)):
                 stale_share = 1.0 - sends[:, block]
@@ -190,30 +187,11 @@ class CpuBlockWriter(CpuOps):
     def _gap(self) -> bool:
         return self.rule.test == "gap" and bool((self.sent < 1.0).any())
 
-    def _handed_over(self, rank: Rank) -> None:
-        """The interpreter and hand-overs between threads, spread evenly over the layers' two passes."""
-        self.work(OpKind.STEP, rank, self.facts.host.iteration_s.value / (2 * len(self.facts.shapes)))
-
-    def _products(self, rank: Rank, width: int, *, first: bool) -> list[float]:
-        """Core-seconds of a worker's product with each of the blocks that it takes."""
-        return [self._product(rank, block, width, first=first) for block in self._stages(rank)]
-
-    def _product(self, rank: Rank, block: int, width: int, *, first: bool) -> float:
-        own, nothing = rank // self.grid.replicas, np.zeros(1, np.int64)
-        entries = np.array([round(float(self.grid.entries[own, block]))])
-        inner, cross = (entries, nothing) if block == own else (nothing, entries)
-        matrix = self._kept(rank, inner, cross, np.array([int(self.grid.rows[block])]))
-        sums = neighbour_sums(self.facts.device, matrix, width, first=first)
-        return float(sums[0 if block == own else 2][0]) if entries[0] else 0.0
-
-    def _kept(self, rank: Rank, inner: IntArray, cross: IntArray, rows: IntArray) -> Kept:
-        counts = self.facts.counts
-        cores = self.facts.cluster.cores(rank)
-        beside = [worker for worker in self.workers if self.facts.cluster.cores(worker) == cores]
-        held = [(float(self._rows(item)), float(self.grid.rows.max())) for item in beside]
-        between = sum(bytes_between(*item, self.facts.shapes, norm=self.facts.norm) for item in held)
-        reuse = None if counts.reuse is None else counts.reuse[rank]
-        return Kept(self._rows(rank), inner, cross, rows, reuse, between, min(len(beside), len(cores)))
+    def _products(self, rank: Rank, width: int) -> list[float]:
+        """The share of a worker's product with each of the blocks that it takes."""
+        own = rank // self.grid.replicas
+        rows, every = float(self._rows(rank)), [float(self.grid.entries[own, block]) for block in self._stages(rank)]
+        return [float(spmm_seconds(self.facts.device, entries, rows, width)) if entries else 0.0 for entries in every]
 
     def _rows(self, rank: Rank) -> int:
         return int(self.grid.rows[rank // self.grid.replicas])
@@ -221,18 +199,11 @@ class CpuBlockWriter(CpuOps):
     def _stages(self, rank: Rank) -> range:
         return self.grid.stages(rank % self.grid.replicas)
 
-    def _dropped(self, rank: Rank) -> list[CoreDropout | None]:
-        facts, own = self.facts, float(self._rows(rank))
-        return [
-            core_dropout(facts.device, facts.host, facts.dropout, shape, own, 0.0, first=layer == 0)
-            for layer, shape in enumerate(facts.shapes)
-        ]
+    def _drop(self, rank: Rank, layer: Layer, direction: Direction) -> None:
+        if self.drops:
+            self.work(OpKind.UPDATE, rank, self.costs[rank][layer].dropped, layer, direction)
 
-    def _costs(self, rank: Rank) -> list[CoreCost]:
-        """The dense kernels of each layer over the rows of a worker's block."""
-        nothing = np.zeros(1, np.int64)
-        matrix, last = self._kept(rank, nothing, nothing, nothing), len(self.facts.shapes) - 1
-        return [
-            core_cost(self.facts.device, shape, matrix, first=layer == 0, last=layer == last, norm=self.facts.norm)
-            for layer, shape in enumerate(self.facts.shapes)
-        ]
+    def _costs(self, rank: Rank) -> list[CoreShares]:
+        """The maps and dropout of each layer over the rows of a worker's block."""
+        kept = Kept(np.array([self._rows(rank)]), np.zeros(1, np.int64))
+        return [core_shares(self.facts.device, shape, kept, self.facts.dropout) for shape in self.facts.shapes]
