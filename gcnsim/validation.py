@@ -18,7 +18,7 @@ from gcnsim.calibration_record.record import Calibration, beyond, content_hash, 
 from gcnsim.errors import FileError, ScenarioError, plural
 from gcnsim.evidence import refuse_other_trace, scenario_of
 from gcnsim.knobs import KNOBS, TRAINING_KNOBS
-from gcnsim.measured_compute import measured_compute
+from gcnsim.measured_compute import measured_compute, measured_files
 from gcnsim.processes import parallel_map
 from gcnsim.runs.recorded_run import (
     RecordedRun,
@@ -111,8 +111,8 @@ def judge(
 ) -> tuple[list[RunCheck], list[str]]:
     """Every run in `folders` with its prediction, in that order; and warnings.
 
-    measured: files of compute times (`gcnsim.measured_compute/2`), each run is predicted by the one of its graph and
-    parts. Raises FileError for a folder without a finished, recorded run, and for a run that the calibration used; with
+    measured: files of compute times (`gcnsim.measured_compute/2`), or folders of them; each run is predicted by the one
+    of its graph and parts. Runs on cores need them. Raises FileError for a folder without a finished, recorded run, and for a run that the calibration used; with
     `strict` also for one from another machine or version, or with links that the simulator has no model of.
     """
     record = None if calibration is None else read_calibration(calibration)
@@ -122,7 +122,7 @@ def judge(
     warnings = [warning for run in runs for warning in _held_out(run, record)]
     if strict and warnings:
         raise FileError(warnings[0])
-    files = [measured_compute(str(path)) for path in measured]
+    files = [measured_compute(path) for path in measured_files(measured)]
     requested = [scenario_of(run, None if calibration is None else str(calibration), files) for run in runs]
     if again := first_repeat(runs):
         raise FileError(f"--runs: a run is given twice, as {again[0].path} and {again[1].path}; allowed: each once")
@@ -309,7 +309,7 @@ def payload(
         "schema": SCHEMA,
         **summarise(judged),
         "calibration": None if calibration is None else about(calibration),
-        "measured_compute": [{"name": Path(path).name, "sha256": content_hash(path)} for path in measured],
+        "measured_compute": [{"name": Path(path).name, "sha256": content_hash(path)} for path in measured_files(measured)],
         "machine": {"system": platform.system(), "gcnsim": __version__},
         "warnings": list(warnings),
         "rows": [row_of(run_check) for run_check in judged],

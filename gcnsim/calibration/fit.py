@@ -20,7 +20,7 @@ from gcnsim.errors import ScenarioError
 from gcnsim.evidence import CORE, device_of, refuse_other_trace, scenario_of
 from gcnsim.hardware import gpu_of
 from gcnsim.io.json_files import mistake, parse_json
-from gcnsim.measured_compute import MeasuredCompute
+from gcnsim.measured_compute import MeasuredCompute, measured_files
 from gcnsim.measured_compute import measured_compute as read_file
 from gcnsim.runs.recorded_run import (
     RecordedRun,
@@ -50,7 +50,7 @@ def calibrate(
 ) -> Calibration:
     """Figures of the machine that `measurements` were taken on, refined on `runs`; warn: hears what may mislead.
 
-    measured_compute: files of runtime.measure, which then stand for the kernels of the runs in place of the laws.
+    measured_compute: files of runtime.measure, or folders of them: the kernels of the runs. Runs on cores need them.
     Raises FileError for an input that cannot be read, ScenarioError for one that does not fit: a GPU that the catalogue
     does not have, a run of another device or machine, a run given twice, times that no law can take.
     """
@@ -103,7 +103,7 @@ def _inputs(
             f"{measured.path}: knows links alone, so runs need the times of their kernels; allowed: with "
             "--measured-compute (python -m runtime.measure)"
         )
-    files = [read_file(str(path)) for path in measured_compute]
+    files = [read_file(path) for path in measured_files(measured_compute)]
     recorded = [read_recorded_run(run) for run in runs]
     for run in recorded:
         _refuse(run, measured, device, files)

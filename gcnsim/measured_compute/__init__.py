@@ -2,7 +2,7 @@
 
 from gcnsim.measured_compute.command import measure_command
 from gcnsim.measured_compute.facts import MeasuredCompute, MeasuredPart, MeasuredSetting, OpKey
-from gcnsim.measured_compute.reading import measured_compute, read_measured_compute
+from gcnsim.measured_compute.reading import measured_compute, measured_files, read_measured_compute
 
 __all__ = [
     "MeasuredCompute",
@@ -11,5 +11,6 @@ __all__ = [
     "OpKey",
     "measure_command",
     "measured_compute",
+    "measured_files",
     "read_measured_compute",
 ]
