@@ -81,7 +81,7 @@ def test_runs_on_gpus_are_reproduced_and_so_are_others(world: World, tmp_path: P
 def test_what_a_real_network_carried_comes_from_the_runs(world: World) -> None:
     assert 0.7 < world.found.figures["network"]["efficiency"].value <= 1.0
     assert world.found.ranges["bandwidth"] == (1.25e9, 6.25e9)
-    for name in ("work_spread", "iteration_s", "busy_core_rate"):
+    for name in ("slice_s", "busy_core_rate"):
         assert name not in world.found.figures["host"], "no law of a GPU worker reads it"
 
 
