@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -41,13 +41,14 @@ NETWORK: Mapping[str, float] = {"efficiency": 0.94, "latency_s": 2e-4, "queue": 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """Measurements of a machine, and runs of one whose coefficients are known to be others."""
+    """Measurements of a machine, and runs of one whose coefficients are known to be others. files: of compute times."""
 
     measurements: Path
     seen: list[Path]
     unseen: list[Path]
     found: Calibration
     file: Path
+    files: list[Path] = field(default_factory=list)
 
 
 def fitted(values: Mapping[str, float]) -> dict[str, Fitted]:
