@@ -25,14 +25,14 @@ def question(tmp_path: Path, write_run: WriteRun) -> dict[str, Any]:
     knobs = {"tau": 2, "epsilon": 0.1, "sampler": "vr", "refresh": 20, "cache": "0%", "cache_policy": "inclusion"}
     runs = [write_run("a"), write_run("b", method="psc-gcn", knobs=knobs), write_run("c", method="pipegcn")]
     seen = ranges([read_recorded_run(run) for run in runs])
-    write_calibration(tmp_path / "record.json", calibration(error=0.159, ranges=seen))
+    write_calibration(tmp_path / "record.json", of_gpu(error=0.159, ranges=seen))
     graph = small_graph()
     np.savez(tmp_path / "small.npz", allow_pickle=False, indptr=graph.indptr, indices=graph.indices)
     return {
         "graph": str(tmp_path / "small.npz"),
         "gpus": 2,
         "gpus_per_server": 1,
-        "device": "cpu-core",
+        "device": "t4",
         "bandwidth": "200Mbps",
         "layers": 2,
         "hidden": 32,
