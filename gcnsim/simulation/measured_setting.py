@@ -49,11 +49,14 @@ class Answering:
 def answering(scenario: Scenario) -> Answering | None:
     """What answers the scenario; None of GPUs whose machine names no measured times.
 
-    Raises ScenarioError for CPU cores without measured times, for another device, model or number of parts than were measured, and for a method or knobs
+    Raises ScenarioError for CPU cores without measured times or a schedule of the method, for another device, model or number of parts than were measured, and for a method or knobs
     that were not, with the command that measures them.
     """
     machine = resolve_machine(scenario.cluster)
     found = machine.measured
+    if machine.kind == "cpu" and not scenario.method.supports_cpu:
+        name = scenario.method.name
+        raise ScenarioError(f"method.name: {name} is modelled for GPUs only; cluster.device is {machine.device.name}")
     if found is None:
         if machine.kind == "cpu":
             raise ScenarioError(

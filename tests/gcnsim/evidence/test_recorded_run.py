@@ -249,18 +249,7 @@ def test_a_run_that_drew_nodes_is_studied_with_its_own_draws(write_run: WriteRun
     assert run.settings["rate"] == 0.2
 
 
-@pytest.mark.parametrize("method", ["sancus", "cagnet-1d", "cagnet-1.5d"])
-def test_blocks_on_cores_are_studied(write_run: WriteRun, method: str) -> None:
-    scenario = scenario_of(read_recorded_run(write_run("run", method=method)))
-    result = simulate_scenario(scenario, open_source(scenario))
-    assert result.metrics.iteration_s > 0.0
-    assert scenario.method.name == method
-
-
-def test_a_method_without_a_schedule_on_cores_is_refused_in_one_line(
-    make_scenario: Callable[..., Scenario], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Sancus, "supports_cpu", False)
+def test_a_method_without_a_schedule_on_cores_is_refused_in_one_line(make_scenario: Callable[..., Scenario]) -> None:
     text = r"run: trained with method sancus on CPU cores, which is modelled for GPUs only$"
     with pytest.raises(ScenarioError, match=text):
         make_scenario(method="sancus")
