@@ -13,7 +13,6 @@ from gcnsim.errors import ScenarioError, plural
 from gcnsim.graph import IDS, Graph, graph_warnings, induced, load_graph
 from gcnsim.graph.formats.nodes import read_nodes
 from gcnsim.ids import BoolArray, IntArray
-from gcnsim.machine import resolve_machine
 from gcnsim.partition import (
     FROM_FILE,
     TRAINING_NODES,
