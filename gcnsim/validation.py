@@ -112,8 +112,9 @@ def judge(
     """Every run in `folders` with its prediction, in that order; and warnings.
 
     measured: files of compute times (`gcnsim.measured_compute/2`), or folders of them; each run is predicted by the one
-    of its graph and parts. Runs on cores need them. Raises FileError for a folder without a finished, recorded run, and for a run that the calibration used; with
-    `strict` also for one from another machine or version, or with links that the simulator has no model of.
+    of its graph and parts. Runs on cores need them. Raises FileError for a folder without a finished, recorded run, and
+    for a run that the calibration used; with `strict` also for one from another machine or version, or with links that
+    the simulator has no model of.
     """
     record = None if calibration is None else read_calibration(calibration)
     runs = [read_recorded_run(folder) for folder in folders]

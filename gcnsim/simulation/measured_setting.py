@@ -49,8 +49,8 @@ class Answering:
 def answering(scenario: Scenario) -> Answering | None:
     """What answers the scenario; None of GPUs whose machine names no measured times.
 
-    Raises ScenarioError for CPU cores without measured times or a schedule of the method, for another device, model or number of parts than were measured, and for a method or knobs
-    that were not, with the command that measures them.
+    Raises ScenarioError for CPU cores without measured times or a schedule of the method, for another device, model or
+    number of parts than were measured, and for a method or knobs that were not, with the command that measures them.
     """
     machine = resolve_machine(scenario.cluster)
     found = machine.measured

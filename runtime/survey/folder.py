@@ -90,9 +90,11 @@ def commands(runs: Sequence[str], out: Path, device: str) -> list[str]:
     """
     measures, measured = [], ""
     if device == "cpu":
-        where = "." if out.is_absolute() else "/".join(".." for _ in out.parts)
-        words = ["python", "-m", "runtime.measure", "--runs", str(out / RUNS), "--out", str(out / MEASURED)]
-        measures, measured = [f"(cd {where} && {shlex.join(words)})"], f" --measured-compute {MEASURED}"
+        # Where paths of graphs are as they were typed.
+        typed = Path() if out.is_absolute() else out
+        words = ["python", "-m", "runtime.measure", "--runs", str(typed / RUNS), "--out", str(typed / MEASURED)]
+        line, where = shlex.join(words), "/".join(".." for _ in typed.parts)
+        measures, measured = [f"(cd {where} && {line})" if where else line], f" --measured-compute {MEASURED}"
     run_options = "".join(f"--runs {RUNS}/{name} " for name in runs if name.startswith("calibration-"))
     name = shlex.quote(out.resolve().name)
     return [
