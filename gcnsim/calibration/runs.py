@@ -1,10 +1,10 @@
 """Coefficients refined so that the simulator reproduces a few recorded runs.
 
-What micro-benchmarks cannot tell is fitted here, each as a factor on what they gave: how fast sums over neighbours are
-on each graph (its locality), how much processor time a byte costs on this network's path, the delay of a message, and
-what a core does beside busy others; of GPUs also what a launch costs, what copies and the network carry. Factors are
-held near one: a factor of e counts like a whole iteration's error of `PRIOR`, so that a coefficient the runs say
-nothing about stays where the benchmarks put it.
+What micro-benchmarks cannot tell is fitted here, each as a factor on what they gave: of workers on cores how much
+processor time a byte costs on this network's path, and what its queues hold; of GPUs how fast sums over neighbours are
+on each graph (its locality), what a launch costs, what copies and the network carry. Factors are held near one: a
+factor of e counts like a whole iteration's error of `PRIOR`, so that a coefficient the runs say nothing about stays
+where the benchmarks put it.
 """
 
 from __future__ import annotations
