@@ -310,7 +310,9 @@ def payload(
         "schema": SCHEMA,
         **summarise(judged),
         "calibration": None if calibration is None else about(calibration),
-        "measured_compute": [{"name": Path(path).name, "sha256": content_hash(path)} for path in measured_files(measured)],
+        "measured_compute": [
+            {"name": Path(path).name, "sha256": content_hash(path)} for path in measured_files(measured)
+        ],
         "machine": {"system": platform.system(), "gcnsim": __version__},
         "warnings": list(warnings),
         "rows": [row_of(run_check) for run_check in judged],

@@ -188,7 +188,7 @@ def predicted(scenario: Scenario, *faults: Fault) -> float:
     return simulate_scenario(replace(scenario, faults=faults)).metrics.iteration_s
 
 
-def measured(run: Path, out: Path, seconds: float) -> list[Path]:
+def measured(run: Path, out: Path, seconds: float) -> list[str]:
     """The files of the times of the run's parts, measured alone into the folder `out` within `seconds`."""
     words = ["--runs", str(run), "--out", str(out), "--seconds", f"{seconds:g}", "--quiet"]
     subprocess.run([sys.executable, "-m", "runtime.measure", *words], check=True, stdout=subprocess.DEVNULL)
@@ -205,7 +205,7 @@ def compared(training_request: TrainingRequest, name: str, folder: Path) -> Row:
     usual = mean(seconds for at, seconds in enumerate(paused) if at >= NEAR and at not in felt)
     added = tuple(sum(paused[at + 1 : at + 1 + NEAR]) - NEAR * usual for at in PAUSES)
     files = measured(folder / "calm", folder / "measured", MEASURED_S * training_request.seconds)
-    compute = [measured_compute(str(path)) for path in files]
+    compute = [measured_compute(path) for path in files]
     scenario = scenario_of(read_recorded_run(folder / "calm"), measured=compute)
     count = scenario.run.iterations
     with_pause, without = (

@@ -2,8 +2,8 @@
 
 `python -m studies.validate` follows `studies/validation_rule.yaml`, or the file that `--rule` names: it says before
 anything runs what is held out. After the runs, `runtime.measure` times their parts and messages between processes; six
-runs, made several times, fit the links; all others are predicted. `--quick` makes a small loop, `--systems` trains other
-methods and models, `--kernels` sums by other kernels. Everything lies in out/validation (out/systems-DRAW, ..)
+runs, made several times, fit the links; all others are predicted. `--quick` makes a small loop, `--systems` trains
+other methods and models, `--kernels` sums by other kernels. Everything lies in out/validation (out/systems-DRAW, ..)
 afterwards, or in the folder `--out`; runs that are there as the rule asks are not made again. With `--keep` the figures
 also go to docs/validation.json and the tables to docs/validation.md. Needs Linux, root, `ip` and `tc`; graphs come from
 GCNSIM_DATA, or are made up.
@@ -122,7 +122,11 @@ def measure(runs: Sequence[Planned], within: Path, each_s: float) -> None:
 
 def predicted(runs: Sequence[Planned], within: Path) -> dict[str, Any]:
     """What `gcnsim validate` says of the runs that are held out: parts as measured, links fitted to the others."""
-    gcnsim, record, result = str(Path(sys.executable).with_name("gcnsim")), within / "calibration.json", "validation.json"
+    gcnsim, record, result = (
+        str(Path(sys.executable).with_name("gcnsim")),
+        within / "calibration.json",
+        "validation.json",
+    )
     compute = ["--measured-compute", str(within / "measured")]
     seen = [word for run in runs if run.calibration for word in ("--runs", str(within / "runs" / run.name))]
     command = [gcnsim, "calibrate", str(within / "links.json"), *seen, *compute, "--out", str(record)]

@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import exp, log
 from pathlib import Path
@@ -22,7 +22,7 @@ import yaml
 
 from gcnsim import units
 from gcnsim.streams import stream
-from studies.validation_tables import COMMITTED, SYSTEMS
+from studies.validation_tables import COMMITTED
 
 QUICK = {"draw": 0, "repeats": 1, "settings": 1, "methods": 3, "calibration": 2, "calibrations": 1}
 """How much of the rule the quick loop makes, on a made-up graph."""
@@ -66,10 +66,8 @@ def planned(rule: Mapping[str, Any], part: str = COMMITTED, *, quick: bool = Fal
     question = rule if part == COMMITTED else rule[part]
     times = QUICK["calibrations"] if quick else question["calibrations"]
     seen = [_that_calibrate(rule, again, question["with"], quick=quick) for again in range(times)]
-    if part == COMMITTED:
-        held_out = [[run] for run in _held_out(rule, quick=quick)]
-    else:
-        held_out = _in_turn(question, rule)
+    one_by_one = part == COMMITTED
+    held_out = [[run] for run in _held_out(rule, quick=quick)] if one_by_one else _in_turn(question)
     alone = [run for few in held_out for run in few if run.bandwidth == NO_NETWORK]
     launches = [few for few in held_out if few[0].bandwidth != NO_NETWORK]
     runs: list[Planned] = []
@@ -107,7 +105,7 @@ def _held_out(rule: Mapping[str, Any], *, quick: bool) -> list[Planned]:
     return runs
 
 
-def _in_turn(question: Mapping[str, Any], rule: Mapping[str, Any]) -> list[list[Planned]]:
+def _in_turn(question: Mapping[str, Any]) -> list[list[Planned]]:
     """A few runs of every setting, in a drawn order, then the next few of each."""
     settings = [_of_setting(question, repeat, index) for repeat in range(question["repeats"])
                 for index in range(len(question["held_out"]))]  # fmt: skip
@@ -116,7 +114,7 @@ def _in_turn(question: Mapping[str, Any], rule: Mapping[str, Any]) -> list[list[
     for turn in range(max(map(len, every))):
         order = stream(question["draw"], "systems turn", turn).permutation(len(every)).tolist()
         found += [every[which][turn] for which in order if turn < len(every[which])]
-    return found + [[run for setting in settings for run in setting if run.bandwidth == NO_NETWORK]]
+    return found + [[run] for setting in settings for run in setting if run.bandwidth == NO_NETWORK]
 
 
 def _of_setting(question: Mapping[str, Any], repeat: int, place: int) -> list[Planned]:
@@ -139,10 +137,11 @@ def _run(
 ) -> Planned:
     graph, hosts, workers = setting["graph"], setting["hosts"], setting["workers_per_host"]
     name = f"{graph}-{hosts}x{workers}-m{which}-r{repeat}"
-    cluster = (hosts, workers) if bandwidth != NO_NETWORK else (1, hosts * workers)
+    if bandwidth == NO_NETWORK:
+        hosts, workers = 1, hosts * workers
     iterations = question.get("short", {}).get(args[args.index("--method") + 1], question["iterations"][graph])
     words = (*args, *question["with"])
-    return Planned(name, graph, *cluster, bandwidth, words, iterations, calibration=False)
+    return Planned(name, graph, hosts, workers, bandwidth, words, iterations, calibration=False)
 
 
 def methods_of(question: Mapping[str, Any]) -> list[list[str]]:
@@ -220,8 +219,10 @@ def train(runs: Sequence[Planned], rule: Mapping[str, Any], graphs: Mapping[str,
 
 
 def graphs_of(rule: Mapping[str, Any], part: str, within: Path, *, quick: bool = False) -> dict[str, list[str]]:
-    """How runtime.train is given each graph: from the data folder, or made up. Raises FileNotFoundError for a real graph
-    of other systems that is not there."""
+    """How runtime.train is given each graph: from the data folder, or made up.
+
+    Raises FileNotFoundError for a real graph of other systems that is not there.
+    """
     folder, width = Path(os.environ.get("GCNSIM_DATA", "")), str(rule["model"]["features"])
     made_up = ["--random-features", width, "--random-classes", "10"]
     found = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from math import isfinite
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,6 +34,7 @@ from gcnsim.runs.recorded_run import (
     version_notes,
 )
 
+AGAIN: Final = "measure again, with more sizes or on a quieter machine"
 QUIET: Final = 0.05
 """By how much runs of one configuration differ at most, on machines that nothing else slows down."""
 
@@ -131,13 +133,14 @@ def _laws(measured: Measurements, device: str) -> Laws:
         with np.errstate(over="raise", divide="raise", invalid="raise"):
             laws = fit_links(measured) if measured.links_only or device == CORE else fit_gpu(measured, device)
     except (KeyError, ValueError, ArithmeticError) as error:
-        raise ScenarioError(
-            f"{measured.path}: cannot be fitted ({error}); take a profile with --quick or more"
-        ) from None
+        raise ScenarioError(f"{measured.path}: cannot be fitted ({error}); {AGAIN}") from None
     parts = {"device": laws.device, "host": laws.host, "network": laws.network, "copies": laws.copies}
     document = {part: {name: asdict(figure) for name, figure in figures.items()} for part, figures in parts.items()}
-    if wrong := mistake(parse_json(json.dumps(document), measured.path), "calibration", "figures"):
-        raise ScenarioError(f"{measured.path}: cannot be fitted ({wrong}); take a profile with --quick or more")
+    endless = [f"{part}.{name}" for part, figures in parts.items() for name, one in figures.items()
+               if not isfinite(one.value)]  # fmt: skip
+    wrong = f"{endless[0]} is no number" if endless else None
+    if wrong := wrong or mistake(parse_json(json.dumps(document), measured.path), "calibration", "figures"):
+        raise ScenarioError(f"{measured.path}: cannot be fitted ({wrong}); {AGAIN}")
     return laws
 
 

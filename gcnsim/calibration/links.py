@@ -47,7 +47,9 @@ def _sharing(laws: Laws, measured: Measurements) -> None:
             ]
             rates += [min(alone.seconds / item.seconds, 1.0) for item in busy]
     if not rates:
-        raise ScenarioError(f"{measured.path}: no kernel ran in {cores} processes; python -m runtime.measure --links measures it")
+        raise ScenarioError(
+            f"{measured.path}: no kernel ran in {cores} processes; python -m runtime.measure --links measures it"
+        )
     laws.host["busy_core_rate"] = Fitted(mean(rates), f"{cores} processes at once, over one alone")
 
 

@@ -70,9 +70,7 @@ def _doubtful(options: Sequence[Option], order: Sequence[Option], goal: Goal) ->
     near = [
         option
         for option in options
-        if option.fits
-        and option.candidate.closer is None
-        and -BELOW <= option.chance(goal) - goal.confidence <= ABOVE
+        if option.fits and option.candidate.closer is None and -BELOW <= option.chance(goal) - goal.confidence <= ABOVE
     ]
     # On the machine of what would be recommended, one that is a little slower may be taken instead.
     kept = [

@@ -127,7 +127,7 @@ def _change(studies: StudyCache, closest: Option, step: KnobChange, goal: Goal, 
 
 
 def _named(change: Change) -> str:
-    chance = "" if change.chance is None else f" ({percent(change.chance)})"
+    chance = f" ({percent(change.chance)})"
     return f"{change.knob} {change.start} -> {change.end}{chance}"
 
 

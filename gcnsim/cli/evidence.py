@@ -19,14 +19,15 @@ from gcnsim.cli.progress import progress
     "--measured-compute",
     multiple=True,
     type=click.Path(),
-    help="Compute times of the runs' parts (runtime.measure): a file or a folder (repeatable); runs on CPU cores need them.",
+    help="Compute times of the runs' parts (runtime.measure): a file or a folder (repeatable); runs on CPU cores need "
+    "them.",
 )
 @click.option("--out", type=click.Path(), default="calibration.json", show_default=True, help="The record to write.")
 def calibrate(measurements: str, runs: tuple[str, ...], measured_compute: tuple[str, ...], out: str) -> None:
     """Fit the simulator's figures to this machine.
 
-    MEASUREMENTS is what `python -m runtime.profile` (GPUs) or `python -m runtime.measure --links` (messages) wrote. Runs
-    given here are seen by the model and cannot be used to validate it.
+    MEASUREMENTS is what `python -m runtime.profile` (GPUs) or `python -m runtime.measure --links` (messages) wrote.
+    Runs given here are seen by the model and cannot be used to validate it.
 
     \b
     Examples:
@@ -48,8 +49,8 @@ def calibrate(measurements: str, runs: tuple[str, ...], measured_compute: tuple[
     "--measured-compute",
     type=click.Path(),
     multiple=True,
-    help="Compute times of runtime.measure: a file or a folder (repeatable). Each run uses the one of its graph and parts; "
-    "runs on CPU cores need them.",
+    help="Compute times of runtime.measure: a file or a folder (repeatable). Each run uses the one of its graph and "
+    "parts; runs on CPU cores need them.",
 )
 @click.option(
     "--strict",

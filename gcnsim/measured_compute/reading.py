@@ -34,7 +34,7 @@ MOST_VALUES: Final = 20_000_000
 
 def measured_files(paths: Iterable[str | Path]) -> list[str]:
     """These files, and all Parquet files of those that are folders. Raises FileError for a folder without one."""
-    found = []
+    found: list[str] = []
     for path in map(Path, paths):
         own = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
         if not own:

@@ -19,7 +19,6 @@ from gcnsim.engine import engine
 from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph
 from gcnsim.ids import FloatArray, Seconds
-from gcnsim.machine import resolve_machine
 from gcnsim.planning.candidate import (
     Candidate,
     Estimate,

@@ -126,7 +126,7 @@ def _uncertain(advice: Advice) -> bool:
     """Whether random draws decide about a limit: else no chance is shown."""
     goal = advice.goal
     limits = (goal.iteration_s, goal.epoch_s, goal.training_s, goal.most_cost)
-    return any(limit is not None for limit in limits) and any(row.chance is not None for row in advice.rows)
+    return any(limit is not None for limit in limits)
 
 
 def percent(share: float) -> str:
@@ -154,7 +154,7 @@ def _point(point: PointReport, times: float, chosen: bool, uncertain: bool) -> t
         range_text(point.seconds_low, point.seconds_high, time_text).strip(),
         cost,
         range_text(point.cost_low, point.cost_high, lambda item: money(times * item)).strip(),
-        ("-" if point.chance is None else percent(point.chance)) if uncertain else "",
+        percent(point.chance) if uncertain else "",
         "" if point.on_front else "=",
     )
 
@@ -166,7 +166,7 @@ def _changes(missed: Missed, uncertain: bool) -> list[str]:
             plain(change.knob),
             plain(f"{change.start} -> {change.end}"),
             f"{time_text(change.iteration_s)} per iteration",
-            f"{percent(change.chance)} chance" if uncertain and change.chance is not None else "",
+            f"{percent(change.chance)} chance" if uncertain else "",
             "meets the goal" if change.meets else "",
         )
         for change in missed.changes
@@ -213,8 +213,6 @@ def _other_rules(advice: Advice) -> list[str]:
 
 def _saved(rule: OtherRule) -> str:
     """How much shorter or longer than the choice: the 90 % interval."""
-    if rule.shorter_low is None or rule.shorter_high is None:
-        return f"{100 * abs(rule.shorter):.0f} % {'shorter' if rule.shorter > 0 else 'longer'}"
     return saved_range(rule.shorter_low, rule.shorter_high)
 
 

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
-
 from gcnsim.breakdown import phases_of_means
 from gcnsim.calibration_record.record import model_name, settings
 from gcnsim.errors import FileError, plural
@@ -30,7 +28,7 @@ from gcnsim.runs.files import (
     read_iterations,
     read_rows,
 )
-from gcnsim.timeline import KIND_CODE, OpKind, Timeline
+from gcnsim.timeline import Timeline
 from gcnsim.timeline.parquet import read_spans
 from gcnsim.workload import MEAN, POOL
 

@@ -108,7 +108,7 @@ def _links(options: dict[str, Any]) -> int:
 
 
 def _of_runs(options: dict[str, Any]) -> int:
-    """A file for each graph, partition and model of the runs; files that are there stay, unless --overwrite is given."""
+    """A file for each graph, partition and model of the runs; files that are there stay, unless --overwrite says."""
     check_libraries()
     from runtime.measuring.of_runs import files_of, runs_in
 

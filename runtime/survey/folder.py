@@ -65,7 +65,7 @@ Look for yourself: all but `access.trace`, `*.parquet`, `*.npz` and `*.bin` is t
 
 | what | content |
 |---|---|
-| `profile.json` | micro-benchmarks of the first server's GPUs, and of transfers: between servers where there are several |
+| `profile.json` | kernels of the first server's GPUs, and transfers: between servers where there are several |
 | `runs/` | each run as `runtime.train` records it, its access trace, and the cluster it ran on (`cluster.json`) |
 | `graphs/` | the made-up graphs that were trained; neither of the two commands needs them |
 | `survey.json` | servers, versions, what was measured between servers, seconds of each run, what was left out |

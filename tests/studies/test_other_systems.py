@@ -12,7 +12,7 @@ import pytest
 from gcnsim.calibration_record.record import write_calibration
 from gcnsim.io.yaml_files import read_yaml
 from studies.validate import RULE, refusals, was_quiet
-from studies.validation_runs import BATCH, NO_NETWORK, planned
+from studies.validation_runs import NO_NETWORK, TURN, planned
 from studies.validation_tables import COMMITTED, KERNELS, PARTS, SYSTEMS, by_method, write_kept, write_table
 from tests.gcnsim.calibration.made import calibration
 from tests.gcnsim.validation.conftest import runs_in
@@ -42,7 +42,9 @@ def test_runs_that_calibrate_are_made_before_among_and_after_those_held_out() ->
     assert which[middle - each // 2 : middle + each // 2] == [True] * each
     few = rule()
     few["systems"]["calibrations"] = 1
-    assert [run.calibration for run in planned(few, SYSTEMS)] == [True] * each + [False] * (len(planned(few, SYSTEMS)) - each)
+    assert [run.calibration for run in planned(few, SYSTEMS)] == [True] * each + [False] * (
+        len(planned(few, SYSTEMS)) - each
+    )
 
 
 @pytest.mark.parametrize("part", [SYSTEMS, KERNELS])
@@ -65,8 +67,10 @@ def test_settings_take_turns_a_launch_at_a_time() -> None:
         halves = sum(place < len(where) / 2 for place in places)
         assert len(places) / 4 <= halves <= 3 * len(places) / 4, "all of a setting is not made at once"
     changes = sum(one != other for one, other in pairwise(where))
-    assert len(where) // 6 <= changes < len(where) // BATCH
-    assert sorted(run.name for run in planned(rule(), SYSTEMS)) == sorted({run.name for run in planned(rule(), SYSTEMS)})
+    assert len(where) // 6 <= changes < len(where) // TURN
+    assert sorted(run.name for run in planned(rule(), SYSTEMS)) == sorted(
+        {run.name for run in planned(rule(), SYSTEMS)}
+    )
 
 
 def test_nothing_that_the_committed_set_trains_is_trained_again() -> None:

@@ -95,7 +95,10 @@ class CpuWriter(CpuOps):
         facts, counts = self.facts, self.facts.counts
         inner, entries = int(counts.inner_nodes[rank]), counts.inner_edges[:, rank]
         kept = Kept(
-            np.full_like(entries, inner), entries + inner, counts.boundary_edges[:, rank], counts.rows[:, rank].sum(axis=1)
+            np.full_like(entries, inner),
+            entries + inner,
+            counts.boundary_edges[:, rank],
+            counts.rows[:, rank].sum(axis=1),
         )
         return [core_shares(facts.device, shape, kept, facts.dropout) for shape in facts.shapes]
 

@@ -34,7 +34,8 @@ def test_known_figures_come_back(tmp_path: Path) -> None:
     assert found == pytest.approx(known, rel=0.02), "how much of a link's rate arrives only runs can tell"
     assert laws.device == {}
     (residual,) = laws.residuals
-    assert (residual.term, residual.mape) == ("sockets", pytest.approx(0.0, abs=1e-6))
+    assert residual.term == "sockets"
+    assert residual.mape == pytest.approx(0.0, abs=1e-6)
 
 
 def test_every_figure_says_what_it_was_fitted_to(tmp_path: Path) -> None:

@@ -63,7 +63,7 @@ def test_what_breaks_the_schema_is_named(tmp_path: Path, change: dict[str, Any],
     path = write_measurements(tmp_path / "profile.json", measurements() | change)
     text = refusal(path)
     assert message in text
-    assert text.endswith("python -m runtime.profile writes such a file")
+    assert text.endswith("python -m runtime.profile (GPUs) or python -m runtime.measure --links writes such a file")
 
 
 def test_a_missing_key_a_missing_file_and_what_is_no_json(tmp_path: Path) -> None:

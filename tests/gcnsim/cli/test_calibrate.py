@@ -92,7 +92,7 @@ def test_bad_input_is_one_line_and_leaves_no_record(
     out = tmp_path / "c.json"
     path = write_measurements(tmp_path / "links.json")
     assert "none.json: cannot be read" in refused(capsys, tmp_path / "none.json", "--out", out)
-    assert "python -m runtime.profile writes such a file" in refused(capsys, _broken(tmp_path), "--out", out)
+    assert "python -m runtime.measure --links writes such a file" in refused(capsys, _broken(tmp_path), "--out", out)
     document = gpu.measurements()
     document["measurements"] = [
         measurement for measurement in document["measurements"] if measurement["kernel"] != "pack"
@@ -122,7 +122,7 @@ def test_a_run_counts_once_even_from_a_copy(
     write_run: WriteRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     profile, one, copy = write_measurements(tmp_path / "links.json"), write_run("one"), write_run("copy")
-    compute = ("--measured-compute", *parts_measured(tmp_path, one))
+    compute: tuple[str | Path, ...] = ("--measured-compute", *parts_measured(tmp_path, one))
     for other in (one, copy):
         text = refused(capsys, profile, "--runs", one, "--runs", other, *compute, "--out", tmp_path / "c.json")
         assert text == f"gcnsim: --runs: {other} is the same run as {one}; allowed: each once\n"
@@ -137,7 +137,7 @@ def test_runs_of_another_machine_are_refused(
     document = json.loads((folder / "run.json").read_text())
     document["hardware"][name] = value
     (folder / "run.json").write_text(json.dumps(document))
-    compute = ("--measured-compute", *parts_measured(tmp_path, folder))
+    compute: tuple[str | Path, ...] = ("--measured-compute", *parts_measured(tmp_path, folder))
     text = refused(capsys, profile, "--runs", folder, *compute, "--out", tmp_path / "c.json")
     assert text.startswith(f"gcnsim: {folder}: ran on {message}measured was ")
 
@@ -149,7 +149,7 @@ def test_a_trace_of_another_graph_is_refused(
     document = json.loads((folder / "run.json").read_text())
     document["graph"]["hash"] = "cd" * 32
     (folder / "run.json").write_text(json.dumps(document))
-    compute = ("--measured-compute", *parts_measured(tmp_path, folder))
+    compute: tuple[str | Path, ...] = ("--measured-compute", *parts_measured(tmp_path, folder))
     text = refused(capsys, profile, "--runs", folder, *compute, "--out", tmp_path / "c.json")
     assert "access.trace: is of the graph " in text
 
@@ -159,7 +159,7 @@ def test_what_may_mislead_is_noted(write_run: WriteRun, tmp_path: Path, capsys: 
     document["versions"]["torch"] = "1.0"
     profile = write_measurements(tmp_path / "links.json", document)
     folder = write_run("run", emulation=EMULATED | {"limiter": "exchange"})
-    compute = ("--measured-compute", *parts_measured(tmp_path, folder))
+    compute: tuple[str | Path, ...] = ("--measured-compute", *parts_measured(tmp_path, folder))
     assert call(profile, "--runs", folder, *compute, "--out", tmp_path / "c.json") == 0
     first, second = capsys.readouterr().err.splitlines()
     assert first == f"note: {folder}: torch 2.13.0, measured with 1.0"

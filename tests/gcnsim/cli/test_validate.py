@@ -65,7 +65,7 @@ def test_text_and_files(write_run: WriteRun, record: Path, tmp_path: Path, capsy
     assert call(*words, "--json-out", answer) == 0
     captured = capsys.readouterr()
     assert captured.err == ""
-    assert captured.out.startswith("Predicted against measured iterations\n")
+    assert captured.out.startswith("Predicted against measured iterations, MEASURED compute\n")
     assert sorted(path.name for path in out.iterdir()) == ["validation.csv", "validation.html", "validation.md"]
     assert json.loads(answer.read_text())["runs"] == 1
     assert call(*words) == 0, "a folder that is there is used"

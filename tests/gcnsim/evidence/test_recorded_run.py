@@ -12,6 +12,7 @@ import pytest
 from gcnsim.caching import CacheSize
 from gcnsim.errors import ScenarioError
 from gcnsim.evidence import scenario_of
+from gcnsim.measured_compute import measured_compute
 from gcnsim.methods import create_method
 from gcnsim.methods.psc_gcn import PscGcn
 from gcnsim.methods.sancus import Sancus
@@ -21,11 +22,11 @@ from gcnsim.scenario import Scenario, from_mapping, to_mapping
 from gcnsim.schedule import Schedule
 from gcnsim.simulation import simulate_scenario
 from gcnsim.sources import open_source
-from gcnsim.timeline import Direction, OpKind
+from gcnsim.timeline import OpKind
 from runtime.options import Options
 from tests.gcnsim.calibration.made import MACHINE
 from tests.gcnsim.calibration.made_gpu import on_gpus
-from tests.gcnsim.validation.conftest import EMULATED, WriteRun, run_document, write_folder
+from tests.gcnsim.validation.conftest import EMULATED, WriteRun, parts_measured, run_document, write_folder
 
 KNOBS = {
     "tau": 3,
@@ -123,7 +124,9 @@ def test_it_is_a_scenario_like_any_other(make_scenario: Callable[..., Scenario],
 
 def test_input_that_was_summed_before_training_is_neither_sent_nor_summed(write_run: WriteRun) -> None:
     def scheduled(*, preaggregate: bool) -> Schedule:
-        scenario = scenario_of(read_recorded_run(write_run(f"run-{preaggregate}", preaggregate=preaggregate)))
+        folder = write_run(f"run-{preaggregate}", preaggregate=preaggregate)
+        measured = [measured_compute(str(path)) for path in parts_measured(folder, folder)]
+        scenario = scenario_of(read_recorded_run(folder), measured=measured)
         return simulate_scenario(scenario, open_source(scenario)).run.schedule
 
     plain, summed = scheduled(preaggregate=False), scheduled(preaggregate=True)

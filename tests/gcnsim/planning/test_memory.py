@@ -128,7 +128,8 @@ def test_each_worker_must_fit_its_own_gpu() -> None:
 def test_nothing_is_known_of_cores(tmp_path: Path) -> None:
     graph = write_graph(tmp_path)
     path = measured_file(tmp_path, graph, 2, device={"kind": "cpu", "name": "a core"})
-    measured = {"graph": str(graph), "measured_compute": str(path), "processes": 1}
-    payload = what_if(**measured, method="full-graph", iterations=2).payload
+    payload = what_if(
+        graph=str(graph), measured_compute=str(path), processes=1, method="full-graph", iterations=2
+    ).payload
     assert [row["fits"] for row in payload["results"]] == [None]
     assert payload["memory"][0]["device_bytes"] is None

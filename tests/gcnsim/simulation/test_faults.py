@@ -192,7 +192,7 @@ def test_workers_on_cores_have_cores_as_their_bottleneck(tmp_path: Path) -> None
     path = measured_file(tmp_path, graph, 2, device={"kind": "cpu", "name": "a core"})
     on_cores = {"cluster": {"measured_compute": str(path)}, "workload": {"graph": str(graph)}, "run": {"iterations": 1}}
     requested = {"schema": "gcnsim.scenario/1", "method": {"name": "full-graph"}} | on_cores
-    for inject in ((), ("pause:seconds=10s",), ("jitter:cv=1",)):
+    for inject in ((), ("pause:seconds=10ms",), ("jitter:cv=1",)):
         assert studied(requested, *inject).limit.word == "CPU cores"
 
 

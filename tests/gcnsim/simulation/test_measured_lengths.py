@@ -229,7 +229,7 @@ def test_cores_without_measured_times_are_refused_with_the_command(graph: Path) 
     assert text.startswith("cluster.measured_compute: null is not allowed on CPU cores (cpu-core)")
     assert "\n" not in text
     for option in ("python -m runtime.measure", f"--graph {graph}", "--parts 2", "--method psc-gcn", "--epsilon 0.3",
-                   "--aggregator numba", "--threads 2", "--model gcn", "--out FILE"):  # fmt: skip
+                   "--aggregator numba", "--threads 2", "--norm layer", "--out FILE"):  # fmt: skip
         assert option in text
 
 

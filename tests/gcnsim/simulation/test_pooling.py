@@ -79,7 +79,6 @@ def test_a_layer_pools_once_after_its_rows_came(tmp_path: Path, name: str) -> No
             {"name": "bns-gcn", "knobs": {"rate": 1.0}},
             "pool is not modelled with bns-gcn; allowed: full-graph, pipegcn, psc-gcn, ",
         ),
-        ({"name": "cagnet-1d"}, "pool is not modelled with cagnet-1d; allowed: full-graph, pipegcn, "),
         (
             {"name": "full-graph", "overlap": "central"},
             "method.overlap: central is not allowed with pooling; none is: a",

@@ -13,7 +13,6 @@ from gcnsim.trace import (
     AccessTrace,
     local_norms,
     prepared_sampling,
-    record_nodes,
     record_prepared,
     record_trace,
     recording,

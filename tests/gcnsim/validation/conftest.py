@@ -183,7 +183,13 @@ def _measured(place: Path, runs: Sequence[RecordedRun], seconds: float) -> Path:
         device={"kind": "cpu", "name": "a core", "threads": first.threads},
         graph={"name": "small", "hash": first.graph["hash"], "features": widths[0], "classes": widths[-1]},
         partition={"hash": first.partition["hash"], "algorithm": "block"},
-        model={"model": first.options["model"], "layers": len(layers), "hidden": widths[1], "widths": widths},
+        model={
+            "model": first.options["model"],
+            "layers": len(layers),
+            "hidden": widths[1],
+            "widths": widths,
+            "preaggregate": first.options["preaggregate"],
+        },
         training={"aggregator": first.options["aggregator"]},
     )
     ways = [(kind, layer, way) for kind in ("aggregate", "update") for layer in layers

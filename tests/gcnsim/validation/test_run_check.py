@@ -106,9 +106,10 @@ def test_a_run_that_the_calibration_used_is_refused(write_run: WriteRun, tmp_pat
 
 def test_a_run_without_its_trace_is_named(write_run: WriteRun, record: Path) -> None:
     folder = write_run("a")
+    files = parts_measured(folder, folder)
     (folder / "access.trace").unlink()
     with pytest.raises(FileError, match=r"a/access\.trace: no access trace of the run; allowed: .*--save-trace "):
-        judge([folder], record)
+        judge([folder], record, measured=files)
 
 
 CHANGES: tuple[tuple[str, dict[str, Any], str], ...] = (

@@ -23,7 +23,6 @@ from gcnsim.graph import load_graph
 from gcnsim.io.parquet import read_parquet_table
 from gcnsim.measured_compute.header import FORMAT
 from gcnsim.timeline import KINDS
-from runtime.cli import train
 from runtime.cli.measure import main
 from runtime.measuring.document import KEY
 from runtime.measuring.part import COUNTS, PartRun
@@ -380,7 +379,9 @@ def test_links_are_measured_without_kernels_and_calibrate_measured_compute(
     graph = write_graph(tmp_path)
     core = measured_file(tmp_path, graph, 2, device={"kind": "cpu", "name": "a core", "threads": 1})
     cluster = {"gpus": 2, "device": "cpu-core", "calibration": "record.json"}
-    with pytest.raises(ScenarioError, match=r"null is not allowed on CPU cores \(cpu-core\), whose compute is measured"):
+    with pytest.raises(
+        ScenarioError, match=r"null is not allowed on CPU cores \(cpu-core\), whose compute is measured"
+    ):
         simulate({"schema": "gcnsim.scenario/1", "cluster": cluster, "workload": {"graph": str(graph)}})
     answer = simulate(
         {
@@ -391,21 +392,3 @@ def test_links_are_measured_without_kernels_and_calibrate_measured_compute(
         }
     )
     assert answer.result.metrics.compute_s > 0.09
-
-
-def test_what_recorded_runs_trained_is_measured_once(
-    case: Case, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    given = ["--graph", str(case.path), "--partition-method", "random", "--hidden", "8", "--threads", "1"]
-    given += ["--iterations", "8", "--workers", "2", "--quiet"]
-    for name, words in {"a": [], "b": ["--seed", "0"], "c": ["--method", "pipegcn"]}.items():
-        trace = str(tmp_path / "runs" / name / "access.trace")
-        assert train.main([*given, "--out", f"runs/{name}", "--save-trace", trace, *words]) == 0
-    capsys.readouterr()
-    assert main(["--runs", "runs", "--seconds", "0.4", "--quiet"]) == 0
-    (path,) = (tmp_path / "measured").iterdir()
-    head = json.loads(read_parquet_table(path).schema.metadata[KEY.encode()])
-    assert [setting["method"] for setting in head["settings"]] == ["full-graph", "pipegcn"]
-    before = path.stat().st_mtime_ns
-    assert main(["--runs", "runs/a", "--runs", "runs/b", "--runs", "runs/c", "--seconds", "0.4", "--quiet"]) == 0
-    assert path.stat().st_mtime_ns == before, "what is there is not measured again"

@@ -26,7 +26,10 @@ MEASURE = [sys.executable, "-m", "runtime.measure", "--links"]
 SCHEMA = json.loads(files("gcnsim").joinpath("data/measurements.schema.json").read_text(encoding="utf-8"))
 
 WRONG = {
-    "cores": ("--device cpu", "--device: cpu is not allowed; what CPU cores compute is measured with the workload itself"),
+    "cores": (
+        "--device cpu",
+        "--device: cpu is not allowed; what CPU cores compute is measured with the workload itself",
+    ),
     "device": ("--device gpu", "--device: unknown 'gpu'; did you mean 'cpu'? known: cpu, cuda"),
     "aggregator": ("--aggregator auto", "--aggregator: unknown 'auto'; known: dgl, numba, plain"),
     "threads": ("--threads 0", "--threads: 0 is not allowed; a whole number of at least 1 and at most 4096"),

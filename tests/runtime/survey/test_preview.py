@@ -122,7 +122,8 @@ def test_the_text_says_all_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     text = preview_text(found)
     for words in (
         "nothing is started, nothing is written", "2 on 1 server", f"rule.yaml, within {minutes} minutes",
-        "full, about 1.0 minutes", f"Left out within {minutes} minutes: held-out-", "not in it: names of servers, users",
+        "full, about 1.0 minutes", f"Left out within {minutes} minutes: held-out-",
+        "not in it: names of servers, users",
         f"{hardware()['cpu']}, {hardware()['cores']} cores", f"torch {versions()['torch']}",
         "gcnsim calibrate profile.json --runs runs/calibration-0", "tar -czf s.tar.gz --exclude=graphs s",
         "gcnsim validate runs/held-out-* --calibration calibration.json --out report --measured-compute measured",
