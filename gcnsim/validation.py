@@ -16,10 +16,9 @@ from gcnsim import __version__
 from gcnsim.breakdown import PHASES
 from gcnsim.calibration_record.record import Calibration, beyond, content_hash, read_calibration
 from gcnsim.errors import FileError, ScenarioError, plural
-from gcnsim.evidence import CORE, device_of, refuse_other_kernels, refuse_other_trace, scenario_of
-from gcnsim.hardware import PLAIN_KERNELS
+from gcnsim.evidence import refuse_other_trace, scenario_of
 from gcnsim.knobs import KNOBS, TRAINING_KNOBS
-from gcnsim.measured_compute import measured_compute
+from gcnsim.measured_compute import measured_compute, measured_files
 from gcnsim.processes import parallel_map
 from gcnsim.runs.recorded_run import (
     RecordedRun,
@@ -32,15 +31,12 @@ from gcnsim.runs.recorded_run import (
     version_notes,
 )
 from gcnsim.scenario import Scenario
-from gcnsim.simulation import simulate_scenario
+from gcnsim.simulation import answering, simulate_scenario
 from gcnsim.sources import open_source
 
 SHOWN: Final = ("tau", "epsilon", "cache", "rate")
 USUAL: Final = {knob.name: knob.default for knob in (*KNOBS.values(), *TRAINING_KNOBS)}
 """Knobs that stand where they do by default are not told."""
-
-CATALOGUE: Final = f"the catalogue's {CORE}"
-"""What predicts runs on cores where no record is given."""
 
 TRAINED: Final[Mapping[str, object]] = {
     "norm": "none",
@@ -75,8 +71,7 @@ class RunCheck:
     """One run. Seconds per iteration; phases: of the slowest worker, measured and predicted, by the names of PHASES.
 
     setting: graph and cluster, within which configurations compete; configuration: the method and its knobs.
-    low_s, high_s: the 90 % interval; None on CPU cores without a calibration, of which no error is known. outside:
-    settings beyond those the calibration saw.
+    low_s, high_s: the 90 % interval. outside: settings beyond those the calibration saw.
     """
 
     run: str
@@ -84,8 +79,8 @@ class RunCheck:
     configuration: str
     measured_s: float
     predicted_s: float
-    low_s: float | None
-    high_s: float | None
+    low_s: float
+    high_s: float
     measured: Mapping[str, float]
     predicted: Mapping[str, float]
     outside: tuple[str, ...]
@@ -96,10 +91,8 @@ class RunCheck:
         return self.predicted_s / self.measured_s - 1.0
 
     @property
-    def covered(self) -> bool | None:
-        """Whether the interval holds the measurement; None without an interval."""
-        if self.low_s is None or self.high_s is None:
-            return None
+    def covered(self) -> bool:
+        """Whether the interval holds the measurement."""
         return self.low_s <= self.measured_s <= self.high_s
 
     def phase_error(self, phase: str) -> float:
@@ -118,9 +111,10 @@ def judge(
 ) -> tuple[list[RunCheck], list[str]]:
     """Every run in `folders` with its prediction, in that order; and warnings.
 
-    measured: files of compute times (`gcnsim.measured_compute/3`), each run is predicted by the one of its graph and
-    parts. Raises FileError for a folder without a finished, recorded run, and for a run that the calibration used; with
-    `strict` also for one from another machine or version, or with links that the simulator has no model of.
+    measured: files of compute times (`gcnsim.measured_compute/3`), or folders of them; each run is predicted by the one
+    of its graph and parts. Runs on cores need them. Raises FileError for a folder without a finished, recorded run, and
+    for a run that the calibration used; with `strict` also for one from another machine or version, or with links that
+    the simulator has no model of.
     """
     record = None if calibration is None else read_calibration(calibration)
     runs = [read_recorded_run(folder) for folder in folders]
@@ -129,21 +123,18 @@ def judge(
     warnings = [warning for run in runs for warning in _held_out(run, record)]
     if strict and warnings:
         raise FileError(warnings[0])
-    files = [measured_compute(str(path)) for path in measured]
+    files = [measured_compute(path) for path in measured_files(measured)]
     requested = [scenario_of(run, None if calibration is None else str(calibration), files) for run in runs]
     if again := first_repeat(runs):
         raise FileError(f"--runs: a run is given twice, as {again[0].path} and {again[1].path}; allowed: each once")
-    known, source = (PLAIN_KERNELS, CATALOGUE) if record is None else (record.of_kernels, str(calibration))
     for run, scenario in zip(runs, requested, strict=True):
-        if not files:
-            refuse_other_kernels(run, known, source)
+        answering(scenario)
         refuse_other_trace(run, scenario)
     warnings += [note for run in runs for note in trace_notes(run)]
     unique = list(dict.fromkeys(requested))
     progress(f"predicting {len(unique)} configurations of {len(runs)} runs")
     found = dict(zip(unique, parallel_map(_predicted, unique, processes), strict=True))
-    known_error = record is not None or bool(files)
-    judged = [_judged(run, found[scenario], record, known_error) for run, scenario in zip(runs, requested, strict=True)]
+    judged = [_judged(run, found[scenario], record) for run, scenario in zip(runs, requested, strict=True)]
     return judged, list(dict.fromkeys(warnings))
 
 
@@ -183,21 +174,17 @@ def _predicted(scenario: Scenario) -> tuple[float, float, float, dict[str, float
 
 
 def _judged(
-    run: RecordedRun,
-    found: tuple[float, float, float, dict[str, float]],
-    record: Calibration | None,
-    known_error: bool,
+    run: RecordedRun, found: tuple[float, float, float, dict[str, float]], record: Calibration | None
 ) -> RunCheck:
     predicted, low, high, phases = found
-    unknown = not known_error and device_of(run) == CORE
     return RunCheck(
         run=run.path.name,
         setting=setting_of(run),
         configuration=configuration_of(run),
         measured_s=run.iteration_s,
         predicted_s=predicted,
-        low_s=None if unknown else low,
-        high_s=None if unknown else high,
+        low_s=low,
+        high_s=high,
         measured=run.phases,
         predicted=phases,
         outside=() if record is None else outside(run, record),
@@ -228,7 +215,7 @@ def summarise(judged: Sequence[RunCheck]) -> dict[str, Any]:
     phases: mean signed and 90th percentile absolute error of each, as shares of the iteration. kendall: rank agreement
     of configurations within their settings, tau-a over all their pairs; regret: how much slower than the measured best
     the predicted best was, mean and largest over settings (both None where no setting has two configurations).
-    coverage: share of runs within their interval, None where none has one. spread: how far repeats are from their mean.
+    coverage: share of runs within their interval. spread: how far repeats are from their mean.
     """
     errors = np.array([run_check.error for run_check in judged])
     size = np.abs(errors)
@@ -285,10 +272,9 @@ def regret(judged: Sequence[RunCheck]) -> dict[str, float] | None:
     return {"mean": float(np.mean(lost)), "max": float(np.max(lost))} if lost else None
 
 
-def coverage(judged: Sequence[RunCheck]) -> float | None:
-    """Share of the runs within their interval, of those that have one."""
-    found = [run_check.covered for run_check in judged if run_check.covered is not None]
-    return float(np.mean(found)) if found else None
+def coverage(judged: Sequence[RunCheck]) -> float:
+    """Share of the runs within their interval."""
+    return float(np.mean([run_check.covered for run_check in judged]))
 
 
 def spread(judged: Sequence[RunCheck]) -> dict[str, float] | None:
@@ -324,7 +310,9 @@ def payload(
         "schema": SCHEMA,
         **summarise(judged),
         "calibration": None if calibration is None else about(calibration),
-        "measured_compute": [{"name": Path(path).name, "sha256": content_hash(path)} for path in measured],
+        "measured_compute": [
+            {"name": Path(path).name, "sha256": content_hash(path)} for path in measured_files(measured)
+        ],
         "machine": {"system": platform.system(), "gcnsim": __version__},
         "warnings": list(warnings),
         "rows": [row_of(run_check) for run_check in judged],

@@ -1,9 +1,10 @@
 """Two faults on an emulated cluster, beside what the simulator says of them: a paused worker, and half a link.
 
 `python -m studies.emulated_faults` trains on two hosts without a fault, with worker 0 stopped three times (SIGSTOP,
-SIGCONT), and with the link of host 0 halved both ways once the run is under way (`tc qdisc change`); it predicts the
-recorded run, without a calibration, with the same faults injected, and prints the table of docs/faults.md. Needs Linux,
-root, `ip` and `tc`; the graph comes from GCNSIM_DATA. `--quick` is a tiny run on digits: it shows that all works.
+SIGCONT), and with the link of host 0 halved both ways once the run is under way (`tc qdisc change`); it measures the
+parts of the run without a fault, predicts that run, without a calibration, with the same faults injected, and prints
+the table of docs/faults.md. Needs Linux, root, `ip` and `tc`; the graph comes from GCNSIM_DATA. `--quick` is a tiny run
+on digits: it shows that all works.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from statistics import mean
 
 from benchmarks.measuring import OUT
 from gcnsim.evidence import scenario_of
+from gcnsim.measured_compute import measured_compute, measured_files
 from gcnsim.runs.recorded_run import read_recorded_run
 from gcnsim.scenario import Fault, Pause, Scenario, SlowLink
 from gcnsim.simulation import simulate_scenario
@@ -42,6 +44,9 @@ NEAR = 6
 
 SLOWED = 12
 """The iteration after which the link is halved; `NEAR` later it shows."""
+
+MEASURED_S = 20.0
+"""How long the parts of a run are measured, times the seconds of a pause."""
 
 LAST_S = 60.0
 """How long an interrupted emulation may take to remove what it made."""
@@ -183,6 +188,13 @@ def predicted(scenario: Scenario, *faults: Fault) -> float:
     return simulate_scenario(replace(scenario, faults=faults)).metrics.iteration_s
 
 
+def measured(run: Path, out: Path, seconds: float) -> list[str]:
+    """The files of the times of the run's parts, measured alone into the folder `out` within `seconds`."""
+    words = ["--runs", str(run), "--out", str(out), "--seconds", f"{seconds:g}", "--quiet"]
+    subprocess.run([sys.executable, "-m", "runtime.measure", *words], check=True, stdout=subprocess.DEVNULL)
+    return measured_files([out])
+
+
 def compared(training_request: TrainingRequest, name: str, folder: Path) -> Row:
     """One method, measured and predicted."""
     calm = trained(training_request, METHODS[name], folder / "calm", lambda pid, iteration: None)
@@ -192,7 +204,9 @@ def compared(training_request: TrainingRequest, name: str, folder: Path) -> Row:
     felt = {at + after for at in PAUSES for after in range(1, NEAR + 1)}
     usual = mean(seconds for at, seconds in enumerate(paused) if at >= NEAR and at not in felt)
     added = tuple(sum(paused[at + 1 : at + 1 + NEAR]) - NEAR * usual for at in PAUSES)
-    scenario = scenario_of(read_recorded_run(folder / "calm"))
+    files = measured(folder / "calm", folder / "measured", MEASURED_S * training_request.seconds)
+    compute = [measured_compute(path) for path in files]
+    scenario = scenario_of(read_recorded_run(folder / "calm"), measured=compute)
     count = scenario.run.iterations
     with_pause, without = (
         predicted(scenario, Pause(seconds=s, iteration=count // 2)) for s in (training_request.seconds, 1e-6)

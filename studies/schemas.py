@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from gcnsim.calibration_record.record import HAS, Calibration
+from gcnsim.calibration_record import record
+from gcnsim.calibration_record.record import Calibration
 from gcnsim.measured_compute import header
 from gcnsim.results import Advice, SimulationReport, WhatIf
 from gcnsim.results.documents import RESULT, WHAT_IF
@@ -48,7 +49,7 @@ DOCUMENTS: Final[Mapping[str, Document]] = {
     "what-if": Document(WhatIf, (WHAT_IF,), "The answer of gcnsim what-if"),
     "recommend": Document(Advice, (RECOMMEND,), "The answer of gcnsim recommend"),
     "result": Document(SimulationReport, (RESULT,), "gcnsim result"),
-    "calibration": Document(Calibration, tuple(HAS), "gcnsim calibration record"),
+    "calibration": Document(Calibration, (record.SCHEMA,), "gcnsim calibration record"),
     "cluster": Document(Cluster, (files.SCHEMA,), "gcnsim cluster of a run"),
     "measured_compute": Document(
         header.Header, (header.FORMAT,), "gcnsim measured compute: what was measured", key="format"

@@ -1,186 +1,48 @@
-"""The whole loop: micro-benchmarks, runs on emulated clusters, calibration on six of them, validation on all others.
+"""The whole loop: runs on emulated clusters, their parts measured beside them, links measured, predictions compared.
 
 `python -m studies.validate` follows `studies/validation_rule.yaml`, or the file that `--rule` names: it says before
-anything runs what is held out. `--quick` makes a small loop. Everything lies in out/validation afterwards, or in the
-folder `--out`; with `--keep` the figures also go to docs/validation.json and the tables to docs/validation.md. The rule
-has three other loops: `--unseen` leaves one graph out (`studies/unseen_graphs.py`), `--systems` trains other methods
-and models, `--kernels` by other kernels (`studies/other_systems.py`). Needs Linux, root, `ip` and `tc`; graphs come
-from GCNSIM_DATA, or are made up.
+anything runs what is held out. After the runs, `runtime.measure` times their parts and messages between processes; six
+runs, made several times, fit the links; all others are predicted. `--quick` makes a small loop, `--systems` trains
+other methods and models, `--kernels` sums by other kernels. Everything lies in out/validation (out/systems-DRAW, ..)
+afterwards, or in the folder `--out`; runs that are there as the rule asks are not made again. With `--keep` the figures
+also go to docs/validation.json and the tables to docs/validation.md. Needs Linux, root, `ip` and `tc`; graphs come from
+GCNSIM_DATA, or are made up.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import groupby
-from math import exp, log
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import yaml
-
 from benchmarks.measuring import OUT
-from gcnsim import units
 from gcnsim.calibration_record.record import read_calibration
+from gcnsim.errors import GcnsimError
+from gcnsim.evidence import scenario_of
 from gcnsim.io.yaml_files import read_yaml
-from gcnsim.streams import stream
-from studies.validation_tables import JSON, KERNELS, SYSTEMS, result_table, write_kept, write_table
+from gcnsim.runs.recorded_run import read_recorded_run
+from runtime.measuring.of_runs import files_of, runs_in
+from studies.validation_runs import Planned, graphs_of, make, planned
+from studies.validation_tables import (
+    COMMITTED,
+    JSON,
+    KERNELS,
+    SYSTEMS,
+    TABLES,
+    by_method,
+    result_table,
+    write_kept,
+    write_table,
+)
 
 RULE = Path(__file__).with_name("validation_rule.yaml")
-FOLDER = OUT / "validation"
-QUICK = {"draw": 0, "repeats": 1, "settings": 1, "methods": 3, "calibration": 2, "calibrations": 1}
-"""How much of the rule the quick loop makes, on a made-up graph."""
-
-NO_NETWORK = ""
-"""The bandwidth of a cluster of one server."""
-
-
-@dataclass(frozen=True, slots=True)
-class Planned:
-    """One run. graph, hosts, workers per host and bandwidth decide the cluster it is made on."""
-
-    name: str
-    graph: str
-    hosts: int
-    workers_per_host: int
-    bandwidth: str
-    args: tuple[str, ...]
-    iterations: int
-    calibration: bool
-
-    @property
-    def cluster(self) -> tuple[int, int, str]:
-        """What one launch has in common."""
-        return self.hosts, self.workers_per_host, self.bandwidth
-
-
-def planned(rule: Mapping[str, Any], *, quick: bool = False) -> list[Planned]:
-    """All runs, those of one cluster together, repeats in turn so that a slow minute does not hit one configuration.
-
-    Runs that calibrate are made before the held-out ones, among them and after, so that a slow minute is seen.
-    """
-    draw, repeats, times = ((QUICK if quick else rule)[name] for name in ("draw", "repeats", "calibrations"))
-    given = list(enumerate(rule["calibration"][: QUICK["calibration"] if quick else None]))
-    held_out = _held_out(rule, draw, repeats, quick=quick)
-    runs = []
-    for again in range(times):
-        for place, entry in given:
-            name = f"calibration-{place}-r{again}"
-            runs.append(_run(rule, entry, entry["bandwidth"], entry["args"], name, calibration=True))
-        first, last = (len(held_out) * end // max(times - 1, 1) for end in (again, again + 1))
-        runs += held_out[first:last]
-    return runs
-
-
-def _held_out(rule: Mapping[str, Any], draw: int, repeats: int, *, quick: bool) -> list[Planned]:
-    runs = []
-    settings = rule["held_out"][: QUICK["settings"] if quick else None]
-    methods = rule["methods"][:: 3 if quick else 1]
-    for index, setting in enumerate(settings):
-        bandwidth = drawn(setting["bandwidth"], draw, index)
-        for repeat in range(repeats):
-            order = stream(draw, "order", index, repeat).permutation(len(methods))
-            for which in order.tolist():
-                name = f"{setting['graph']}-{setting['hosts']}x{setting['workers_per_host']}-m{which}-r{repeat}"
-                runs.append(_run(rule, setting, bandwidth, methods[which], name, calibration=False))
-    return runs
-
-
-def _run(
-    rule: Mapping[str, Any],
-    entry: Mapping[str, Any],
-    bandwidth: str,
-    args: Sequence[str],
-    name: str,
-    *,
-    calibration: bool,
-) -> Planned:
-    cluster = entry["hosts"], entry["workers_per_host"], bandwidth
-    return Planned(name, entry["graph"], *cluster, tuple(args), rule["iterations"][entry["graph"]], calibration)
-
-
-def drawn(ends: Sequence[str], draw: int, place: int) -> str:
-    """A bandwidth between `ends`, log-uniform, to two digits, in Mbit/s."""
-    low, high = (units.bandwidth(end) * 8e-6 for end in ends)
-    value = exp(stream(draw, "bandwidth", place).uniform(log(low), log(high)))
-    digits = 10 ** (int(np.floor(np.log10(value))) - 1)
-    return f"{round(value / digits) * digits:g}Mbps"
-
-
-def arguments(
-    run: Planned, rule: Mapping[str, Any], graphs: Mapping[str, Sequence[str]], within: Path = FOLDER
-) -> list[str]:
-    """What runtime.train is asked for this run."""
-    model = rule["model"]
-    folder = within / "runs" / run.name
-    words = [*graphs[run.graph], "--layers", str(model["layers"]), "--hidden", str(model["hidden"])]
-    words += ["--iterations", str(run.iterations), "--eval-every", "0", "--threads", "1", "--quiet"]
-    return [*words, "--save-trace", str(folder / "access.trace"), *run.args]
-
-
-def train(
-    runs: Sequence[Planned], rule: Mapping[str, Any], graphs: Mapping[str, Sequence[str]], within: Path = FOLDER
-) -> None:
-    """Make all runs, one launch for each cluster."""
-    for run in runs:
-        (within / "runs" / run.name).mkdir(parents=True, exist_ok=True)
-    for cluster, group in groupby(runs, key=lambda run: (run.cluster, run.graph)):
-        (hosts, workers, bandwidth), graph = cluster
-        chosen = list(group)
-        plan = [
-            {"out": str(within / "runs" / run.name), "args": arguments(run, rule, graphs, within)} for run in chosen
-        ]
-        path = within / "plan.yaml"
-        path.write_text(yaml.safe_dump(plan, sort_keys=False), encoding="utf-8")
-        sys.stderr.write(f"{len(chosen)} runs of {graph} on {hosts} x {workers} {bandwidth and f'at {bandwidth}'}\n")
-        if bandwidth == NO_NETWORK:
-            for entry in plan:
-                command = [sys.executable, "-m", "runtime.train", "--workers", str(workers), "--out", str(entry["out"])]
-                subprocess.run([*command, "--overwrite", *entry["args"]], check=True, stdout=subprocess.DEVNULL)
-            continue
-        command = [sys.executable, "-m", "runtime.emulate", "--hosts", str(hosts), "--workers-per-host", str(workers)]
-        command += ["--bandwidth", bandwidth, "--plan", str(path), "--", "--overwrite"]
-        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-
-
-def data_folder() -> Path:
-    """Where real graphs are."""
-    return Path(os.environ.get("GCNSIM_DATA", ""))
-
-
-def data(rule: Mapping[str, Any], *, quick: bool, within: Path = FOLDER) -> Iterator[tuple[str, list[str]]]:
-    """Where each graph comes from: the data folder, or one made up of as many nodes."""
-    folder = data_folder()
-    width = str(rule["model"]["features"])
-    for name in rule["iterations"]:
-        if (folder / f"{name}.npz").is_file() and os.environ.get("GCNSIM_DATA"):
-            yield name, ["--dataset", name, "--feature-dim", width]
-        else:
-            path = balanced_parts(name, 4_000 if quick else 14_000, within)
-            sys.stderr.write(f"{name}: GCNSIM_DATA has no such graph; a made-up one stands for it\n")
-            yield name, ["--graph", str(path), "--random-features", width, "--random-classes", "10"]
-
-
-def balanced_parts(name: str, nodes: int, within: Path = FOLDER) -> Path:
-    """A graph of hubs and neighbourhoods: most edges near, some far, degrees by a power law."""
-    generator = stream(0, "made up", name)
-    source = generator.integers(nodes, size=18 * nodes)
-    near = (source + (generator.exponential(nodes / 60, source.size) + 1).astype(np.int64)) % nodes
-    far = (nodes * generator.random(source.size) ** 3).astype(np.int64)
-    target = np.where(generator.random(source.size) < 0.85, near, far)
-    path = within / f"{name}.npz"
-    from gcnsim.graph import build_csr
-
-    graph = build_csr(source, target, nodes, name)
-    np.savez(path, allow_pickle=False, indptr=graph.indptr, indices=graph.indices)
-    return path
+EACH_S = {False: 7.0, True: 2.0}
+"""Seconds in which the parts of a setting are measured, in a whole loop and in a quick one."""
 
 
 def main() -> int:
@@ -188,54 +50,92 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="studies.validate", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a small loop of at most 4 minutes")
     parser.add_argument("--keep", action="store_true", help="write the figures to docs/validation.json")
-    parser.add_argument("--unseen", action="store_true", help="leave one graph out instead")
     parser.add_argument("--systems", action="store_true", help="other methods and models instead")
     parser.add_argument("--kernels", action="store_true", help="other kernels, and pooling, instead")
-    several = "with --unseen, --systems or --kernels: begin no run after so many"
-    parser.add_argument("--minutes", type=float, default=float("inf"), help=several)
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no run after so many")
     parser.add_argument("--rule", type=Path, default=RULE, help="what is trained and what is held out (YAML)")
-    parser.add_argument("--out", type=Path, help="folder of the profile, the runs and the figures")
+    parser.add_argument("--out", type=Path, help="folder of the runs, the measurements and the figures")
     options = parser.parse_args()
     if options.keep and options.rule.resolve() != RULE:
         parser.error(f"--keep: not with another rule than {RULE.name}, whose figures the documents give")
-    if options.systems or options.kernels:
-        from studies.other_systems import loop as of_part
-
-        part = SYSTEMS if options.systems else KERNELS
-        return of_part(options.minutes, keep=options.keep, part=part, path=options.rule, out=options.out)
-    if options.unseen:
-        from studies.unseen_graphs import loop
-
-        return loop(options.minutes, keep=options.keep, path=options.rule, out=options.out)
-    if options.quick and options.keep:
-        parser.error("--keep: not with --quick, whose few runs are no validation; allowed: one of the two")
-    begun = time.perf_counter()
-    folder: Path = options.out or FOLDER
-    folder.mkdir(parents=True, exist_ok=True)
+    if options.quick and (options.keep or options.systems or options.kernels):
+        other = "keep" if options.keep else "systems" if options.systems else "kernels"
+        parser.error(f"--{other}: not with --quick, whose few runs are no validation; allowed: one of the two")
+    part = SYSTEMS if options.systems else KERNELS if options.kernels else COMMITTED
     rule: dict[str, Any] = read_yaml(options.rule)
-    graphs = dict(data(rule, quick=options.quick, within=folder))
-    profile, record = folder / "profile.json", folder / "calibration.json"
-    gcnsim = str(Path(sys.executable).with_name("gcnsim"))
-    command = [sys.executable, "-m", "runtime.profile", "--overwrite", "--out", str(profile)]
-    subprocess.run([*command, *(["--quick"] if options.quick else [])], check=True, stdout=subprocess.DEVNULL)
-    runs = planned(rule, quick=options.quick)
-    train(runs, rule, graphs, folder)
-    seen = [word for run in runs if run.calibration for word in ("--runs", str(folder / "runs" / run.name))]
-    subprocess.run([gcnsim, "calibrate", str(profile), *seen, "--out", str(record)], check=True)
-    quiet = options.quick or was_quiet(record, rule["quiet"])
-    held_out = [str(folder / "runs" / run.name) for run in runs if not run.calibration]
-    result = folder / "validation.json"
-    command = [gcnsim, "validate", *held_out, "--calibration", str(record), "--json-out", str(result)]
-    subprocess.run([*command, "--out", str(folder)], check=True)
-    found = json.loads(result.read_text(encoding="utf-8"))
-    sys.stdout.write(f"\n{(time.perf_counter() - begun) / 60:.1f} minutes\n")
-    checks = judged(found, quick=options.quick)
-    if options.keep and quiet:
-        write_kept("", found)
-        write_table("committed set", result_table(found, checks))
-    elif options.keep:
+    folder: Path = options.out or OUT / ("validation" if part == COMMITTED else f"{part}-{rule[part]['draw']}")
+    return loop(rule, part, folder, minutes=options.minutes, quick=options.quick, keep=options.keep)
+
+
+def loop(rule: Mapping[str, Any], part: str, folder: Path, *, minutes: float, quick: bool, keep: bool) -> int:
+    """Make what is lacking, measure, predict and judge; 1 where a bound is missed, or not all runs are made."""
+    begun = time.monotonic()
+    folder.mkdir(parents=True, exist_ok=True)
+    runs = planned(rule, part, quick=quick)
+    made = make(runs, rule, graphs_of(rule, part, folder, quick=quick), begun + 60 * minutes, folder)
+    refused = refusals([run for run in made if not run.calibration], folder)
+    known = [run for run in made if run not in refused]
+    sys.stdout.write(f"{len(made)} of {len(runs)} runs are made; {len(made) - len(refused)} are modelled\n")
+    if len(made) < len(runs):
+        sys.stderr.write("call again to make the others\n")
+        return 1
+    measure(known, folder, EACH_S[quick])
+    found = predicted(known, folder)
+    sys.stdout.write(f"\n{(time.monotonic() - begun) / 60:.1f} minutes\n")
+    checks = judged(found, quick=quick)
+    quiet = quick or was_quiet(folder / "calibration.json", (rule if part == COMMITTED else rule[part])["quiet"])
+    methods = "" if part == COMMITTED else "\n" + by_method(rule[part], planned(rule, part), found["rows"], refused)
+    sys.stdout.write(methods)
+    if keep and quiet:
+        listed = {} if part == COMMITTED else {"refused": {run.name: reason for run, reason in refused.items()}}
+        write_kept(part, found | listed)
+        write_table(TABLES[part], result_table(found, checks) + methods)
+    elif keep:
         sys.stderr.write(f"{JSON} is as before: the machine was not quiet\n")
     return int(not (quiet and all(kept for _, kept in checks)))
+
+
+def refusals(runs: Sequence[Planned], within: Path) -> dict[Planned, str]:
+    """The runs that the simulator says it does not model, with what it says."""
+    found = {}
+    for run in runs:
+        path = within / "runs" / run.name
+        try:
+            scenario_of(read_recorded_run(path))
+        except GcnsimError as error:
+            found[run] = str(error).removeprefix(f"{path}: ")
+    return found
+
+
+def measure(runs: Sequence[Planned], within: Path, each_s: float) -> None:
+    """Times of the runs' parts, and of messages, into `within`; what is there stays."""
+    paths = [str(within / "runs" / run.name) for run in runs]
+    settings = sum(map(len, files_of(runs_in(paths)).values()))
+    words = [word for path in paths for word in ("--runs", path)]
+    command = [sys.executable, "-m", "runtime.measure", *words, "--out", str(within / "measured")]
+    subprocess.run([*command, "--seconds", f"{each_s * settings:g}"], check=True, stdout=subprocess.DEVNULL)
+    links = within / "links.json"
+    if not links.is_file():
+        command = [sys.executable, "-m", "runtime.measure", "--links", "--out", str(links)]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+
+
+def predicted(runs: Sequence[Planned], within: Path) -> dict[str, Any]:
+    """What `gcnsim validate` says of the runs that are held out: parts as measured, links fitted to the others."""
+    gcnsim, record, result = (
+        str(Path(sys.executable).with_name("gcnsim")),
+        within / "calibration.json",
+        "validation.json",
+    )
+    compute = ["--measured-compute", str(within / "measured")]
+    seen = [word for run in runs if run.calibration for word in ("--runs", str(within / "runs" / run.name))]
+    command = [gcnsim, "calibrate", str(within / "links.json"), *seen, *compute, "--out", str(record)]
+    subprocess.run(command, check=True)
+    held_out = [str(within / "runs" / run.name) for run in runs if not run.calibration]
+    command = [gcnsim, "validate", *held_out, "--calibration", str(record), *compute]
+    subprocess.run([*command, "--json-out", str(within / result), "--out", str(within)], check=True)
+    found: dict[str, Any] = json.loads((within / result).read_text(encoding="utf-8"))
+    return found
 
 
 def was_quiet(record: Path, allowed: float) -> bool:

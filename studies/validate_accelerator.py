@@ -32,7 +32,7 @@ from gcnsim.processes import cores
 from gcnsim.report.evidence import render_validation
 from gcnsim.streams import stream
 from gcnsim.validation import judge, payload
-from studies.validate import drawn
+from studies.validation_runs import drawn
 
 RULE = Path(__file__).with_name("accelerator_rule.yaml")
 FOLDER = OUT / "accelerator"

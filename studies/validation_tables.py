@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from studies.validation_runs import Planned
 
 DOCS: Final = Path(__file__).resolve().parents[1] / "docs"
 JSON: Final = DOCS / "validation.json"
 PAGE: Final = DOCS / "validation.md"
-UNSEEN: Final = "unseen_graphs"
+COMMITTED: Final = ""
 SYSTEMS: Final = "systems"
 KERNELS: Final = "kernels"
-PARTS: Final = (UNSEEN, SYSTEMS, KERNELS)
-"""Of docs/validation.json: what the loop over graphs left out found, and those over other systems and kernels; all else
-is of the committed set."""
+PARTS: Final = (SYSTEMS, KERNELS)
+"""Of docs/validation.json: what the loops over other systems and kernels found; all else is of the committed set."""
+
+TABLES: Final = {COMMITTED: "committed set", SYSTEMS: "systems", KERNELS: "kernels"}
+"""The table of each set on the page."""
 
 
 def write_kept(part: str, found: Mapping[str, Any], path: Path = JSON) -> None:
@@ -63,6 +68,31 @@ def result_table(found: Mapping[str, Any], judged: list[tuple[str, bool]]) -> st
     for setting, errors in sorted(settings.items()):
         mean, bias = sum(map(abs, errors)) / len(errors), sum(errors) / len(errors)
         lines.append(f"| {setting} | {len(errors)} | {_percent(mean)} | {_percent(bias, sign='+')} |")
+    return "\n".join(lines) + "\n"
+
+
+def by_method(
+    question: Mapping[str, Any],
+    runs: Sequence[Planned],
+    rows: Sequence[Mapping[str, Any]],
+    refused: Mapping[Planned, str],
+) -> str:
+    """A line for each method of a set: its runs, their errors, or why none was predicted. runs: all of the set."""
+    args, words = {run.name: run.args for run in runs}, tuple(question["with"])
+    errors: dict[tuple[str, ...], list[float]] = {}
+    for row in rows:
+        errors.setdefault(args[Path(row["run"]).name], []).append(row["error"])
+    reasons = {run.args: why for run, why in refused.items()}
+    lines = ["| trained with | runs | mean error | largest | bias |", "|---|---|---|---|---|"]
+    for method in (*question["methods"], *question["alone"]):
+        found = errors.get((*method, *words), [])
+        line = f"| `{' '.join(method)}` | {len(found)} |"
+        if found:
+            sizes = [abs(value) for value in found]
+            mean, bias = sum(sizes) / len(found), sum(found) / len(found)
+            lines.append(f"{line} {_percent(mean)} | {_percent(max(sizes))} | {_percent(bias, sign='+')} |")
+        else:
+            lines.append(f"{line} {reasons.get((*method, *words), 'not made')} | | |")
     return "\n".join(lines) + "\n"
 
 

@@ -27,7 +27,7 @@ from gcnsim.planning import (
 from gcnsim.processes import cores
 from gcnsim.results import SimulationReport
 from gcnsim.scenario import from_mapping, load_scenario, read_injected, setting_text, to_mapping
-from gcnsim.simulation import Result, balanced_parts, refuse_undrawn, worker_parts
+from gcnsim.simulation import Result, answering, balanced_parts, refuse_undrawn, worker_parts
 from gcnsim.uncertainty import refuse_unused_figures
 
 
@@ -114,6 +114,7 @@ def simulate(
     spec = replace(spec, faults=(*spec.faults, *read_injected(inject)))
     refuse_undrawn([spec])
     refuse_unused_figures([resolve_machine(spec.cluster)])
+    answering(spec)
     studies = StudyCache(spec, cores())
     studies.prepare([], [spec], counted(progress, f"simulating {spec.name}"))
     progress("full-graph training on the same machine")

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gcnsim.ids import BoolArray, Float32Array, FloatArray, Int32Array, IntArray, Rank, frozen
+from gcnsim.ids import BoolArray, FloatArray, Int32Array, IntArray, Rank, frozen
 from gcnsim.partition import Part
 from gcnsim.sampling import Batch
 
@@ -120,8 +120,6 @@ class AccessCounts:
     inner_edges, boundary_edges: int64[T, P]; stored entries kept, self-loops not counted.
     inner_nodes, boundary_nodes, entries: int64[P]; the whole partition (entries: all stored entries of its rows).
     cached_rows: int64[P]; rows held by the cache.
-    reuse: float32[P, 4, W]; how soon each worker's sums read rows again (`gcnsim.partition.facts`), of a graph drawn;
-    None: not known. Workers on CPU cores alone ask for it.
     batches: of systems that train mini-batches: what these read; nothing is then exchanged by layer, so rows are 0.
     """
 
@@ -134,7 +132,6 @@ class AccessCounts:
     entries: IntArray
     cached_rows: IntArray
     batches: BatchCounts | None = None
-    reuse: Float32Array | None = None
 
     @property
     def iterations(self) -> int:
@@ -162,8 +159,7 @@ class AccessCounts:
         by_worker = ("inner_edges", "boundary_edges", "inner_nodes", "boundary_nodes", "entries", "cached_rows")
         moved: dict[str, Any] = {name: getattr(self, name)[..., order] for name in by_worker}
         pairs: dict[str, Any] = {name: getattr(self, name)[:, order][:, :, order] for name in ("rows", "hits")}
-        reuse = None if self.reuse is None else self.reuse[order]
-        return replace(self, **moved, **pairs, reuse=reuse)
+        return replace(self, **moved, **pairs)
 
     @property
     def hit_rate(self) -> float:

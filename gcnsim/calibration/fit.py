@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from math import isfinite
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,15 +13,15 @@ import numpy as np
 
 from gcnsim.calibration.fitting import Laws
 from gcnsim.calibration.gpu import fit_gpu
-from gcnsim.calibration.laws import fit_laws, fit_links
+from gcnsim.calibration.links import fit_links
 from gcnsim.calibration.runs import refine
 from gcnsim.calibration_record.measurements import Measurements, read_measurements
 from gcnsim.calibration_record.record import Calibration, Fitted, Source
 from gcnsim.errors import ScenarioError
-from gcnsim.evidence import CORE, device_of, refuse_other_kernels, refuse_other_trace, scenario_of
-from gcnsim.hardware import PLAIN_KERNELS, gpu_of
+from gcnsim.evidence import CORE, device_of, refuse_other_trace, scenario_of
+from gcnsim.hardware import gpu_of
 from gcnsim.io.json_files import mistake, parse_json
-from gcnsim.measured_compute import MeasuredCompute
+from gcnsim.measured_compute import MeasuredCompute, measured_files
 from gcnsim.measured_compute import measured_compute as read_file
 from gcnsim.runs.recorded_run import (
     RecordedRun,
@@ -33,6 +34,7 @@ from gcnsim.runs.recorded_run import (
     version_notes,
 )
 
+AGAIN: Final = "measure again, with more sizes or on a quieter machine"
 QUIET: Final = 0.05
 """By how much runs of one configuration differ at most, on machines that nothing else slows down."""
 
@@ -50,7 +52,7 @@ def calibrate(
 ) -> Calibration:
     """Figures of the machine that `measurements` were taken on, refined on `runs`; warn: hears what may mislead.
 
-    measured_compute: files of runtime.measure, which then stand for the kernels of the runs in place of the laws.
+    measured_compute: files of runtime.measure, or folders of them: the kernels of the runs. Runs on cores need them.
     Raises FileError for an input that cannot be read, ScenarioError for one that does not fit: a GPU that the catalogue
     does not have, a run of another device or machine, a run given twice, times that no law can take.
     """
@@ -74,12 +76,6 @@ def calibrate(
         ),
         figures=_figures(laws, device, recorded),
         curve=laws.curve,
-        sums=laws.sums,
-        attention=laws.attention,
-        maps=laws.maps,
-        pooling=laws.pooling,
-        far=None if laws.pooling is None else laws.far,
-        kernels=None if laws.pooling is None else measured.kernels,
         graphs={},
         residuals=tuple(laws.residuals),
         error=None,
@@ -104,12 +100,12 @@ def _inputs(
     """The measured files and the runs. Raises FileError and ScenarioError for those that cannot be fitted to."""
     if measured_compute and not runs:
         raise ScenarioError("--measured-compute: is for runs to fit to; allowed: with --runs")
-    if measured.links_only and runs and not measured_compute:
+    if (measured.links_only or device == CORE) and runs and not measured_compute:
         raise ScenarioError(
             f"{measured.path}: knows links alone, so runs need the times of their kernels; allowed: with "
             "--measured-compute (python -m runtime.measure)"
         )
-    files = [read_file(str(path)) for path in measured_compute]
+    files = [read_file(path) for path in measured_files(measured_compute)]
     recorded = [read_recorded_run(run) for run in runs]
     for run in recorded:
         _refuse(run, measured, device, files)
@@ -128,8 +124,6 @@ def _refuse(run: RecordedRun, measured: Measurements, device: str, files: Sequen
     ):
         if ran != was:
             raise ScenarioError(f"{run.path}: ran on {ran}{what}, measured was {was}{what}")
-    if device == CORE and not files:
-        refuse_other_kernels(run, measured.kernels, measured.path.name)
     refuse_other_trace(run, scenario_of(run, measured=files))
 
 
@@ -137,24 +131,16 @@ def _laws(measured: Measurements, device: str) -> Laws:
     """What the measurements fit. Raises ScenarioError where they fit nothing, or figures that no machine has."""
     try:
         with np.errstate(over="raise", divide="raise", invalid="raise"):
-            if measured.links_only:
-                laws = fit_links(measured)
-            else:
-                laws = fit_laws(measured) if device == CORE else fit_gpu(measured, device)
+            laws = fit_links(measured) if measured.links_only or device == CORE else fit_gpu(measured, device)
     except (KeyError, ValueError, ArithmeticError) as error:
-        raise ScenarioError(
-            f"{measured.path}: cannot be fitted ({error}); take a profile with --quick or more"
-        ) from None
-    if device == CORE and not measured.links_only and laws.pooling is None and measured.kernels != PLAIN_KERNELS:
-        # Records say of which kernels they are since they know pooling.
-        raise ScenarioError(
-            f"{measured.path}: measured with {measured.kernels.words}, but no pooling, so it is of an older version or "
-            "too short; take a profile with --quick or more"
-        )
+        raise ScenarioError(f"{measured.path}: cannot be fitted ({error}); {AGAIN}") from None
     parts = {"device": laws.device, "host": laws.host, "network": laws.network, "copies": laws.copies}
     document = {part: {name: asdict(figure) for name, figure in figures.items()} for part, figures in parts.items()}
-    if wrong := mistake(parse_json(json.dumps(document), measured.path), "calibration", "figures"):
-        raise ScenarioError(f"{measured.path}: cannot be fitted ({wrong}); take a profile with --quick or more")
+    endless = [f"{part}.{name}" for part, figures in parts.items() for name, one in figures.items()
+               if not isfinite(one.value)]  # fmt: skip
+    wrong = f"{endless[0]} is no number" if endless else None
+    if wrong := wrong or mistake(parse_json(json.dumps(document), measured.path), "calibration", "figures"):
+        raise ScenarioError(f"{measured.path}: cannot be fitted ({wrong}); {AGAIN}")
     return laws
 
 

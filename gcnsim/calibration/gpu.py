@@ -21,10 +21,8 @@ from gcnsim.calibration.fitting import Laws, coefficients, curve_of, mean, resid
 from gcnsim.calibration.hosts import drawing, messages
 from gcnsim.calibration_record.measurements import Measurement, Measurements
 from gcnsim.calibration_record.record import Fitted, Residual
-from gcnsim.cost import elementwise_seconds, gemm_seconds, rows_seconds, spmm_seconds
-from gcnsim.cost.core import RELU_BACKWARD_PASSES, RELU_PASSES
-from gcnsim.cost.device import VALUE
-from gcnsim.cost.maps import map_bytes
+from gcnsim.cost import VALUE, elementwise_seconds, gemm_seconds, map_bytes, rows_seconds, spmm_seconds
+from gcnsim.cost.layers import RELU_BACKWARD_PASSES, RELU_PASSES
 from gcnsim.hardware import Curve, DeviceProfile, device
 from gcnsim.machine import CALIBRATED, with_fitted
 

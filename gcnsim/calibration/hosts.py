@@ -4,37 +4,29 @@ from __future__ import annotations
 
 import numpy as np
 
-from gcnsim.calibration.fitting import Chosen, Found, Laws, coefficients, every, mean, residual, single, tell_host
+from gcnsim.calibration.fitting import Laws, coefficients, every, mean, residual, single
 from gcnsim.calibration_record.measurements import Measurements
 from gcnsim.calibration_record.record import Fitted
 
 
 def drawing(laws: Laws, measured: Measurements) -> None:
-    """Drawing edges, building the drawn graph's matrices, recomputing probabilities: seconds per entry of each.
-
-    Where they were measured on what comes from memory too, the same of that.
-    """
-    tell_host(laws, single(measured, "draw"), lambda chosen: _sampled(measured, chosen))
-
-
-def _sampled(measured: Measurements, chosen: Chosen) -> Found:
-    draw, thin = (chosen(single(measured, name)) for name in ("draw", "thin"))
+    """Drawing edges, building the drawn graph's matrices, recomputing probabilities: seconds per entry of each."""
+    draw, thin = (single(measured, name) for name in ("draw", "thin"))
     entries = np.array([item.params["entries"] for item in draw])
     # Whatever is drawn, every row keeps its self-loop: an entry of the matrices too, and predictions count it.
     kept = np.array([item.params["kept"] + item.params["rows"] for item in draw])
     seconds = np.array([a.seconds + b.seconds for a, b in zip(draw, thin, strict=True)])
     per_entry, per_kept, each_time = coefficients(seconds, entries, kept, np.ones(seconds.shape))
-    rules = [chosen(single(measured, name)) for name in ("probabilities", "inclusion", "reweigh")]
+    rules = [single(measured, name) for name in ("probabilities", "inclusion", "reweigh")]
     whole = np.array([sum(item.seconds for item in group) for group in zip(*rules, strict=True)])
     sizes = np.array([item.params["entries"] for item in rules[0]])
     rate = mean(sizes / whole)
-    figures = {
+    laws.host |= {
         "sample_edges_per_s": Fitted(1.0 / per_entry, "drawing and thinning, per stored entry"),
         "build_entries_per_s": Fitted(1.0 / per_kept, "matrices of a drawn graph, per kept entry"),
-        "draw_s": Fitted(each_time, "drawing and thinning, whatever the size"),
         "sort_edges_per_s": Fitted(rate, "probabilities, inclusion and weights, per stored entry"),
     }
-    return figures, [
+    laws.residuals += [
         residual("sampling", entries * per_entry + kept * per_kept + each_time, seconds),
         residual("probabilities", sizes / rate, whole),
     ]

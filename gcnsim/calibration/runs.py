@@ -1,10 +1,11 @@
 """Coefficients refined so that the simulator reproduces a few recorded runs.
 
-What micro-benchmarks cannot tell is fitted here, each as a factor on what they gave: how fast sums over neighbours are
-on each graph (its locality), how much processor time a byte costs on this network's path, the delay of a message, and
-what a core does beside busy others; of GPUs also what a launch costs, what copies and the network carry. Factors are
-held near one: a factor of e counts like a whole iteration's error of `PRIOR`, so that a coefficient the runs say
-nothing about stays where the benchmarks put it.
+What micro-benchmarks cannot tell is fitted here, each as a factor on what they gave: of workers on cores how much
+processor time a byte costs on this network's path, what its queues hold, and how much slower cores are among all
+threads of a run; of GPUs how fast sums over neighbours are
+on each graph (its locality), what a launch costs, what copies and the network carry. Factors are held near one: a
+factor of e counts like a whole iteration's error of `PRIOR`, so that a coefficient the runs say nothing about stays
+where the benchmarks put it.
 """
 
 from __future__ import annotations
@@ -17,15 +18,13 @@ from typing import Final
 
 import numpy as np
 
-from gcnsim.calibration.kernels_in_runs import busy_sums_ratio
 from gcnsim.calibration_record.record import Calibration, Fitted, Residual, write_calibration
 from gcnsim.evidence import scenario_of
 from gcnsim.hardware import device
 from gcnsim.ids import FloatArray
 from gcnsim.measured_compute import MeasuredCompute
-from gcnsim.methods import is_method, method_type
 from gcnsim.processes import parallel_map
-from gcnsim.runs.recorded_run import TIMELINE, RecordedRun
+from gcnsim.runs.recorded_run import RecordedRun
 from gcnsim.scenario import Scenario
 from gcnsim.simulation import simulate_scenario
 from gcnsim.sources import open_source
@@ -64,9 +63,10 @@ class Coefficient:
 COEFFICIENTS: Final = (
     Coefficient("host", "socket_bandwidth", "processor time per byte on the runs' network"),
     Coefficient("network", "queue", "queues of the runs' links"),
-    Coefficient("host", "iteration_s", "iterations of the runs outside their kernels"),
-    Coefficient("host", "busy_core_rate", "cores shared by the runs' workers"),
+    Coefficient("host", "busy_core_rate", "cores shared by all threads of the runs"),
 )
+"""Of workers on cores, whose compute was measured."""
+
 OF_GPUS: Final = (
     Coefficient("device", "launch_s", "launches and the host's share of the runs' iterations"),
     Coefficient("copies", "efficiency", "copies between the runs' GPUs and their hosts"),
@@ -136,16 +136,11 @@ def _fitted(
     from scipy.optimize import least_squares
 
     on_cores = device(record.device).kind == "cpu"
-    # A measured iteration has what is outside its kernels too.
-    record = outside_kernels(record, runs) if on_cores and not measured else record
     graphs = list(dict.fromkeys(run.graph["hash"] for run in runs))
     known = COEFFICIENTS if on_cores else OF_GPUS
-    record = as_measured(record) if on_cores and measured else record
+    record = as_measured(record) if on_cores and all(file.beside_busy for file in measured) else record
     chosen = [one for one in known if one.name in record.figures.get(one.part, {})]
-    if measured:  # which has what is outside kernels in it
-        chosen = [one for one in chosen if one.name != "iteration_s"]
-    if record.sums is None and not measured:
-        # The law that knows the order of a matrix holds for every graph.
+    if not measured:
         chosen += [Coefficient("graphs", graph, "sums over neighbours on this graph") for graph in graphs]
     # What a link carries is near the most it can: there is something to see on the way down only.
     steps = np.array([-APART if one.name in SHARES else APART for one in chosen])
@@ -178,37 +173,11 @@ def freedom_over(slopes: FloatArray, runs: int) -> float:
     return float(onto[: runs * each_has : each_has].sum())
 
 
-def outside_kernels(record: Calibration, runs: Sequence[RecordedRun]) -> Calibration:
-    """`record` with what runs show of themselves and benchmarks cannot see: an iteration's time outside its kernels,
-    how much equal work varies, how busy cores slow down sums more than products."""
-    figures = {part: dict(given) for part, given in record.figures.items()}
-    roomy = [run for run in runs if run.workers * run.threads <= int(run.hardware["cores"])]
-    spreads = [run.work_spread() for run in roomy if (run.path / TIMELINE).is_file()]
-    if spreads:
-        source = "the time of equal work within the runs that had a core for each worker, median"
-        figures["host"]["work_spread"] = Fitted(float(np.median(spreads)), source)
-    # Where workers share cores, or a sampler runs beside, what an iteration takes besides is mostly waiting; a
-    # mini-batch has a time of its own.
-    plain = [run for run in roomy if run.options["knobs"].get("epsilon", 1.0) == 1.0 and not _in_batches(run)]
-    besides = [max(run.phases["exposed_other"] - run.shares.optimizer_s, 0.0) for run in plain]
-    if besides:
-        source = "the runs' iterations outside their kernels, with a core for each worker and all edges, median"
-        figures["host"]["iteration_s"] = Fitted(float(np.median(besides)), source)
-    if ratio := busy_sums_ratio(record, roomy):
-        figures["host"]["busy_sums_ratio"] = ratio
-    return replace(record, figures=figures)
-
-
 def as_measured(record: Calibration) -> Calibration:
     """`record` with cores as fast as they were measured; runs show how much slower they are among all other threads."""
     figures = {part: dict(given) for part, given in record.figures.items()}
     figures["host"] |= {"busy_core_rate": Fitted(1.0, "compute was measured beside busy cores")}
     return replace(record, figures=figures)
-
-
-def _in_batches(run: RecordedRun) -> bool:
-    name = run.options["method"]
-    return is_method(name) and method_type(name).mini_batches
 
 
 def moved(record: Calibration, chosen: Sequence[Coefficient], logs: FloatArray) -> Calibration:

@@ -53,7 +53,11 @@ class Measurements:
 def read_measurements(path: str | Path) -> Measurements:
     """The measurements in the file at `path`. Raises FileError, naming the file and what is wrong with it."""
     digest = content_hash(path)
-    raw = read_json(path, "measurements", "; python -m runtime.profile writes such a file")
+    raw = read_json(
+        path,
+        "measurements",
+        "; python -m runtime.profile (GPUs) or python -m runtime.measure --links writes such a file",
+    )
     names = Measurement.__slots__
     return Measurements(
         path=Path(path),

@@ -19,47 +19,15 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, TypedDict
 
 from gcnsim.errors import FileError, UnitError
-from gcnsim.hardware import (
-    PLAIN_KERNELS,
-    AttentionFigures,
-    CoreKernels,
-    FarFigures,
-    MapFigures,
-    PoolingFigures,
-    SumFigures,
-)
+from gcnsim.hardware import CORE
 from gcnsim.hardware.tables import CALIBRATED, DEVICE, HOST, LINK, QUANTITIES, ZERO_ALLOWED
 from gcnsim.ids import Seconds
 from gcnsim.io.atomic import atomic_write
-from gcnsim.io.json_files import read_json
-from gcnsim.shapes import OMIT_IF_NONE, SINCE, Amount, As, Count, Keys, Positive, Within
+from gcnsim.io.json_files import mistake, parse_json, read_text
+from gcnsim.shapes import SINCE, Amount, As, Count, Keys, Positive, Within
 from gcnsim.units import FRACTION, NBYTES, SECONDS
 
-SCHEMA: Final = "gcnsim.calibration/6"
-POOLED: Final = "gcnsim.calibration/5"
-"""Without `far`: of profiles that measure maps and passes at one distance only."""
-
-MAPPED: Final = "gcnsim.calibration/4"
-"""Without `pooling` and `kernels` too: of older profiles and records, of torch's own kernels on one thread."""
-
-ATTENDED: Final = "gcnsim.calibration/3"
-"""Without `maps` too."""
-
-SUMMED: Final = "gcnsim.calibration/2"
-"""Without `attention` too."""
-
-PLAIN: Final = "gcnsim.calibration/1"
-"""Without `sums` either: of GPUs, of profiles that do not tell the order of matrices, and of older records."""
-
-HAS: Final = {
-    PLAIN: frozenset[str](),
-    SUMMED: frozenset({"sums"}),
-    ATTENDED: frozenset({"sums", "attention"}),
-    MAPPED: frozenset({"sums", "attention", "maps"}),
-    POOLED: frozenset({"sums", "attention", "maps", "pooling", "kernels"}),
-    SCHEMA: frozenset({"sums", "attention", "maps", "pooling", "kernels", "far"}),
-}
-"""What records of each schema have and those before lack."""
+SCHEMA: Final = "gcnsim.calibration/1"
 
 ONLY_GPUS: Final = "copies"
 """The part that records of workers on cores lack."""
@@ -74,6 +42,14 @@ HALF_SIZE: Final = "half_size"
 RATE: Final = ("bandwidth", "efficiency")
 """Whose product is the rate of a link."""
 
+DRAW: Final = "draw_s"
+"""A figure of hosts of older records of GPUs, which nothing reads."""
+
+OLDER: Final = tuple(f"gcnsim.calibration/{version}" for version in range(2, 7))
+"""Schemas of records that older versions fitted to kernels of cores."""
+
+OF_CORES: Final = "is a record of kernels of CPU cores, which are measured now: python -m runtime.measure"
+"""What is said of such records."""
 
 ABOVE_ZERO: Final = 1e-12
 """The least of what divides."""
@@ -120,7 +96,7 @@ def _fitted(names: Iterable[str]) -> Keys:
 
 
 def _kind(name: str) -> type[Fitted]:
-    if name in (HALF_SIZE, *ZERO_ALLOWED) or (QUANTITIES[name] is SECONDS and name not in WAITS):
+    if name in (HALF_SIZE, DRAW, *ZERO_ALLOWED) or (QUANTITIES[name] is SECONDS and name not in WAITS):
         return FittedCost
     return {"cores": FittedCores, "busy_core_rate": FittedShare, "efficiency": FittedShare}.get(name, FittedRate)
 
@@ -139,9 +115,9 @@ class Figures(TypedDict, total=False):
     """Of one device of the catalogue."""
     host: Annotated[
         Mapping[str, Fitted],
-        As(_fitted(name for name in (*HOST, "gpus", "nic", *CALIBRATED) if name not in UNFITTED)),
+        As(_fitted(name for name in (*HOST, "gpus", "nic", *CALIBRATED, DRAW) if name not in UNFITTED)),
     ]
-    """Of the CPU side of a server."""
+    """Of the CPU side of a server. draw_s: of older records, read by nothing."""
     network: Annotated[Mapping[str, Fitted], As(_fitted((*LINK, HALF_SIZE)))]
     """half_size: of older records, bytes that a message occupied the link for besides its own."""
     copies: Annotated[Mapping[str, Fitted], As(_fitted((*LINK, HALF_SIZE)))]
@@ -190,7 +166,7 @@ class Calibration:
     curve: tuple[tuple[Positive, Positive], ...]
     """SpMM efficiency by gathered bytes: pairs of bytes, ascending, and share."""
     graphs: Mapping[str, Annotated[float, Within(minimum=ABOVE_ZERO)]]
-    """By graph hash, SpMM seconds over those of the law; empty where `sums` is known."""
+    """By graph hash, SpMM seconds over those of the law; empty where compute was measured."""
     residuals: tuple[Residual, ...]
     """Of each law, over its points."""
     error: Amount | None
@@ -201,23 +177,6 @@ class Calibration:
     """Lowest and highest value of each setting among the inputs."""
     seconds: Seconds
     """That the micro-benchmarks took."""
-    sums: SumFigures | None = field(default=None, metadata=OMIT_IF_NONE)
-    """What sums over neighbours cost a core, by the order of their matrices. From version 2 on."""
-    attention: AttentionFigures | None = field(default=None, metadata=OMIT_IF_NONE)
-    """What graph attention costs a core beside its sums; known only where they are. From version 3 on."""
-    maps: MapFigures | None = field(default=None, metadata=OMIT_IF_NONE)
-    """What learnt maps, their gradients and the loss cost a core; known only where attention is. From version 4 on."""
-    pooling: PoolingFigures | None = field(default=None, metadata=OMIT_IF_NONE)
-    """What GraphSAGE's pooling costs a core; known only where maps are. From version 5 on."""
-    far: FarFigures | None = field(default=None, metadata=OMIT_IF_NONE)
-    """What takes longer on rows that come from memory; known only where pooling is. From version 6 on."""
-    kernels: CoreKernels | None = field(default=None, metadata=OMIT_IF_NONE)
-    """Which kernels the figures are of; known only where maps are. From version 5 on."""
-
-    @property
-    def of_kernels(self) -> CoreKernels:
-        """The kernels that its figures are of."""
-        return self.kernels or PLAIN_KERNELS
 
     @property
     def links_only(self) -> bool:
@@ -236,23 +195,34 @@ class Calibration:
 
 def write_calibration(path: str | Path, calibration: Calibration) -> None:
     """Write the record. Raises FileError."""
-    document = asdict(calibration)
-    known = frozenset(name for name in HAS[SCHEMA] if document[name] is not None)
-    for name in HAS[SCHEMA] - known:
-        del document[name]
-    schema = next(schema for schema, has in HAS.items() if has == known)
-    text = json.dumps({"schema": schema, **document}, indent=1, allow_nan=False, sort_keys=False)
+    text = json.dumps({"schema": SCHEMA, **asdict(calibration)}, indent=1, allow_nan=False, sort_keys=False)
     with atomic_write(Path(path), text=True) as file:
         file.write(text + "\n")
 
 
+HINT: Final = "; gcnsim calibrate writes such a file"
+
+
 def read_calibration(path: str | Path) -> Calibration:
     """The record in the file at `path`. Raises FileError, naming the file and what is wrong with it."""
-    raw = read_json(path, "calibration", "; gcnsim calibrate writes such a file")
+    raw = parse_json(read_text(path, HINT), path)
+    if _of_cores(raw):
+        raise FileError(f"{path}: {OF_CORES}")
+    if wrong := mistake(raw, "calibration"):
+        raise FileError(f"{path}: {wrong}{HINT}")
     wrong = next(_contradictions(raw), None)
     if wrong:
         raise FileError(f"{path}: {wrong}")
     return _built({entry.name: raw.get(entry.name) for entry in fields(Calibration)})
+
+
+def _of_cores(raw: Any) -> bool:
+    """Whether a document is what older versions fitted to kernels of cores: by its schema, or by its figures."""
+    if not isinstance(raw, dict):
+        return False
+    figures = raw.get("figures")
+    kernels = figures.get("device") if isinstance(figures, dict) else None
+    return raw.get("schema") in OLDER or bool(raw.get("schema") == SCHEMA and raw.get("device") == CORE and kernels)
 
 
 def _contradictions(raw: Mapping[str, Any]) -> Iterator[str]:
@@ -265,15 +235,6 @@ def _contradictions(raw: Mapping[str, Any]) -> Iterator[str]:
                 f"figures.{part}.{HALF_SIZE}: no longer a figure, and without {', '.join(RATE)} and latency_s it "
                 "cannot be read as seconds; write the record again with gcnsim calibrate"
             )
-    for name in sorted(HAS[SCHEMA]):
-        if (name in raw) != (name in HAS[raw["schema"]]):
-            yield f"{name}: is {'there' if name in raw else 'missing'} in a record of schema {raw['schema']}"
-    caches = raw.get("sums", {"caches": []})["caches"]
-    if caches != sorted(set(caches)):
-        yield "sums.caches: sizes must ascend"
-    counts = [classes for classes, _ in raw.get("maps", {"loss": []})["loss"]]
-    if counts != sorted(set(counts)):
-        yield "maps.loss: numbers of classes must ascend"
     sizes = [size for size, _ in raw["curve"]]
     if sizes != sorted(set(sizes)):
         yield "curve: sizes must ascend"
@@ -293,12 +254,6 @@ def _built(raw: dict[str, Any]) -> Calibration:
         | {
             "figures": figures,
             "curve": tuple((float(size), float(share)) for size, share in raw["curve"]),
-            "sums": None if raw["sums"] is None else SumFigures(tuple(raw["sums"]["caches"]), raw["sums"]["seconds"]),
-            "attention": None if raw["attention"] is None else AttentionFigures(**raw["attention"]),
-            "maps": None if raw["maps"] is None else _maps(raw["maps"]),
-            "far": None if raw["far"] is None else FarFigures(**raw["far"]),
-            "pooling": None if raw["pooling"] is None else PoolingFigures(**raw["pooling"]),
-            "kernels": None if raw["kernels"] is None else CoreKernels(**raw["kernels"]),
             "inputs": tuple(Source(**item) for item in raw["inputs"]),
             "residuals": tuple(Residual(**residual) for residual in raw["residuals"]),
             "graphs": {name: float(value) for name, value in raw["graphs"].items()},
@@ -307,12 +262,10 @@ def _built(raw: dict[str, Any]) -> Calibration:
     )
 
 
-def _maps(raw: Mapping[str, Any]) -> MapFigures:
-    return MapFigures(raw["seconds"], tuple((float(classes), float(seconds)) for classes, seconds in raw["loss"]))
-
-
 def _in_seconds(figures: dict[str, Fitted]) -> dict[str, Fitted]:
-    """A link's figures with what an older record has as its half-size, in bytes, in its latency instead."""
+    """A link's figures with what an older record has as its half-size, in bytes, in its latency instead; a host's
+    without what nothing reads."""
+    figures.pop(DRAW, None)
     size = figures.pop(HALF_SIZE, None)
     if size is not None and size.value > 0:
         rate = math.prod(figures[name].value for name in RATE)

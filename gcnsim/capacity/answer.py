@@ -215,9 +215,7 @@ def _other_rule(studies: StudyCache, chosen: Option, option: str, rule: Rule, go
     if canonical(best.scenario) == canonical(chosen.scenario):
         return None
     now = 1.0 - best.seconds / chosen.seconds
-    name, chance = setting_text(best.scenario.method), best.known_chance(goal)
-    ends: tuple[float | None, float | None] = (None, None)
-    if best.candidate.ranged:
-        low, high = central(1.0 - best.candidate.over(chosen.candidate))
-        ends = (min(low, now), max(high, now))
+    name, chance = setting_text(best.scenario.method), best.chance(goal)
+    low, high = central(1.0 - best.candidate.over(chosen.candidate))
+    ends = (min(low, now), max(high, now))
     return OtherRule(option, name, best.seconds, best.cost, now, *ends, best.meets(goal), chance)

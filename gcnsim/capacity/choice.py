@@ -53,16 +53,13 @@ def decide(studies: StudyCache, options: Sequence[Option], goal: Goal, shown: Co
         doubtful = _doubtful(list(known.values()), order, goal)
         if not order and not doubtful:
             first = _closest_first(known.values(), goal)[:1]
-            doubtful = [option for option in first if option.candidate.closer is None and option.candidate.ranged]
+            doubtful = [option for option in first if option.candidate.closer is None]
         if not doubtful:
             break
         chosen = doubtful[:AT_A_TIME]
         look_closer(studies, [option.scenario for option in chosen])
         known |= {option.scenario: replace(option, candidate=studies.candidate(option.scenario)) for option in chosen}
-    enough = [option for option in known.values() if option.meets(goal)]
-    # Where a chance is asked for, what has one goes before what only meets the target at the stated values.
-    sure = [option for option in enough if option.candidate.ranged] if goal.uncertain else []
-    meeting = best_of(sure or enough, goal, shown)
+    meeting = best_of([option for option in known.values() if option.meets(goal)], goal, shown)
     return Decision(meeting, True) if meeting else Decision(_closest_first(known.values(), goal), False)
 
 
@@ -73,10 +70,7 @@ def _doubtful(options: Sequence[Option], order: Sequence[Option], goal: Goal) ->
     near = [
         option
         for option in options
-        if option.fits
-        and option.candidate.ranged
-        and option.candidate.closer is None
-        and -BELOW <= option.chance(goal) - goal.confidence <= ABOVE
+        if option.fits and option.candidate.closer is None and -BELOW <= option.chance(goal) - goal.confidence <= ABOVE
     ]
     # On the machine of what would be recommended, one that is a little slower may be taken instead.
     kept = [
@@ -140,10 +134,7 @@ def front(options: Sequence[Option]) -> list[Place]:
 
 
 def dominance(one: Option, other: Option) -> float:
-    """The share of the joint draws, in pairs, in which `one` is no slower and no dearer, and not the same in both; 0 or
-    1, by the stated values, where draws do not say how far a time may be off."""
-    if not (one.candidate.ranged and other.candidate.ranged):
-        return float(_at_values(one, other))
+    """The share of the joint draws, in pairs, in which `one` is no slower and no dearer, and not the same in both."""
     work = one.work.compared / other.work.compared
     return float(
         dominated(one.candidate.over(other.candidate) * work, cost_ratio(one.setting.rate, other.setting.rate)).mean()

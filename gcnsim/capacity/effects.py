@@ -18,7 +18,7 @@ from gcnsim.planning import Rule, StudyCache, rent_of
 from gcnsim.planning.certainty import how_to_measure, span_of
 from gcnsim.planning.recommend import rate_of
 from gcnsim.planning.steps import try_changes
-from gcnsim.results import MEASURE_CORES, NO_RANGE, AssumptionEffect, Change, KnobEffect, Missed, OtherRule
+from gcnsim.results import AssumptionEffect, Change, KnobEffect, Missed, OtherRule
 from gcnsim.scenario import setting_text
 
 METHOD: Final = "method"
@@ -73,8 +73,6 @@ def _word(option: Option, knob: str) -> str:
 
 def decides_text(chosen: Option, knobs: Sequence[KnobEffect], assumptions: Sequence[AssumptionEffect]) -> str:
     """Whether what can be chosen or what is not known moves the time more, and by what most."""
-    if not chosen.candidate.ranged:
-        return f"the answer depends mostly on how far off {NO_RANGE} are: {MEASURE_CORES}"
     spans: list[tuple[float, str]] = []
     if assumptions:
         one = max(assumptions, key=span_of)
@@ -109,7 +107,7 @@ def unmet_goal(
     tried, _ = try_changes(studies, closest.scenario, rule)
     known = [change for change in tried if studies.known(change.scenario, change.even)]
     changes = [_change(studies, closest, change, goal, book) for change in known]
-    changes.sort(key=lambda change: (-_chance(change), _over(change)))
+    changes.sort(key=lambda change: (-(change.chance or 0.0), _over(change)))
     ways = [*_raised(closest, goal, changes), *_ruled(others), *_measured(closest, goal, assumptions)]
     raised = "; ".join(ways) or "nothing that was tried"
     return Missed(_text(closest, goal, excess), raised, excess if isfinite(excess) else None, tuple(changes))
@@ -124,19 +122,12 @@ def _change(studies: StudyCache, closest: Option, step: KnobChange, goal: Goal, 
     excess = float(goal.excess(seconds, work))
     fits = result.fits is not False
     known = excess if isfinite(excess) else None
-    if not closest.candidate.ranged:
-        return Change(step.knob, step.start, step.end, seconds, fits and excess <= 1.0, None, known)
     chance = goal.chance(studies.times(step.scenario, even=step.even), work) if fits else 0.0
     return Change(step.knob, step.start, step.end, seconds, chance >= goal.confidence, chance, known)
 
 
-def _chance(change: Change) -> float:
-    """The chance of a change; 0 or 1, by the stated values, where draws do not say it."""
-    return float(change.meets) if change.chance is None else change.chance
-
-
 def _named(change: Change) -> str:
-    chance = "" if change.chance is None else f" ({percent(change.chance)})"
+    chance = f" ({percent(change.chance)})"
     return f"{change.knob} {change.start} -> {change.end}{chance}"
 
 
@@ -158,7 +149,7 @@ def _raised(closest: Option, goal: Goal, changes: Sequence[Change]) -> list[str]
     enough = [change for change in changes if change.meets]
     if enough:
         return [" or ".join(map(_named, enough))]
-    best = next((change for change in changes if _chance(change) > closest.chance(goal)), None)
+    best = next((change for change in changes if (change.chance or 0.0) > closest.chance(goal)), None)
     if best is None:
         closer = next((change for change in changes if _over(change) < excess_of(closest, goal)), None)
         tried = f"none of {plural(len(changes), 'single change')} is enough"

@@ -12,7 +12,7 @@ from gcnsim.capacity.settings import instance_name, machine_text, name_of
 from gcnsim.errors import plural
 from gcnsim.hardware import PriceBook
 from gcnsim.planning import StudyCache, row_of
-from gcnsim.results import NO_RANGE, BudgetReport, Confirmed, GoalReport, PointReport, RunnerUp, SearchReport
+from gcnsim.results import BudgetReport, Confirmed, GoalReport, PointReport, RunnerUp, SearchReport
 from gcnsim.units import range_text
 
 
@@ -38,7 +38,7 @@ def point_of(
         cost_low=costs[0],
         cost_high=costs[1],
         meets=option.meets(goal),
-        chance=option.known_chance(goal),
+        chance=option.chance(goal),
         row=row_of(estimate, None, studies.accesses.name, book),
         on_front=place is None or place.at_values,
         beaten_share=0.0 if place is None else place.share,
@@ -114,16 +114,11 @@ def summary_sentence(point: PointReport, goal: Goal, found: SearchReport, *, met
     sure = f"meets {goal.targets}{paid} with a chance of {percent(goal.confidence)}"
     if point.chance == 0.0:
         return f"{none} {sure}. The closest is {point.name}, with no chance: {about}."
-    if point.chance is None:
-        return f"{none} {sure}. The closest is {point.name}: {chance}{paid}; {about}."
     return f"{none} {sure}. {point.name} has the best one: {chance}{paid}; {about}."
 
 
 def _chance(point: PointReport, goal: Goal) -> str:
     """How likely it meets the target, in a clause."""
-    if point.chance is None:
-        way = "meets" if point.meets else "misses"
-        return f"it {way} {goal.targets} at the stated values; with what chance is not known ({NO_RANGE})"
     return f"{percent(point.chance)} chance of meeting {goal.targets}"
 
 
@@ -143,11 +138,9 @@ def runner_up(studies: StudyCache, ranked: Sequence[Option], goal: Goal, book: P
     other = next(iter(elsewhere or ranked[1:]), None)
     if other is None:
         return None
-    faster, cheaper = None, None
-    if chosen.candidate.ranged and other.candidate.ranged:
-        times = other.candidate.over(chosen.candidate) * (other.work.compared / chosen.work.compared)
-        faster = float((times < 1.0).mean())
-        cheaper = float((times * cost_ratio(other.setting.rate, chosen.setting.rate) < 1.0).mean())
+    times = other.candidate.over(chosen.candidate) * (other.work.compared / chosen.work.compared)
+    faster = float((times < 1.0).mean())
+    cheaper = float((times * cost_ratio(other.setting.rate, chosen.setting.rate) < 1.0).mean())
     return RunnerUp(point_of(studies, other, goal, book), _why(chosen, other, goal, faster, cheaper), faster, cheaper)
 
 

@@ -110,15 +110,8 @@ class Option:
         return self.fits and self.chance(goal) >= goal.confidence
 
     def chance(self, goal: Goal) -> float:
-        """The chance that it is within every limit: the share of the joint draws in which it is; 0 or 1, by the stated
-        values, where draws do not say how far its time may be off."""
-        if not self.candidate.ranged:
-            return float(goal.excess(self.candidate.iteration_s, self.work) <= 1.0)
+        """The chance that it is within every limit: the share of the joint draws in which it is."""
         return goal.chance(self.candidate.closest, self.work)
-
-    def known_chance(self, goal: Goal) -> float | None:
-        """The same; None where draws do not say it."""
-        return self.chance(goal) if self.candidate.ranged else None
 
 
 @dataclass(frozen=True, slots=True)

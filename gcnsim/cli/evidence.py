@@ -19,20 +19,21 @@ from gcnsim.cli.progress import progress
     "--measured-compute",
     multiple=True,
     type=click.Path(),
-    help="Measured compute times of the runs' parts (runtime.measure), instead of fitted kernels (repeatable).",
+    help="Compute times of the runs' parts (runtime.measure): a file or a folder (repeatable); runs on CPU cores need "
+    "them.",
 )
 @click.option("--out", type=click.Path(), default="calibration.json", show_default=True, help="The record to write.")
 def calibrate(measurements: str, runs: tuple[str, ...], measured_compute: tuple[str, ...], out: str) -> None:
     """Fit the simulator's figures to this machine.
 
-    MEASUREMENTS is what `python -m runtime.profile` or `python -m runtime.measure --links` wrote. Runs given here are
-    seen by the model and cannot be used to validate it.
+    MEASUREMENTS is what `python -m runtime.profile` (GPUs) or `python -m runtime.measure --links` (messages) wrote.
+    Runs given here are seen by the model and cannot be used to validate it.
 
     \b
     Examples:
       gcnsim calibrate profile.json
-      gcnsim calibrate profile.json --runs runs/a --runs runs/b --out calibration.json
       gcnsim calibrate links.json --out links-calibration.json
+      gcnsim calibrate links.json --runs runs/a --runs runs/b --measured-compute measured
     """
     check_outputs(measurements, *runs, *measured_compute, out=out)
     notes: list[str] = []
@@ -48,7 +49,8 @@ def calibrate(measurements: str, runs: tuple[str, ...], measured_compute: tuple[
     "--measured-compute",
     type=click.Path(),
     multiple=True,
-    help="Compute times of runtime.measure; each run uses the file with its graph and parts (repeatable).",
+    help="Compute times of runtime.measure: a file or a folder (repeatable). Each run uses the one of its graph and "
+    "parts; runs on CPU cores need them.",
 )
 @click.option(
     "--strict",
@@ -74,7 +76,7 @@ def validate(
 
     \b
     Example:
-      gcnsim validate runs/* --calibration calibration.json --out report
+      gcnsim validate runs/* --calibration calibration.json --measured-compute measured --out report
     """
     check_folder("out", out, ("json-out", json_out), read=(*runs, calibration, *measured_compute))
     with progress() as say:

@@ -12,32 +12,17 @@ from gcnsim.cost.batch_loading import (
 )
 from gcnsim.cost.batches import batch_layer_cost, batch_loss_seconds, batch_memory
 from gcnsim.cost.block_memory import Block, block_memory, swapped_host_bytes, swapped_memory
-from gcnsim.cost.busy_cores import lost_beside, with_busy_sums
-from gcnsim.cost.core import (
-    CoreCost,
-    Kept,
-    adding_seconds,
-    build_core_seconds,
-    bytes_between,
-    core_cost,
-    neighbour_sums,
-    norms_seconds,
-    socket_core_seconds,
-)
-from gcnsim.cost.core_attention import attention_terms, core_attention_cost
-from gcnsim.cost.core_batches import BATCH_FIGURES, BatchCoreCost, BatchHost, batch_core_cost, loading_seconds
-from gcnsim.cost.core_dropout import CoreDropout, core_dropout
-from gcnsim.cost.core_pooling import core_pooling_cost, pooling_terms
+from gcnsim.cost.core import CoreShares, Kept, adding_seconds, core_shares, norms_seconds, socket_core_seconds
 from gcnsim.cost.device import (
     INDEX,
     VALUE,
     columns_seconds,
     elementwise_seconds,
     gemm_seconds,
+    map_bytes,
     rows_seconds,
     spmm_seconds,
 )
-from gcnsim.cost.far import device_in_training, host_in_training
 from gcnsim.cost.layers import (
     LayerCost,
     average_seconds,
@@ -47,7 +32,6 @@ from gcnsim.cost.layers import (
     parameters,
     step_seconds,
 )
-from gcnsim.cost.maps import logits_seconds, map_bytes
 from gcnsim.cost.memory import (
     RESERVED,
     Memory,
@@ -81,39 +65,27 @@ from gcnsim.cost.sampling import (
 )
 
 __all__ = [
-    "BATCH_FIGURES",
     "INDEX",
     "RESERVED",
     "VALUE",
     "WIDE_ID",
-    "BatchCoreCost",
-    "BatchHost",
     "Block",
-    "CoreCost",
-    "CoreDropout",
+    "CoreShares",
     "Kept",
     "LayerCost",
     "Memory",
     "MemoryCounts",
     "adding_seconds",
     "attention_cost",
-    "attention_terms",
     "average_seconds",
-    "batch_core_cost",
     "batch_layer_cost",
     "batch_loss_seconds",
     "batch_memory",
     "block_memory",
     "boundary_core_seconds",
     "boundary_seconds",
-    "build_core_seconds",
-    "bytes_between",
     "columns_seconds",
-    "core_attention_cost",
-    "core_cost",
-    "core_dropout",
-    "core_pooling_cost",
-    "device_in_training",
+    "core_shares",
     "draw_core_seconds",
     "draw_nodes_core_seconds",
     "drawing_core_seconds",
@@ -125,18 +97,13 @@ __all__ = [
     "graph_bytes",
     "host_bound",
     "host_draw_core_seconds",
-    "host_in_training",
     "id_bytes",
     "layer_cost",
     "layer_gradient_bytes",
-    "loading_seconds",
-    "logits_seconds",
     "longest_row",
     "loss_seconds",
-    "lost_beside",
     "making_core_seconds",
     "map_bytes",
-    "neighbour_sums",
     "norms_seconds",
     "pack_seconds",
     "parameters",
@@ -144,7 +111,6 @@ __all__ = [
     "payload_bytes",
     "payload_width",
     "pick_core_seconds",
-    "pooling_terms",
     "rebuild_seconds",
     "receiving_seconds",
     "reduce_seconds",
@@ -164,5 +130,4 @@ __all__ = [
     "unpack_seconds",
     "uva_graph_bytes",
     "uva_row_bytes",
-    "with_busy_sums",
 ]

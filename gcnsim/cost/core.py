@@ -1,189 +1,101 @@
-"""What a worker that trains on a CPU core does: the kernels of the runtime, one by one.
+"""What workers on CPU cores do beside their measured kernels, and how operations share one measured time.
 
-Such a worker sums over its inner and over its boundary columns in two products, so that each can start when its rows
-are there, and receives rows where they are read. Seconds are those of one core that nothing else uses.
+Times of kernels on cores are measured (`gcnsim.measured_compute`); no law stands for them. Where one measured operation
+is several of a schedule, their shares are those of the bytes and flop that each moves and computes, by the roofline of
+`gcnsim.cost.device` with the catalogue's figures: sums over inner and over boundary columns, maps and dropout. Messages
+and the values that all-reduces add are never measured with kernels; what they take is here too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from gcnsim.cost.device import INDEX, VALUE, Size, elementwise_seconds
-from gcnsim.cost.far import device_in_training
-from gcnsim.cost.maps import map_seconds, weight_seconds
-from gcnsim.cost.sums import Product, product_seconds
-from gcnsim.hardware import DeviceProfile, HostProfile, SumFigures
-from gcnsim.ids import Float32Array, FloatArray, IntArray
-from gcnsim.workload import LayerShape
-
-RELU_PASSES = 2
-"""ReLU forward reads its input and writes its output."""
-
-RELU_BACKWARD_PASSES = 3
-"""ReLU backward reads the gradient and the output and writes the gradient."""
-
-RESULT_PASSES = 2
-"""A sum's result is zeroed, then written."""
-
-NORM_OF_ROWS_PASSES = 4
-"""Rows read and their squares written, read again and added to the sums."""
-
-FRESH = 3
-"""Times the bytes of rows that are read between their making and the sum over them: input, result and themselves."""
+from gcnsim.cost.device import VALUE, elementwise_seconds, gemm_seconds, spmm_seconds
+from gcnsim.cost.layers import DROPOUT_PASSES
+from gcnsim.hardware import DeviceProfile, HostProfile
+from gcnsim.ids import FloatArray, IntArray
+from gcnsim.workload import DROPOUT_FIRST, NO_DROPOUT, LayerShape
 
 ADDING_PASSES = 3
 """Own and received values read, their sum written."""
 
-NORM_PASSES = 4
-"""LayerNorm reads its input twice (moments, then values) and writes it; its backward pass costs the same again."""
-
-JOINED_PASSES = 2
-"""Of layers that join inner and boundary rows: these are read, and written side by side."""
-
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What one worker trains, per graph, int64[T]: entries between inner nodes (self-loops included), entries that
-    cross, and boundary rows they need. inner: its inner nodes. reuse: float[4, W], how soon its sums read rows again
-    (`gcnsim.partition.facts`); None: not known. between: bytes that all workers of its machine touch in an iteration.
-    beside: how many of them compute at once.
-    """
+    """What one worker trains, per graph, int64[T]: its nodes, entries between them (self-loops included), entries that
+    cross, and boundary rows they need; None: none."""
 
-    inner: int
+    nodes: IntArray
     inner_entries: IntArray
-    cross_entries: IntArray
-    boundary_rows: IntArray
-    reuse: Float32Array | None = None
-    between: float = 0.0
-    beside: int = 1
+    cross_entries: IntArray | None = None
+    boundary_rows: IntArray | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class CoreCost:
-    """Core-seconds of one worker's kernels of one layer, float64[T] each (0 where a kernel does not run)."""
+class CoreShares:
+    """What operations of one layer share measured times by, float64[T] each (0 where one does not run).
+
+    inner, boundary: sums over a worker's own rows and over received ones. boundary_backward: of the latter's gradients;
+    all else is backward what it is forward. update: maps and activation. dropped, dropped_boundary: dropout of its own
+    rows and of received ones.
+    """
 
     inner: FloatArray
     boundary: FloatArray
-    update: FloatArray
-    update_backward: FloatArray
     boundary_backward: FloatArray
-    inner_backward: FloatArray
+    update: FloatArray
+    dropped: FloatArray
+    dropped_boundary: FloatArray
 
 
-def core_cost(device: DeviceProfile, shape: LayerShape, kept: Kept, *, first: bool, last: bool, norm: bool) -> CoreCost:
-    """The kernels of one layer on one worker. norm: a LayerNorm stands before each hidden layer's activation."""
-    ahead = device_in_training(device, kept.between)
-    nodes, zero = float(kept.inner), np.zeros(kept.inner_entries.shape)
-    sums = neighbour_sums(device, kept, shape.d_in, first=first) if shape.gathers else (zero,) * 4
-    values = nodes * shape.d_out
-    hidden = 0.0 if last else 1.0
-    extra = NORM_PASSES if norm else 0
-    forward = map_seconds(ahead, nodes, shape.update_in, shape.d_out)
-    activation = hidden * elementwise_seconds(ahead, values, RELU_PASSES + extra)
-    undone = hidden * elementwise_seconds(device, values, RELU_BACKWARD_PASSES + extra)
-    weight = weight_seconds(device, nodes, shape.update_in, shape.d_out)
-    back = 0.0 if first else map_seconds(device, nodes, shape.d_out, shape.update_in)
-    return CoreCost(
-        inner=sums[0],
-        boundary=sums[2],
-        update=zero + forward + activation,
-        update_backward=zero + undone + weight + back,
-        boundary_backward=zero if first else sums[3],
-        inner_backward=zero if first else sums[1],
+def core_shares(device: DeviceProfile, shape: LayerShape, kept: Kept, dropout: str) -> CoreShares:
+    """The shares of one layer on one worker. dropout: one of `gcnsim.workload.DROPOUTS`.
+
+    Layers that join all rows (attention, pooling) wait for the boundary's, so all that they sum is in `boundary`;
+    backward, the gradient of all rows is ready at once.
+    """
+    nodes, inner = kept.nodes.astype(np.float64), kept.inner_entries.astype(np.float64)
+    zero = np.zeros(inner.shape)
+    cross, received = (zero if given is None else given + zero for given in (kept.cross_entries, kept.boundary_rows))
+    rows = nodes + received if shape.joins else nodes
+    update = gemm_seconds(device, rows, shape.update_in, shape.d_out)
+    own, others = _dropped(device, dropout, shape, nodes, received)
+    if shape.joins or not shape.gathers:
+        summed = spmm_seconds(device, inner + cross, nodes, shape.d_in) if shape.gathers else zero
+        return CoreShares(zero, summed, summed, update, own, others)
+    return CoreShares(
+        inner=spmm_seconds(device, inner, nodes, shape.d_in),
+        boundary=np.where(cross > 0, spmm_seconds(device, cross, nodes, shape.d_in), 0.0),
+        boundary_backward=np.where(cross > 0, spmm_seconds(device, cross, received, shape.d_in), 0.0),
+        update=update,
+        dropped=own,
+        dropped_boundary=others,
     )
 
 
-def neighbour_sums(
-    device: DeviceProfile, kept: Kept, width: int, *, first: bool
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Seconds of the four sums (`gcnsim.partition.PRODUCTS`) of rows of `width` values. first: rows are the input."""
-    if device.sums is not None and kept.reuse is not None:
-        return _by_order(device.sums, kept.reuse, kept, width, first=first)
-    return _by_size(device, kept, width)
-
-
-def _by_size(device: DeviceProfile, kept: Kept, width: int) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Seconds of the four sums (`gcnsim.partition.PRODUCTS`) by their sizes alone."""
-    nodes = float(kept.inner)
-    entries = kept.inner_entries.astype(np.float64) - nodes
-    cross, rows = kept.cross_entries.astype(np.float64), kept.boundary_rows.astype(np.float64)
-    # A node's own row, by its self-loop, is read in order: no gathering.
-    own = float(result_seconds(device, nodes * width)) / RESULT_PASSES
-    inner = sum_seconds(device, entries, nodes, width, nodes) + own
-    boundary = np.where(cross > 0, sum_seconds(device, cross, nodes, width, rows), 0.0)
-    back = np.where(cross > 0, sum_seconds(device, cross, rows, width, nodes), 0.0)
-    return inner, inner, boundary, back
-
-
-def _by_order(
-    figures: SumFigures, reuse: Float32Array, kept: Kept, width: int, *, first: bool
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """The same by how soon each reads its rows again.
-
-    Features and results were used an iteration ago; other rows were made or received just before, with FRESH passes
-    over as many in between.
-    """
-    nodes, fresh = float(kept.inner), float(VALUE * width * FRESH * kept.beside)
-    read = kept.between if first else min(fresh * nodes, kept.between)
-    received = min(fresh * float(kept.boundary_rows.mean()), kept.between)
-
-    def seconds(which: int, entries: IntArray, rows: Size, since: float) -> FloatArray:
-        turned = reuse[which ^ 1]
-        product = Product(entries, rows, width, reuse[which], turned, since, kept.between)
-        return product_seconds(figures, product)
-
+def _dropped(
+    device: DeviceProfile, dropout: str, shape: LayerShape, own: FloatArray, received: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Of a worker's own rows and of received ones, where they are read. Attention and pooling drop all rows at once,
+    when they are there; where the sum was made before training, own rows alone are dropped."""
+    others = none = np.zeros(own.shape)
+    if dropout == NO_DROPOUT:
+        own = none
+    elif shape.gathers and dropout != DROPOUT_FIRST:
+        own, others = (none, own + received) if shape.joins else (own, received)
     return (
-        seconds(0, kept.inner_entries, nodes, read),
-        seconds(1, kept.inner_entries, nodes, read),
-        seconds(2, kept.cross_entries, nodes, received),
-        seconds(3, kept.cross_entries, kept.boundary_rows, read),
+        elementwise_seconds(device, own * shape.d_in, DROPOUT_PASSES),
+        elementwise_seconds(device, others * shape.d_in, DROPOUT_PASSES),
     )
 
 
-def bytes_between(inner: float, rows: float, shapes: Sequence[LayerShape], *, norm: bool) -> float:
-    """Bytes that a worker touches in an iteration, about: per layer its input and their sum, what the map, the norm and
-    the activation make of it, and all their gradients; the rows of others and their gradients."""
-    extra = 1 if norm else 0
-    own = sum(2 * 2 * shape.d_in + (2 + extra) * 2 * shape.d_out for shape in shapes)
-    return float(VALUE * (inner * own + rows * sum(2 * shape.d_in for shape in shapes)))
-
-
-def sum_seconds(device: DeviceProfile, entries: Size, rows: Size, width: int, gathered: Size) -> FloatArray:
-    """Seconds of rows x gathered sparse sums over `entries` entries of `width` values.
-
-    Per entry its index, its value and one gathered row, at the efficiency that the size of all gathered rows gives; and
-    the result, zeroed and written, as an elementwise pass. Sparse rows are short: the result can be the larger part.
-    """
-    traffic = entries * (INDEX + VALUE + VALUE * width)
-    share: Size = device.spmm_efficiency.value
-    if device.spmm_curve is not None:
-        share = device.spmm_curve.at(np.asarray(gathered * (VALUE * width), dtype=np.float64))
-    seconds = traffic / (device.memory_bandwidth.value * share) + result_seconds(device, rows * width)
-    return np.where(traffic > 0, seconds + device.launch_s.value, 0.0)
-
-
-def result_seconds(device: DeviceProfile, values: Size) -> FloatArray:
-    """Seconds to zero and write `values` values of a result."""
-    rate = device.memory_bandwidth.value * device.elementwise_efficiency.value
-    return np.asarray(values * (VALUE * RESULT_PASSES) / rate, dtype=np.float64)
-
-
-def norms_seconds(device: DeviceProfile, inner: int, shapes: Sequence[LayerShape]) -> float:
-    """Seconds to measure the norms of what every inner node sends: each layer's map, then its squares summed."""
-    each = [
-        map_seconds(device, float(inner), shape.d_in, width)
-        + elementwise_seconds(device, float(inner * width), NORM_OF_ROWS_PASSES)
-        for shape, width in ((shape, shape.projected if shape.joins else shape.d_out) for shape in shapes)
-    ]
+def norms_seconds(device: DeviceProfile, inner: int, shapes: tuple[LayerShape, ...]) -> float:
+    """The share of measuring the norms of what every inner node sends: each layer's map once more."""
+    widths = [shape.projected if shape.joins else shape.d_out for shape in shapes]
+    each = [gemm_seconds(device, float(inner), shape.d_in, width) for shape, width in zip(shapes, widths, strict=True)]
     return float(np.sum(each))
-
-
-def build_core_seconds(host: HostProfile, kept: IntArray) -> FloatArray:
-    """Core-seconds of turning `kept` drawn entries into the matrices of a graph."""
-    return np.asarray(kept / host.build_entries_per_s.value, dtype=np.float64)
 
 
 def adding_seconds(device: DeviceProfile, nbytes: float) -> float:

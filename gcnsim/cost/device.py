@@ -73,12 +73,16 @@ def columns_seconds(
 
 def gemm_seconds(device: DeviceProfile, m: Size, k: Size, n: Size) -> FloatArray:
     """Seconds of an (m x k) times (k x n) fp32 product: 2 m k n flop, each operand read and the result written once."""
-    traffic = VALUE * (m * k + k * n + m * n)
     return _kernel(
         device,
-        traffic / (device.memory_bandwidth.value * device.elementwise_efficiency.value),
+        map_bytes(m, k, n) / (device.memory_bandwidth.value * device.elementwise_efficiency.value),
         2.0 * m * k * n / (device.flops_fp32.value * device.gemm_efficiency.value),
     )
+
+
+def map_bytes(m: Size, k: Size, n: Size) -> FloatArray:
+    """Bytes of the operands and of the result of an (m x k) times (k x n) product, each once."""
+    return np.asarray(VALUE * (m * k + k * n + m * n), dtype=np.float64)
 
 
 def rows_seconds(device: DeviceProfile, rows: Size, width: int) -> FloatArray:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from gcnsim.errors import FileError, GcnsimError, ScenarioError, plural
-from gcnsim.hardware import PLAIN, CoreKernels, device, figures_of, gpu_of
+from gcnsim.hardware import CORE, PLAIN, CoreKernels, device, figures_of, gpu_of
 from gcnsim.knobs import WARM_ITERATIONS, Knob
 from gcnsim.measured_compute import MeasuredCompute, measure_command
 from gcnsim.methods import NO_OVERLAP, create_method, is_method, method_type
@@ -81,7 +81,6 @@ def _drawn_otherwise(run: RecordedRun, trace: AccessTrace, scenario: Scenario) -
         yield f"was drawn with seed {origin.seed}, the run with {run.options['seed']}"
 
 
-CORE: Final = "cpu-core"
 TRAINED_ON: Final = ("cpu", "cuda")
 PERCENT: Final = "%"
 WARMUP: Final = "warmup"
@@ -195,17 +194,8 @@ def _refuse_crowds(run: RecordedRun) -> None:
 
 
 def kernels_of(run: RecordedRun) -> CoreKernels:
-    """What workers on cores computed with. By default their threads are the machine's to say: the record tells."""
+    """What workers on cores computed with."""
     return CoreKernels(run.options.get("aggregator", PLAIN), run.threads)
-
-
-def refuse_other_kernels(run: RecordedRun, known: CoreKernels, source: str) -> None:
-    """Raise ScenarioError, naming the run, where it computed on cores with other kernels than `source` is of."""
-    if device_of(run) == CORE and (own := kernels_of(run)) != known:
-        raise ScenarioError(
-            f"{run.path}: trained with {own.words}, {source} is of {known.words}; train with these, or calibrate with "
-            "a profile of the others (python -m runtime.profile)"
-        )
 
 
 def _dropout(run: RecordedRun) -> dict[str, Any]:

@@ -104,10 +104,7 @@ HOST: Final[Table] = {
     "busy_core_rate": units.FRACTION,
     "slice_s": units.SECONDS,
     "reduce_step_s": units.SECONDS,
-    "draw_s": units.SECONDS,
-    "loss_values_per_s": units.RATE,
     "gather_bandwidth": units.BANDWIDTH,
-    "iteration_s": units.SECONDS,
     "work_spread": units.FRACTION,
     "operation_s": units.SECONDS,
     "rebuild_bytes": units.NBYTES,
@@ -123,21 +120,7 @@ DEVICE_OPTIONAL: Final[Table] = {**NVLINKS, **CACHE}
 """Figures that a device may have."""
 INSTANCE: Final[Table] = {"gpus": None, "nic": units.BANDWIDTH, "nics": None, **NVLINKS}
 """Figures of hosts that are an instance type, or a server of a known make."""
-CALIBRATED: Final[Table] = {
-    "wake_s": units.SECONDS,
-    "busy_sums_ratio": None,
-    "dropout_values_per_s": units.RATE,
-    "batch_s": units.SECONDS,
-    "batch_looked_per_s": units.RATE,
-    "batch_drawn_per_s": units.RATE,
-    "batch_built_per_s": units.RATE,
-    "batch_stored_per_s": units.RATE,
-    "batch_turned_per_s": units.RATE,
-    "batch_matrix_s": units.SECONDS,
-    "batch_row_s": units.SECONDS,
-    "load_s": units.SECONDS,
-    "load_row_s": units.SECONDS,
-}
+CALIBRATED: Final[Table] = {"wake_s": units.SECONDS}
 """Figures of hosts that calibrations alone tell."""
 QUANTITIES: Final[Table] = {**DEVICE, **DEVICE_OPTIONAL, **LINK, **HOST, **INSTANCE, **CALIBRATED}
 """The quantity each figure of a profile is (None: a plain number)."""
@@ -153,7 +136,6 @@ ZERO_ALLOWED: Final = (
     "queue",
     "message_s",
     "launch_s",
-    "draw_s",
     "work_spread",
     "operation_s",
     "rebuild_bytes",

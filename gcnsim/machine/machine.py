@@ -159,25 +159,19 @@ class Machine(Profiles):
         return residual if self.platform is None else float(np.hypot(residual, self.platform.error.value))
 
     def law_error(self, *, attends: bool) -> float:
-        """Half the width of the 90 % interval of what laws and schedule leave out of an iteration on GPUs, relative.
+        """Half the width of the 90 % interval of what laws and schedule leave out of an iteration, relative.
 
-        Of measured kernels the schedule's alone, and that of several workers. 0 of workers on cores by laws, and where
-        a platform is fitted to whole iterations: its error holds this one too. attends: whether the model attends.
+        Of measured kernels the schedule's alone, and that of several workers. 0 where a platform is fitted to whole
+        iterations: its error holds this one too. attends: whether the model attends.
         """
-        if self.measured is not None and self.kind == "cpu":
+        if self.kind == "cpu":
             judged = self.calibration is not None and self.calibration.error is not None
             return MEASURED_LEFT_OUT if self.spec.gpus > 1 and not judged else 0.0
-        if self.kind == "cpu" or self.platform is not None:
+        if self.platform is not None:
             return 0.0
         if self.calibration is None and self.measured is None:
             return FAR_LAW_ERROR if attends or self.spec.gpus > FAR_GPUS else LAW_ERROR
         return SCHEDULE_ERROR if self.spec.gpus > 1 else 0.0
-
-    @property
-    def error_known(self) -> bool:
-        """Whether joint draws of the assumptions say how far a prediction may be off: not of CPU cores that no
-        calibration is of, whose runs took up to three times as long as the slowest draw."""
-        return self.kind == "gpu" or self.calibration is not None or self.measured is not None
 
     @property
     def unexplained_s(self) -> Seconds:

@@ -1,10 +1,6 @@
 """The figures of a machine: from the catalogue, a calibration, or the question.
 
 A calibration, a question (`cluster.figures`) or a joint draw replaces figures of the catalogue.
-
-Some figures of a core come from a calibration alone. Where compute is measured and there is no calibration, every
-quantity that such a figure counts costs a nanosecond. The laws then only give the proportions in which operations of a
-schedule share one measured time.
 """
 
 from __future__ import annotations
@@ -18,20 +14,15 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from gcnsim.calibration_record.record import Calibration, Fitted, read_calibration
-from gcnsim.cost import BATCH_FIGURES
 from gcnsim.errors import ScenarioError
 from gcnsim.hardware import (
-    ATTENTION_TERMS,
     PLAIN_KERNELS,
-    POOLING_TERMS,
-    AttentionFigures,
     CoreKernels,
     Curve,
     DeviceProfile,
     Figure,
     HostProfile,
     LinkProfile,
-    PoolingFigures,
     device,
     host,
     link,
@@ -69,7 +60,7 @@ def with_given(profile: Profile, spec: ClusterSpec) -> Profile:
     }
     if "spmm_efficiency" in figures:
         # One number for all sizes: what was measured would hide it.
-        figures["spmm_curve"] = figures["sums"] = None
+        figures["spmm_curve"] = None
     return replace(profile, **figures) if figures else profile
 
 
@@ -82,28 +73,6 @@ def with_drawn(profile: Profile, drawn: Mapping[str, FloatArray]) -> Profile:
             values = np.asarray(values, dtype=np.float64)
             found[field] = replace(getattr(profile, field), value=values)
     return replace(profile, **found) if found else profile
-
-
-EACH_S: Final = 1e-9
-WHY: Final = "stands for what was measured: shares the time of one operation among several"
-
-
-def device_with_stand_ins(found: DeviceProfile) -> DeviceProfile:
-    """A core with attention and pooling, where it does not have them."""
-    attention, pooling = dict.fromkeys(ATTENTION_TERMS, EACH_S), dict.fromkeys(POOLING_TERMS, EACH_S)
-    return replace(
-        found,
-        attention=found.attention or AttentionFigures(attention, attention),
-        pooling=found.pooling or PoolingFigures(pooling, pooling),
-    )
-
-
-def host_with_stand_ins(found: HostProfile) -> HostProfile:
-    """A host with figures of mini-batches and dropout, where it does not have them."""
-    names = [name for name in (*BATCH_FIGURES, "dropout_values_per_s") if getattr(found, name) is None]
-    values = {name: 1.0 / EACH_S if name.endswith("_per_s") else EACH_S for name in names}
-    figures = {name: Figure(value, "given", WHY, "") for name, value in values.items()}
-    return replace(found, **figures)  # type: ignore[arg-type]
 
 
 HOST_MEMORY: Final = "host-memory"
@@ -169,7 +138,7 @@ def find_profiles(spec: ClusterSpec) -> Profiles:
             raise ScenarioError(
                 f"cluster.calibration: {spec.calibration} is of {record.device}, cluster.device is {spec.device}"
             )
-        if record.links_only and spec.measured_compute is None:
+        if record.links_only and spec.measured_compute is None and chosen.kind == "gpu":
             raise ScenarioError(
                 f"cluster.calibration: {spec.calibration} knows links alone, no kernels; allowed: with "
                 "cluster.measured_compute (python -m runtime.measure measures it), or a calibration of a profile"
@@ -184,11 +153,9 @@ def find_profiles(spec: ClusterSpec) -> Profiles:
     if measured is not None and not measured.on_gpu:
         servers = _with_measured_cores(servers, measured, spec, record)
     servers = with_given(servers, spec)
-    own = PLAIN_KERNELS if record is None else record.of_kernels
-    if measured is not None and not measured.on_gpu:
-        own = _measured_kernels(measured)
-        chosen, servers = device_with_stand_ins(chosen), host_with_stand_ins(servers)
-    _refuse_kernels(spec, chosen, own, servers)
+    own = PLAIN_KERNELS if measured is None or measured.on_gpu else _measured_kernels(measured)
+    if measured is not None or chosen.kind == "gpu":
+        _refuse_kernels(spec, chosen, own, servers)
     if own.threads > 1:
         # Threads of a kernel end together, so a worker computes on a core that is as many, or waits for all of them.
         wide = servers.cores.value // own.threads
@@ -245,16 +212,7 @@ def _to_host(chosen: DeviceProfile, servers: HostProfile) -> LinkProfile:
 
 
 def _calibrated(chosen: DeviceProfile, record: Calibration) -> DeviceProfile:
-    fitted = with_fitted(chosen, record.figures["device"])
-    chosen = replace(
-        fitted,
-        sums=record.sums,
-        attention=record.attention,
-        maps=record.maps,
-        pooling=record.pooling,
-        far=record.far,
-        kernels=record.of_kernels,
-    )
+    chosen = with_fitted(chosen, record.figures["device"])
     if not record.curve:
         return chosen
     sizes, shares = zip(*record.curve, strict=True)
@@ -262,7 +220,7 @@ def _calibrated(chosen: DeviceProfile, record: Calibration) -> DeviceProfile:
 
 
 def _refuse_kernels(spec: ClusterSpec, chosen: DeviceProfile, own: CoreKernels, servers: HostProfile) -> None:
-    """Raises ScenarioError for kernels, or numbers of threads, that no figure of the machine is of."""
+    """Raises ScenarioError for kernels, or numbers of threads, that nothing was measured with."""
     for name, selected, known in (
         ("aggregator", spec.aggregator, own.aggregator),
         ("threads", spec.threads, own.threads),
@@ -273,10 +231,9 @@ def _refuse_kernels(spec: ClusterSpec, chosen: DeviceProfile, own: CoreKernels, 
             raise ScenarioError(
                 f"cluster.{name}: {selected} is modelled for workers on CPU cores only; cluster.device is {spec.device}"
             )
-        held = spec.measured_compute or spec.calibration or "the catalogue"
         raise ScenarioError(
-            f"cluster.{name}: {selected} needs a calibration of a profile taken with it (python -m runtime.profile "
-            f"--{name} {selected}, then gcnsim calibrate); {held} has {known}"
+            f"cluster.{name}: {selected} is not what {spec.measured_compute} has measured: {known}; measure it: python "
+            f"-m runtime.measure --{name} {selected} ..."
         )
     workers = spec.gpus if spec.shared_cores else min(spec.gpus, spec.gpus_per_server)
     if own.threads > 1 and workers * own.threads > servers.cores.value:

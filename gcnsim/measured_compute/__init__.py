@@ -2,7 +2,7 @@
 
 from gcnsim.measured_compute.command import measure_command
 from gcnsim.measured_compute.facts import MeasuredCompute, MeasuredPart, MeasuredSetting, OpKey, iteration_weights
-from gcnsim.measured_compute.reading import measured_compute, read_measured_compute
+from gcnsim.measured_compute.reading import measured_compute, measured_files, read_measured_compute
 
 __all__ = [
     "MeasuredCompute",
@@ -12,5 +12,6 @@ __all__ = [
     "iteration_weights",
     "measure_command",
     "measured_compute",
+    "measured_files",
     "read_measured_compute",
 ]

@@ -24,17 +24,20 @@ OF_MODEL: Final = (
 """Options of the model, by the name of the option."""
 
 
-def measure_command(found: MeasuredCompute, graph: str | None, **question: Any) -> str:
-    """`python -m runtime.measure ...` for what `question` asks and, of all else, as `found` was measured.
+def measure_command(found: MeasuredCompute | None, graph: str | None, **question: Any) -> str:
+    """`python -m runtime.measure ...` for what `question` asks and, of all else, as `found` was measured, if it was.
 
     graph: the graph's file. question: options by name; knobs of the method under `knobs`.
     """
     knobs = question.pop("knobs", {})
-    content = {name: found.training[name] for name in TRAINING if found.training.get(name) is not None}
-    content = {name: found.model[name] for name in OF_MODEL if found.model.get(name) is not None} | content
-    content |= {"device": found.device["kind"], "threads": found.device.get("threads") or content.get("threads")}
+    content: dict[str, Any] = {}
+    if found is not None:
+        content |= {name: found.model[name] for name in OF_MODEL if found.model.get(name) is not None}
+        content |= {name: found.training[name] for name in TRAINING if found.training.get(name) is not None}
+        content |= {"device": found.device["kind"], "threads": found.device.get("threads") or content.get("threads")}
+        graph, content["parts"] = graph or found.graph.get("file"), found.parts
     content |= {name: value for name, value in question.items() if value is not None}
-    options = {"graph": graph or found.graph.get("file") or "GRAPH", "parts": content.pop("parts", found.parts)}
+    options = {"graph": graph or "GRAPH", "parts": content.pop("parts")}
     return shlex.join(["python", "-m", "runtime.measure", *_written(options | content | dict(knobs)), "--out", "FILE"])
 
 

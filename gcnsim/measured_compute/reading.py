@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -29,6 +30,17 @@ KINDS: Final = {str(kind): code for kind, code in KIND_CODE.items()}
 MOST_ROWS: Final = 50_000_000
 MOST_VALUES: Final = 20_000_000
 """Of iterations times operations of a part."""
+
+
+def measured_files(paths: Iterable[str | Path]) -> list[str]:
+    """These files, and all Parquet files of those that are folders. Raises FileError for a folder without one."""
+    found: list[str] = []
+    for path in map(Path, paths):
+        own = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
+        if not own:
+            raise FileError(f"{path}: has no file of measured times (*.parquet){HINT}")
+        found += map(str, own)
+    return found
 
 
 def measured_compute(path: str) -> MeasuredCompute:

@@ -22,7 +22,6 @@ from typing import ClassVar
 
 from gcnsim.boundary import AccessCounts
 from gcnsim.cost import Memory, swapped_host_bytes, swapped_memory
-from gcnsim.errors import ScenarioError
 from gcnsim.ids import Bytes
 from gcnsim.methods.method import Facts, Method
 from gcnsim.schedule import Schedule
@@ -38,9 +37,7 @@ class Roc(Method):
     random_partition: ClassVar[bool] = True
 
     def schedule(self, facts: Facts) -> Schedule:
-        """Copy in, compute, copy out. Raises ScenarioError for workers on CPU cores."""
-        if facts.device.kind == "cpu":
-            raise ScenarioError(f"method.name: roc is modelled for GPUs only; cluster.device is {facts.device.name}")
+        """Copy in, compute, copy out."""
         from gcnsim.methods.families.swap_workers import SwapWriter
 
         return SwapWriter(self.name, facts).write()

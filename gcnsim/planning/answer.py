@@ -20,7 +20,7 @@ from gcnsim.planning.recommend import NEAR, SAME, Choice, Rule
 from gcnsim.planning.rows import cost_of, device_of, rent_of, row_of
 from gcnsim.planning.settings import Grid, overlap_of
 from gcnsim.planning.study_cache import StudyCache
-from gcnsim.results import MEASURE_CORES, NO_RANGE, Alternative, Confidence, Excluded, Recommendation, Row
+from gcnsim.results import Alternative, Confidence, Excluded, Recommendation, Row
 from gcnsim.scenario import ClusterSpec, Scenario, setting_text
 from gcnsim.units import format_gbps, format_seconds, range_text
 
@@ -84,8 +84,6 @@ class WhatIfResult:
         if estimate.scenario == self.chosen.scenario:
             return replace(row, recommended=True)
         difference = Difference.of(estimate, self.chosen.estimate)
-        if difference is None:
-            return row
         return replace(
             row,
             vs_recommended_low=difference.low,
@@ -118,7 +116,7 @@ class WhatIfResult:
         return Recommendation(
             why=self.best.why,
             verdict=summary_sentence(self.chosen, several=bool(self.alternatives)),
-            confidence=Confidence(self.best.share if estimate.ranged else None, confidence_text(self.best, rivals)),
+            confidence=Confidence(self.best.share, confidence_text(self.best, rivals)),
             note=sampler_decides(limit, scenario) or staging_decides(limit, scenario),
             rule=self.rule.report(),
             excluded=tuple(Excluded(what, why) for what, why in self._excluded().items()),
@@ -216,12 +214,11 @@ def network_text(found: Sequence[Candidate]) -> str:
         gain = 1.0 - fast.epoch_s / slow.epoch_s
         times = f"{format_seconds(slow.iteration_s)} to {format_seconds(fast.iteration_s)} per iteration"
         apart = Difference.of(fast, slow)
-        if (apart is None or apart.distinguishable) and abs(gain) >= NEAR / 3:
+        if apart.distinguishable and abs(gain) >= NEAR / 3:
             way = "less" if gain > 0 else "more"
             parts.append(f"{high} instead of {low} takes {100 * abs(gain):.0f} % {way} time ({times})")
         else:
-            less = "changes less than 1 %" if apart is None else "makes no clear difference"
-            parts.append(f"{high} instead of {low} {less} ({times})")
+            parts.append(f"{high} instead of {low} makes no clear difference ({times})")
     settings = {setting_text(one.scenario.method) for one in found}
     own = next(iter(settings)) if len(settings) == 1 else "the best setting of each"
     return f"{'; '.join(parts)}, for {own}." if parts else ""
@@ -262,21 +259,17 @@ def confidence_text(choice: Choice, rivals: Sequence[Candidate] = ()) -> str:
     """How often the recommended setting wins among those of its machine that were simulated and may be recommended, and
     against rivals, the best settings of other machines.
     """
-    if not choice.estimate.ranged:
-        return f"not known: {NO_RANGE}; {MEASURE_CORES}"
     text = (
         f"{_in_draws(choice.wins)} of the assumptions, this setting is the fastest of {len(choice.pool)} tried or "
         "within 3 % of it"
         if len(choice.pool) > 1
         else "no other allowed setting was simulated"
     )
-    unknown = "" if all(rival.ranged for rival in rivals) else f"; against {NO_RANGE} it is not known"
-    rivals = [rival for rival in rivals if rival.ranged]
     if not rivals:
-        return text + unknown
+        return text
     faster = np.all([choice.estimate.epochs_over(rival) <= 1 + NEAR for rival in rivals], axis=0)
     others = "the other machine's best" if len(rivals) == 1 else "the best of every other machine"
-    return f"{text}; {_in_draws(faster)}, it is as fast as {others} or within 3 % of it{unknown}"
+    return f"{text}; {_in_draws(faster)}, it is as fast as {others} or within 3 % of it"
 
 
 def _in_draws(wins: BoolArray) -> str:

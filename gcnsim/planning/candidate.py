@@ -52,15 +52,13 @@ class Candidate:
 
     scenario: the question as it was asked; the result's own may be its simpler equal (`canonical`). estimated, and
     simulated where draws were (after a longest wait the first of them): seconds per iteration, float64[draws]; closer:
-    under more draws than others have, if any. ranged: whether the draws say how far its time may be off
-    (`gcnsim.machine.Machine.error_known`).
+    under more draws than others have, if any.
     """
 
     scenario: Scenario
     result: Result
     estimated: FloatArray
     simulated: FloatArray | None
-    ranged: bool = field(default=True, kw_only=True)
     closer: FloatArray | None = field(default=None, kw_only=True)
 
     @property
@@ -99,7 +97,7 @@ class Estimate(Candidate):
     """A result with its interval.
 
     low_s, high_s: the 90 % interval of the joint draws, no lower than lower_s, the analytic bound with every assumption
-    at its most favourable end; None where they say nothing of its error (`ranged`). upper_s: the bound at the stated
+    at its most favourable end; None where nobody asked. upper_s: the bound at the stated
     values, or the interval's end where that is higher.
     """
 

@@ -16,7 +16,7 @@ from gcnsim.ids import FloatArray
 from gcnsim.machine import NVLINK_THERE, TRANSPORT, BetweenGpus, resolve_machine
 from gcnsim.planning.candidate import Candidate, canonical, central, seconds_on
 from gcnsim.planning.study_cache import StudyCache
-from gcnsim.results import MEASURE_CORES, NO_RANGE, Assumed, AssumptionEffect, Certainty, MeasuredTimes
+from gcnsim.results import Assumed, AssumptionEffect, Certainty, MeasuredTimes
 from gcnsim.scenario import Scenario, setting_text
 from gcnsim.simulation import answering
 from gcnsim.uncertainty import (
@@ -44,9 +44,6 @@ ESTIMATED = (
     "(docs/assumptions.md)"
 )
 
-ALONE = f"every assumption alone at the two ends of its range; what else may be wrong is not known of {NO_RANGE}"
-"""The method where joint draws do not say how far a time may be off."""
-
 
 @dataclass(frozen=True, slots=True)
 class Difference:
@@ -56,10 +53,8 @@ class Difference:
     high: float
 
     @classmethod
-    def of(cls, one: Candidate, other: Candidate) -> Difference | None:
-        """How much longer `one` takes than `other`, per epoch; None where draws do not say it of both."""
-        if not (one.ranged and other.ranged):
-            return None
+    def of(cls, one: Candidate, other: Candidate) -> Difference:
+        """How much longer `one` takes than `other`, per epoch."""
         share = one.epochs_over(other) - 1.0
         low, high = central(share)
         now = one.epoch_s / other.epoch_s - 1.0
@@ -96,10 +91,9 @@ def certainty(studies: StudyCache, chosen: Candidate) -> Certainty:
     simulated = tuple(map(name_of, studies.with_draws))
     limit = studies.max_wait
     which = SIMULATED if limit is None or limit.complete else SOME_SIMULATED.replace("{draws}", str(limit.draws))
-    joint = METHOD + (which.format(settings=" and of ".join(simulated)) if simulated else "") + ESTIMATED
-    method = joint if chosen.ranged else ALONE
+    method = METHOD + (which.format(settings=" and of ".join(simulated)) if simulated else "") + ESTIMATED
     effects = tuple(sensitivity(studies, chosen))
-    first = measure_first(chosen.scenario, effects) if chosen.ranged else ""
+    first = measure_first(chosen.scenario, effects)
     return Certainty(label == LABELS[2], label, DRAWS, simulated, method, effects, first or None)
 
 
@@ -172,8 +166,6 @@ def how_to_measure(scenario: Scenario, name: str) -> str:
     if name in OF_GRAPH:
         return "partition your own graph (--graph)" if scenario.workload.graph is None else "try --partition-seeds 5"
     machine = resolve_machine(cluster)
-    if machine.kind == "cpu":
-        return MEASURE_CORES
     profile = name.rpartition(".")[0]
     if profile in {device.name for device in machine.devices or (machine.device,)}:
         return f"{MEASURE} on one {profile}, then --measured-compute"

@@ -27,7 +27,7 @@ from gcnsim.methods import is_method, method_type
 from gcnsim.planning.candidate import INTERVAL, Candidate
 from gcnsim.planning.certainty import assumptions_by_name, times_alone
 from gcnsim.planning.study_cache import StudyCache
-from gcnsim.results import MEASURE_CORES, NO_RANGE, Differs, Explanation, MeasuredReport, Suspect, TimeAgain
+from gcnsim.results import Differs, Explanation, MeasuredReport, Suspect, TimeAgain
 from gcnsim.runs.recorded_run import RecordedRun, read_recorded_run
 from gcnsim.scenario import figure_text, setting_text
 from gcnsim.sources import RangeEnd
@@ -117,13 +117,12 @@ def _beside(studies: StudyCache, measured: Measurement, place: int, rows: Sequen
         return replace(report, text=f"{setting}: {measured.text} is {wrong}; check bandwidth, servers and method")
     weights = _weights(row.times, measured)
     enough = float(weights.sum()) > 0 and float(weights.sum() ** 2 / (weights**2).sum()) >= FEW
-    consistent = enough if row.ranged else None
     report = replace(
         report,
-        consistent=consistent,
-        explanations=() if consistent is None else _explanations(studies, row, ratio),
-        suspects=() if consistent is not False else suspects(studies, row, measured.seconds, measured.run),
-        rows=tuple(_again(other, weights) for other in rows) if consistent else None,
+        consistent=enough,
+        explanations=_explanations(studies, row, ratio),
+        suspects=() if enough else suspects(studies, row, measured.seconds, measured.run),
+        rows=tuple(_again(other, weights) for other in rows) if enough else None,
     )
     return replace(report, text=_text(report, float(row.times.min()), float(row.times.max())))
 
@@ -143,9 +142,7 @@ def _weights(times: FloatArray, measured: Measurement) -> FloatArray:
 
 
 def _again(row: Candidate, weights: FloatArray) -> TimeAgain:
-    """A row's time under the weights: the weighted mean and 90 % interval; as predicted where draws say nothing."""
-    if not row.ranged:
-        return TimeAgain(row.iteration_s, None, None)
+    """A row's time under the weights: the weighted mean and 90 % interval."""
     order = np.argsort(row.times)
     share = np.cumsum(weights[order]) / weights.sum()
     low, high = (float(row.times[order][min(np.searchsorted(share, end), share.size - 1)]) for end in INTERVAL)
@@ -182,8 +179,6 @@ def _text(report: MeasuredReport, least: Seconds, most: Seconds) -> str:
     measured, predicted = format_seconds(report.measured_s), format_seconds(report.predicted_s)
     head = f"{report.setting}: measured {measured}, predicted {predicted}"
     reach = f"{format_seconds(least)} to {format_seconds(most)}"
-    if report.consistent is None:
-        return f"{head}; how far {NO_RANGE} may be off is not known; {MEASURE_CORES}"
     if not report.consistent:
         why = (
             f"hardly any draw of the assumptions gives that (they reach from {reach})"
@@ -214,7 +209,7 @@ PARTS: Final[Mapping[str, tuple[str, str]]] = {
 
 FIGURES: Final[Mapping[str, str]] = {
     "device": "python -m runtime.profile --device cuda, then gcnsim calibrate",
-    "host": "python -m runtime.profile on one server, then gcnsim calibrate",
+    "host": "python -m runtime.profile --device cuda on one server, then gcnsim calibrate",
     "copies": "nvbandwidth on one server, then --set cluster.pcie",
     "network": "iperf3 with one connection between two servers, then --bandwidth",
     "nvlink": "nvbandwidth on one server, then --set cluster.nvlink",

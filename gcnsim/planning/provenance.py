@@ -9,7 +9,6 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from gcnsim import __version__
@@ -26,7 +25,7 @@ from gcnsim.methods.roc import Roc
 from gcnsim.planning.candidate import Estimate
 from gcnsim.planning.certainty import basis_words, heading_words, machine_figures, measured_times, workload_assumptions
 from gcnsim.planning.study_cache import StudyCache
-from gcnsim.results import MEASURE_CORES, NO_RANGE, Assumed, Bounds, Provenance
+from gcnsim.results import Assumed, Bounds, Provenance
 from gcnsim.scenario import (
     COARSE,
     EXACT,
@@ -67,8 +66,6 @@ def provenance(
     assumptions = (*workload_assumptions(studies, scenario, settings), *figures)
     measured = machine_figures(scenario, "measured")
     machine, model = resolve_machine(scenario.cluster), studies.model(scenario)
-    if not any(estimate.ranged for estimate in estimates):
-        assumptions = tuple(replace(assumed, in_interval=False) for assumed in assumptions)
     digest, question = scenario_hash(scenario), None
     if values is not None:
         question = hashlib.sha256(json.dumps([digest, values], sort_keys=True).encode()).hexdigest()
@@ -123,8 +120,6 @@ def _interval(
     assumptions: Sequence[Assumed], machine: Machine, faults: Sequence[Fault] = (), *, attends: bool = False
 ) -> str:
     """What the intervals cover, in a sentence. attends: whether the model has attention."""
-    if not machine.error_known:
-        return f"none of {NO_RANGE}: how far their times are off is not known; {MEASURE_CORES}"
     record, published = machine.calibration, machine.platform
     covered = ", of the assumptions marked so" if any(item.in_interval for item in assumptions) else ""
     measured = machine.measured is not None

@@ -82,8 +82,7 @@ def next_steps(
         epochs = result.per_epoch / now.per_epoch
         saved = 1.0 - epochs * _times_over(studies, change, scenario)
         gain = 1.0 - epochs * seconds / now.metrics.iteration_s
-        ranged = resolve_machine(scenario.cluster).error_known
-        low, high = central(saved) if ranged else (gain, gain)
+        low, high = central(saved)
         if max(abs(gain), abs(low), abs(high)) < PRECISION:
             idle.append(_nothing(change, now))
             continue
@@ -99,7 +98,7 @@ def next_steps(
         below = rule.too_approximate(change.scenario) is not None
         epoch_s = None if epochs == 1 else seconds * result.per_epoch
         step = Step(change.knob, change.start, change.end, seconds, gain, low, high, result.fits, below, epoch_s)
-        steps.append(step if ranged else replace(step, gain_low=None, gain_high=None))
+        steps.append(step)
     return sorted(steps, key=lambda step: (step.fits is False, -step.gain)), idle
 
 

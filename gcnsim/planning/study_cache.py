@@ -19,7 +19,6 @@ from gcnsim.engine import engine
 from gcnsim.errors import ScenarioError
 from gcnsim.graph import Graph
 from gcnsim.ids import FloatArray, Seconds
-from gcnsim.machine import resolve_machine
 from gcnsim.planning.candidate import (
     Candidate,
     Estimate,
@@ -318,9 +317,8 @@ class StudyCache:
         simplest, simulated = canonical(scenario), None
         if simplest in self.with_draws:
             simulated = times_by_draw(self, simplest, False, self._factors_of, self._draws.__getitem__)
-        ranged = resolve_machine(simplest.cluster).error_known
         result, times, closer = self.result(scenario), self.times(scenario), self._closer.get(simplest)
-        return Candidate(scenario, result, times, simulated, ranged=ranged, closer=closer)
+        return Candidate(scenario, result, times, simulated, closer=closer)
 
     def estimate(self, scenario: Scenario) -> Estimate:
         """The study of `scenario` with its interval."""
@@ -328,9 +326,6 @@ class StudyCache:
         result = candidate.result
         lower, upper = min(self.lower(scenario), result.bounds.lower_s), result.bounds.upper_s
         now = result.metrics.iteration_s
-        if not candidate.ranged:
-            ends = (min(lower, now), max(upper, now))
-            return Estimate(scenario, result, candidate.estimated, None, None, None, *ends, ranged=False)
         low, high = central(candidate.closest)
         # The stated values are possible too, whatever the draws say.
         low, high = min(max(low, min(lower, result.low_s)), now), max(high, now)

@@ -52,8 +52,6 @@ def _written(name: str, value: float) -> str:
     return f"{value:.4g}" if quantity is None else quantity.exact(float(f"{value:.4g}"))
 
 
-NO_INTERVAL = "-, no interval on CPU cores without a calibration"
-
 Payload = Mapping[str, Any]
 TIMES = ("measured_s", "predicted_s", "low_s", "high_s")
 TITLE = "Predicted against measured iterations"
@@ -80,7 +78,7 @@ def validation_lines(payload: Payload) -> list[tuple[str, str]]:
     lines += [
         ("rank agreement (Kendall)", "-" if kendall is None else f"{kendall:.2f}"),
         ("regret", _pair(regret, "max", "largest")),
-        ("interval coverage", NO_INTERVAL if payload["coverage"] is None else _percent(payload["coverage"])),
+        ("interval coverage", _percent(payload["coverage"])),
         (
             "repeats differ by",
             "-" if spread is None else f"mean {_percent(spread['mean'])}, p90 {_percent(spread['p90'])}",

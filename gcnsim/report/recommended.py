@@ -11,7 +11,7 @@ from gcnsim.errors import plural
 from gcnsim.report.answer.rows import plain
 from gcnsim.report.answer.sentences import money, saved_range
 from gcnsim.report.page.templates import rendered
-from gcnsim.results import NO_RANGE, Advice, AssumptionEffect, Missed, OtherRule, PointReport
+from gcnsim.results import Advice, AssumptionEffect, Missed, OtherRule, PointReport
 from gcnsim.terminal import aligned
 from gcnsim.units import format_seconds, range_text
 
@@ -88,16 +88,10 @@ def reasons(advice: Advice) -> list[tuple[str, str]]:
         # What is paid by the GPU is the same whatever connects them.
         by_gpu = "" if advice.choice.host else "; covers GPUs only: network and server layout change nothing in it"
         lines.append(("price", f"{advice.choice.row.price}{by_gpu}"))
-    lines += [("decides", advice.decides), ("certainty", f"{advice.label}; {_intervals(advice)}")]
+    lines += [("decides", advice.decides), ("certainty", f"{advice.label}; intervals: 90 % of the random draws")]
     if advice.provenance.like_questions is not None:
         lines.append(("similar questions", advice.provenance.like_questions.text))
     return [(name, text) for name, text in lines if text]
-
-
-def _intervals(advice: Advice) -> str:
-    """What intervals are, of a choice without one why."""
-    unknown = advice.choice.seconds_low is None
-    return f"no intervals of {NO_RANGE}" if unknown else "intervals: 90 % of the random draws"
 
 
 def _shown(advice: Advice) -> tuple[list[PointReport], int]:
@@ -132,7 +126,7 @@ def _uncertain(advice: Advice) -> bool:
     """Whether random draws decide about a limit: else no chance is shown."""
     goal = advice.goal
     limits = (goal.iteration_s, goal.epoch_s, goal.training_s, goal.most_cost)
-    return any(limit is not None for limit in limits) and any(row.chance is not None for row in advice.rows)
+    return any(limit is not None for limit in limits)
 
 
 def percent(share: float) -> str:
@@ -160,7 +154,7 @@ def _point(point: PointReport, times: float, chosen: bool, uncertain: bool) -> t
         range_text(point.seconds_low, point.seconds_high, time_text).strip(),
         cost,
         range_text(point.cost_low, point.cost_high, lambda item: money(times * item)).strip(),
-        ("-" if point.chance is None else percent(point.chance)) if uncertain else "",
+        percent(point.chance) if uncertain else "",
         "" if point.on_front else "=",
     )
 
@@ -172,7 +166,7 @@ def _changes(missed: Missed, uncertain: bool) -> list[str]:
             plain(change.knob),
             plain(f"{change.start} -> {change.end}"),
             f"{time_text(change.iteration_s)} per iteration",
-            f"{percent(change.chance)} chance" if uncertain and change.chance is not None else "",
+            f"{percent(change.chance)} chance" if uncertain else "",
             "meets the goal" if change.meets else "",
         )
         for change in missed.changes
@@ -219,8 +213,6 @@ def _other_rules(advice: Advice) -> list[str]:
 
 def _saved(rule: OtherRule) -> str:
     """How much shorter or longer than the choice: the 90 % interval."""
-    if rule.shorter_low is None or rule.shorter_high is None:
-        return f"{100 * abs(rule.shorter):.0f} % {'shorter' if rule.shorter > 0 else 'longer'}"
     return saved_range(rule.shorter_low, rule.shorter_high)
 
 

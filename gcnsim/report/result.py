@@ -8,7 +8,7 @@ from typing import Final
 
 from gcnsim.report.answer import rows as provenance
 from gcnsim.report.answer.sentences import label_of, limit_text
-from gcnsim.results import NO_RANGE, RunLength, SimulationReport
+from gcnsim.results import RunLength, SimulationReport
 from gcnsim.terminal import aligned
 from gcnsim.units import format_bytes, format_fraction, format_seconds
 
@@ -47,7 +47,7 @@ def render_short_result(report: SimulationReport) -> str:
 def _first(report: SimulationReport) -> list[str]:
     """What was simulated, and how long an iteration takes."""
     row = report.result
-    interval = f"no 90 % range: {NO_RANGE}"
+    interval = "no 90 % interval"
     if row.iteration_s_low is not None and row.iteration_s_high is not None:
         interval = f"90 % interval {format_seconds(row.iteration_s_low)} to {format_seconds(row.iteration_s_high)}"
     title = provenance.plain(f"{report.scenario['name']}: {row.method}, {provenance.knobs_of(row)}")

@@ -58,12 +58,10 @@ from gcnsim.results.recommended import (
     RunnerUp,
     SearchReport,
 )
-from gcnsim.results.row import KEYS, MEASURE_CORES, NO_RANGE, Row
+from gcnsim.results.row import KEYS, Row
 
 __all__ = [
     "KEYS",
-    "MEASURE_CORES",
-    "NO_RANGE",
     "Advice",
     "Alternative",
     "Assumed",

@@ -55,7 +55,7 @@ class Step:
     gain: AtMostOne
     """Share of the iteration time that it saves (epoch time if epoch_s is given); negative if it takes longer."""
     gain_low: AtMostOne | None
-    """Low end of the 90 % interval over random draws of the assumptions. Null for CPU cores without a calibration."""
+    """Low end of the 90 % interval over random draws of the assumptions. Null in older answers of CPU cores."""
     gain_high: AtMostOne | None
     """High end of the interval."""
     fits: bool | None
@@ -115,7 +115,7 @@ class Confidence:
 
     share: Share | None
     """Share of random draws of the assumptions in which it is the fastest of the simulated settings, or within 3 %
-    of it. Null for CPU cores without a calibration."""
+    of it. Null in older answers of CPU cores."""
     text: Text
 
 

@@ -85,7 +85,7 @@ class TimeAgain:
 
     iteration_s: Positive
     iteration_s_low: Positive | None
-    """Low end of the 90 % interval. Null for CPU cores without a calibration."""
+    """Low end of the 90 % interval. Null in older answers of CPU cores."""
     iteration_s_high: Positive | None
     """High end of the interval."""
 
@@ -102,7 +102,7 @@ class MeasuredReport:
     ratio: Positive
     """Measured time divided by predicted time."""
     consistent: bool | None
-    """Whether the assumptions allow the measured time. Null for CPU cores without a calibration."""
+    """Whether the assumptions allow the measured time. Null in older answers of CPU cores."""
     explanations: tuple[Explanation, ...]
     """The value that each single assumption would need, the smallest change first."""
     rows: tuple[TimeAgain, ...] | None

@@ -58,8 +58,7 @@ class GoalReport:
 
 @dataclass(frozen=True, slots=True)
 class PointReport:
-    """A setting on a machine. For CPU cores without a calibration, intervals and chance are null, and it meets a limit
-    if its stated values do."""
+    """A setting on a machine."""
 
     name: Text
     """Setting and machine in words."""
@@ -81,7 +80,7 @@ class PointReport:
     cost_high: Amount | None
     meets: bool
     """Whether the chance of meeting the limits is at least the required one."""
-    chance: Share | None
+    chance: Share
     """Chance of meeting the limits: the share of random draws of the assumptions in which all are met."""
     row: Row
     on_front: bool = True
@@ -96,9 +95,9 @@ class RunnerUp:
 
     point: PointReport
     why: Text
-    faster_share: Share | None
-    """Share of the random draws in which it is faster. Null for CPU cores without a calibration."""
-    cheaper_share: Share | None
+    faster_share: Share
+    """Share of the random draws in which it is faster."""
+    cheaper_share: Share
     """Share of the draws in which it is cheaper."""
 
 
@@ -164,14 +163,14 @@ class OtherRule:
     cost: Amount | None
     shorter: float
     """Share of the choice's time that it saves; negative if it takes longer."""
-    shorter_low: float | None
-    """Low end of the 90 % interval over paired draws. Null for CPU cores without a calibration."""
-    shorter_high: float | None
+    shorter_low: float
+    """Low end of the 90 % interval over paired draws."""
+    shorter_high: float
     """High end of the interval."""
     meets: bool
     """Whether the chance is at least the required one."""
-    chance: Share | None
-    """Chance of meeting the limits. Null for CPU cores without a calibration."""
+    chance: Share
+    """Chance of meeting the limits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,8 +184,8 @@ class Change:
     """Seconds per iteration after the change."""
     meets: bool
     """Whether the chance is at least the required one."""
-    chance: Share | None
-    """Chance of meeting the limits after the change. Null for CPU cores without a calibration."""
+    chance: Share
+    """Chance of meeting the limits after the change. Null in older answers of CPU cores."""
     excess: Amount | None
     """The largest ratio of an amount to its limit, at the stated values; null if unknown."""
 

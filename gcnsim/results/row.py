@@ -72,7 +72,7 @@ class Row:
     iteration_s: Positive
     """Seconds per iteration."""
     iteration_s_low: Positive | None
-    """Low end of the 90 % interval. Null for CPU cores without a calibration, whose error is unknown."""
+    """Low end of the 90 % interval. Null where it was not asked for."""
     iteration_s_high: Positive | None
     """High end of the interval."""
     compute_s: Seconds
@@ -186,12 +186,6 @@ class Row:
         words = {name: text for name, (says, text) in values.items() if says and _has(self.method, name)}
         return words | ({"setting": self.setting} if self.setting else {})
 
-
-NO_RANGE: Final = "CPU cores without a calibration"
-"""What has no 90 % interval."""
-
-MEASURE_CORES: Final = "measure with python -m runtime.profile, then gcnsim calibrate"
-"""What would give it one."""
 
 KEYS: Final[tuple[str, ...]] = tuple(entry.name for entry in fields(Row))
 """The fields of a row: first the machine, then the keys of plain data in order, flattened."""

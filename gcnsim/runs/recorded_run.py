@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
-
 from gcnsim.breakdown import phases_of_means
 from gcnsim.calibration_record.record import model_name, settings
 from gcnsim.errors import FileError, plural
@@ -30,7 +28,7 @@ from gcnsim.runs.files import (
     read_iterations,
     read_rows,
 )
-from gcnsim.timeline import KIND_CODE, OpKind, Timeline
+from gcnsim.timeline import Timeline
 from gcnsim.timeline.parquet import read_spans
 from gcnsim.workload import MEAN, POOL
 
@@ -130,21 +128,6 @@ class RecordedRun:
         option = self.options.get("save_trace")
         inside = self.path / TRACE
         return inside if inside.is_file() or not option else Path(str(option))
-
-    def work_spread(self) -> float:
-        """Standard deviation of the logarithm of the time of one kernel over the measured iterations, median of all."""
-        spans = self.timeline()
-        compute = np.array([name == COMPUTE for name in spans.streams])[spans.stream]
-        waits = spans.kind == KIND_CODE[OpKind.WAIT]
-        lasted = (spans.end_ps - spans.start_ps).astype(np.float64)
-        chosen = np.flatnonzero(compute & ~waits & (spans.iteration >= SETTLED) & (lasted > 0))
-        keys = np.stack([spans.worker, spans.kind, spans.layer, spans.direction], axis=1)[chosen]
-        _, group = np.unique(keys, axis=0, return_inverse=True)
-        groups = (
-            [np.log(lasted[chosen[group == index]]) for index in range(int(group.max()) + 1)] if chosen.size else []
-        )
-        found = [float(values.std()) for values in groups if values.size >= FEWEST_TIMES]
-        return float(np.median(found)) if found else 0.0
 
     def timeline(self) -> Timeline:
         """All workers' spans. Raises FileError."""

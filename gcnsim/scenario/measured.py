@@ -11,14 +11,11 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from gcnsim.errors import ScenarioError
-from gcnsim.hardware import gpu_named
+from gcnsim.hardware import CORE, gpu_named
 from gcnsim.measured_compute import MeasuredCompute, measured_compute
 from gcnsim.methods import DEFAULT, is_method, method_type
 from gcnsim.scenario.specs import SOURCES
 from gcnsim.units import FRACTION
-
-CORE: Final = "cpu-core"
-"""The device of the catalogue that a measured CPU core is."""
 
 FREE_KNOBS: Final = ("tau", "cache", "cache_policy", "norms")
 """Knobs that a question may choose whatever was measured."""

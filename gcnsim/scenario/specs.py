@@ -172,19 +172,19 @@ class ClusterSpec:
     )
     aggregator: str | None = entry(
         Choice("an aggregator", lambda: AGGREGATORS),
-        "what sums neighbours on CPU cores; null: what the calibration measured, else plain",
+        "what sums neighbours on CPU cores; null: as was measured",
         None,
         optional=True,
     )
     threads: int | None = entry(
         Number(True, 1, 1024),
-        "CPU threads that each worker on cores computes with; null: as many as the calibration measured, else 1",
+        "CPU threads that each worker on cores computes with; null: as was measured",
         None,
         optional=True,
     )
     figures: Figures = entry(CatalogueFigures(), "figures of the catalogue that are replaced in this question", ())
     measured_compute: str | None = entry(
-        _FILE, "compute times that python -m runtime.measure took, in place of the cost laws", None, optional=True
+        _FILE, "compute times that python -m runtime.measure took; CPU cores need them", None, optional=True
     )
 
     def __post_init__(self) -> None:

@@ -47,14 +47,22 @@ class Answering:
 
 
 def answering(scenario: Scenario) -> Answering | None:
-    """What answers the scenario; None where its machine names no measured times.
+    """What answers the scenario; None of GPUs whose machine names no measured times.
 
-    Raises ScenarioError for another device, model or number of parts than were measured, and for a method or knobs
-    that were not, with the command that measures them.
+    Raises ScenarioError for CPU cores without measured times or a schedule of the method, for another device, model or
+    number of parts than were measured, and for a method or knobs that were not, with the command that measures them.
     """
     machine = resolve_machine(scenario.cluster)
     found = machine.measured
+    if machine.kind == "cpu" and not scenario.method.supports_cpu:
+        name = scenario.method.name
+        raise ScenarioError(f"method.name: {name} is modelled for GPUs only; cluster.device is {machine.device.name}")
     if found is None:
+        if machine.kind == "cpu":
+            raise ScenarioError(
+                f"cluster.measured_compute: null is not allowed on CPU cores ({machine.device.name}), whose compute is "
+                f"measured, never assumed; measure it: {_command(scenario, None)}, then --measured-compute FILE"
+            )
         return None
     _refuse_other(scenario, machine, found)
     requested = scenario.method
@@ -218,7 +226,7 @@ def _refuse(scenario: Scenario, found: MeasuredCompute, name: str, measured: str
     )
 
 
-def _command(scenario: Scenario, found: MeasuredCompute) -> str:
+def _command(scenario: Scenario, found: MeasuredCompute | None) -> str:
     """What measures the scenario."""
     workload, method = scenario.workload, scenario.method
     names = ("model", "layers", "hidden", "norm", "sage_aggregator", "preaggregate", "dropout")
@@ -229,6 +237,8 @@ def _command(scenario: Scenario, found: MeasuredCompute) -> str:
         question["heads"] = workload.heads
     if workload.sage_aggregator == type(workload)().sage_aggregator:
         question["sage_aggregator"] = None
+    if found is None:
+        question |= {"aggregator": scenario.cluster.aggregator, "threads": scenario.cluster.threads}
     question |= _cut(scenario.partition)
     return measure_command(
         found, workload.graph, parts=scenario.cluster.gpus, method=method.name, knobs=_knobs(method), **question

@@ -161,8 +161,8 @@ def _new_schedule(
         devices = tuple(others)
     chosen = scenario.method
     shapes = resolve_model(scenario.workload, accesses.declared).shapes
-    _refuse_dense(scenario, shapes, device)
-    _refuse_attention(scenario, shapes, device)
+    _refuse_summed_before(scenario, shapes)
+    _refuse_attention(scenario, shapes)
     _refuse_pooling(scenario, shapes, device)
     refuse_unused(scenario.cluster, chosen)
     placement = None
@@ -218,12 +218,10 @@ def _written(method: Method, facts: Facts) -> Schedule:
     return found
 
 
-def _refuse_attention(scenario: Scenario, shapes: tuple[LayerShape, ...], device: DeviceProfile) -> None:
+def _refuse_attention(scenario: Scenario, shapes: tuple[LayerShape, ...]) -> None:
     """Raises ScenarioError for attention where no schedule has it."""
     if not any(shape.heads for shape in shapes):
         return
-    if device.kind == "cpu" and any(shape.keeps for shape in shapes):
-        raise ScenarioError(f"workload.keep_inputs: true is modelled for GPUs only; cluster.device is {device.name}")
     if not scenario.method.supports_gat:
         allowed = ", ".join(named(lambda kind: kind.supports_gat))
         raise ScenarioError(f"workload.model: gat is not modelled with {scenario.method.name}; allowed: {allowed}")
@@ -249,14 +247,8 @@ def _refuse_pooling(scenario: Scenario, shapes: tuple[LayerShape, ...], device: 
         )
 
 
-def _refuse_dense(scenario: Scenario, shapes: tuple[LayerShape, ...], device: DeviceProfile) -> None:
-    """Raises ScenarioError for layers that sum no neighbours where no schedule has them."""
-    if all(shape.gathers for shape in shapes):
-        return
-    name = "dense_layers" if shapes[0].gathers else "preaggregate"
-    value = scenario.workload.dense_layers if shapes[0].gathers else "true"
-    if device.kind == "cpu" and not all(shape.gathers for shape in shapes[1:]):
-        raise ScenarioError(f"workload.{name}: {value} is modelled for GPUs only; cluster.device is {device.name}")
+def _refuse_summed_before(scenario: Scenario, shapes: tuple[LayerShape, ...]) -> None:
+    """Raises ScenarioError for an input that is summed before training where edges are drawn."""
     if not shapes[0].gathers and scenario.method.sampling().by_edge:
         raise ScenarioError(
             f"workload.preaggregate: true is not allowed with method.epsilon {scenario.method.epsilon:g}: "

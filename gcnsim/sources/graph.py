@@ -13,7 +13,6 @@ from gcnsim.errors import ScenarioError, plural
 from gcnsim.graph import IDS, Graph, graph_warnings, induced, load_graph
 from gcnsim.graph.formats.nodes import read_nodes
 from gcnsim.ids import BoolArray, IntArray
-from gcnsim.machine import resolve_machine
 from gcnsim.partition import (
     FROM_FILE,
     TRAINING_NODES,
@@ -206,12 +205,11 @@ class GraphSource(Source):
         sampling = method.sampling()
         name, rate = sampling.drawn_by
         iterations, norms_file = drawn_graphs(scenario), sampling.norms
-        on_cores = resolve_machine(scenario.cluster).kind == "cpu"
-        key = (place, name, norms_file, rate, run.seed, on_cores)
+        key = (place, name, norms_file, rate, run.seed)
         if key in self._traces and self._traces[key].iterations >= iterations:
             return self._traces[key].beginning(iterations)
         if name == NODES:
-            trace = record_nodes(parts, cut, rate=rate, iterations=iterations, seed=run.seed, reuse=on_cores)
+            trace = record_nodes(parts, cut, rate=rate, iterations=iterations, seed=run.seed)
         else:
             trace = record_prepared(
                 self._prepare(place, name, norms_file, parts),
@@ -220,7 +218,6 @@ class GraphSource(Source):
                 iterations=iterations,
                 seed=run.seed,
                 processes=self.processes,
-                reuse=on_cores,
             )
         self._traces[key] = trace
         return trace

@@ -19,7 +19,7 @@ from gcnsim.errors import FileError
 from gcnsim.fields.rules import COUNT, POSITIVE, SHARE, check_values
 from gcnsim.ids import AnyArray, BoolArray, ByteArray, Float32Array, IntArray, Rank, frozen
 from gcnsim.io.container import Sections, read_sections, section_of, write_sections
-from gcnsim.partition import PRODUCTS, WINDOWS, Partitioning
+from gcnsim.partition import Partitioning
 from gcnsim.streams import stream
 
 
@@ -70,14 +70,12 @@ class WorkerAccess:
     bits: uint8[T, ceil(B / 8)]; bit k of row t (little-endian within a byte): graph t needs boundary index k.
     boundary_ptr: int64[P + 1]; owner m's boundary indices are boundary_ptr[m] to boundary_ptr[m + 1].
     inclusion: float32[B]: the chance that a graph needs the node. boundary_degree: uint32[B]: in the whole graph.
-    reuse: float32[4, W]: how soon sums of the first graph read rows again (`gcnsim.partition.facts`); None: unknown.
     """
 
     bits: ByteArray
     boundary_ptr: IntArray
     inclusion: Float32Array
     boundary_degree: AnyArray
-    reuse: Float32Array | None = None
 
     @property
     def boundary_nodes(self) -> int:
@@ -128,21 +126,15 @@ class AccessTrace:
         return replace(self, workers=workers, edges=self.edges[:iterations])
 
     @property
-    def reuse(self) -> Float32Array | None:
-        """How soon every worker's sums read rows again, float32[P, 4, W]; None where it is not known of all."""
-        found = [worker.reuse for worker in self.workers if worker.reuse is not None]
-        return np.stack(found) if len(found) == self.parts else None
-
-    @property
     def expected_rows(self) -> float:
         """Boundary rows a graph needs in expectation, over all workers: the sum of the inclusion probabilities."""
         return float(sum(worker.inclusion.sum(dtype=np.float64) for worker in self.workers))
 
 
 KIND = "trace"
-VERSION = 2
-PLAIN = 1
-"""Without `reuse`: of older files, and of traces that do not know it."""
+VERSION = 1
+OLDER = 2
+"""Of files with sections `reuse` besides, which nothing reads."""
 
 _ORIGIN_TYPES: dict[str, tuple[type, ...]] = {
     "graph_name": (str,),
@@ -162,12 +154,9 @@ def write_trace(path: str | Path, trace: AccessTrace) -> str:
     arrays: dict[str, AnyArray] = {"edges": trace.edges, "inner_nodes": trace.inner_nodes, "entries": trace.entries}
     for rank, worker in enumerate(trace.workers):
         for field in fields(WorkerAccess):
-            array = getattr(worker, field.name)
-            if field.name != "reuse" or trace.reuse is not None:
-                arrays[f"worker{rank}.{field.name}"] = array
+            arrays[f"worker{rank}.{field.name}"] = getattr(worker, field.name)
     meta = {"origin": asdict(trace.origin), "parts": trace.parts}
-    version = PLAIN if trace.reuse is None else VERSION
-    return write_sections(path, kind=KIND, version=version, meta=meta, arrays=arrays)
+    return write_sections(path, kind=KIND, version=VERSION, meta=meta, arrays=arrays)
 
 
 def read_trace(path: str | Path) -> AccessTrace:
@@ -175,7 +164,7 @@ def read_trace(path: str | Path) -> AccessTrace:
 
     Raises FileError if the file is missing, truncated, altered, of another kind, or inconsistent.
     """
-    stored = read_sections(path, kind=KIND, version=(PLAIN, VERSION))
+    stored = read_sections(path, kind=KIND, version=(VERSION, OLDER))
     parts = stored.meta.get("parts")
     if type(parts) is not int or parts < 1:
         raise FileError(f"{path}: parts is {parts!r}; allowed: 1 or more")
@@ -207,13 +196,7 @@ def _worker(path: str | Path, stored: Sections, rank: int, inner: IntArray, iter
     chance = section_of(path, stored, f"{name}.inclusion", "<f4", 1, (boundary,))
     check_values(chance, SHARE, f"{path}: section '{name}.inclusion'")
     degree = section_of(path, stored, f"{name}.boundary_degree", "<u4", 1, (boundary,))
-    if stored.version == PLAIN:
-        return WorkerAccess(bits, ptr, chance, degree)
-    reuse = section_of(path, stored, f"{name}.reuse", "<f4", 2, (len(PRODUCTS), len(WINDOWS)))
-    check_values(reuse, SHARE, f"{path}: section '{name}.reuse'")
-    if (np.diff(reuse, axis=1) < 0).any():
-        raise FileError(f"{path}: section '{name}.reuse' falls with the window")
-    return WorkerAccess(bits, ptr, chance, degree, reuse)
+    return WorkerAccess(bits, ptr, chance, degree)
 
 
 def _origin(path: str | Path, stored: Any) -> TraceOrigin:
@@ -259,7 +242,6 @@ def counts(trace: AccessTrace, cache: CacheSize, policy: str, feature_width: int
         boundary_nodes=frozen(trace.boundary_nodes),
         entries=trace.entries,
         cached_rows=frozen(held),
-        reuse=trace.reuse,
     )
 
 

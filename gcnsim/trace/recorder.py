@@ -15,7 +15,7 @@ from gcnsim.boundary.counts import cross_edges
 from gcnsim.errors import ScenarioError
 from gcnsim.fields.rules import SHARE
 from gcnsim.ids import AnyArray, BoolArray, IntArray, frozen
-from gcnsim.partition import Part, Partitioning, graph_reuse
+from gcnsim.partition import Part, Partitioning
 from gcnsim.sampling import NODES
 from gcnsim.sampling import sampler as sampler_of
 from gcnsim.trace.access import AccessTrace, TraceOrigin, WorkerAccess
@@ -43,7 +43,6 @@ class AccessRecorder:
         self._crossing = cross_edges(part)
         self._bits: list[AnyArray] = []
         self._edges: list[tuple[int, int]] = []
-        self._reuse: AnyArray | None = None
         self._order = np.argsort(part.boundary, kind="stable")
         """The boundary is ascending within an owner only."""
 
@@ -61,22 +60,18 @@ class AccessRecorder:
             raise ScenarioError(f"edges: {entries} of worker {self._part.rank}; there are {most}")
         self._bits.append(np.packbits(needed, bitorder="little"))
         self._edges.append(entries)
-        if self._reuse is None:
-            rows = np.append(np.ones(self._part.inner_nodes, np.bool_), needed)
-            self._reuse = graph_reuse(self._part, rows[self._part.columns])
 
     def arrays(self) -> dict[str, AnyArray]:
         """This worker's part of the trace as plain arrays by name, for `recorded_trace`.
 
         Raises ScenarioError before the first iteration.
         """
-        if self._reuse is None:
+        if not self._bits:
             raise ScenarioError(f"worker {self._part.rank}: no iteration is recorded")
         part = self._part
         return {
             "bits": np.stack(self._bits),
             "edges": np.array(self._edges, np.int64),
-            "reuse": self._reuse,
             "boundary_ptr": part.boundary_ptr,
             "boundary_degree": part.boundary_degree.astype(np.uint32),
             "sizes": np.array([part.inner_nodes, part.entries], np.int64),
@@ -141,5 +136,4 @@ def _access(worker: Mapping[str, AnyArray]) -> WorkerAccess:
         boundary_ptr=frozen(worker["boundary_ptr"]),
         inclusion=frozen(needed.mean(axis=0, dtype=np.float64).astype(np.float32)),
         boundary_degree=frozen(worker["boundary_degree"]),
-        reuse=frozen(worker["reuse"]),
     )

@@ -15,7 +15,7 @@ import numpy as np
 from gcnsim.boundary.counts import cross_edges
 from gcnsim.errors import ScenarioError
 from gcnsim.ids import BoolArray, ByteArray, Float32Array, IntArray, frozen
-from gcnsim.partition import REUSE_ENTRIES, Part, Partitioning, graph_reuse
+from gcnsim.partition import Part, Partitioning
 from gcnsim.processes import parallel_map_counted
 from gcnsim.sampling import (
     NODES,
@@ -27,7 +27,6 @@ from gcnsim.sampling import (
     checked_rate,
     checked_share,
     draw,
-    draw_edges,
     draw_nodes,
     inclusion_of,
     row_blocks,
@@ -97,7 +96,7 @@ def record_trace(
         for rows in row_blocks(part.indptr, BLOCK):
             yield int(part.indptr[rows[0]]), rule(part, local, rows).probabilities(epsilon)
 
-    settings = _Settings(sampler, epsilon, iterations, seed, _norms_hash(norms), reuse=True)
+    settings = _Settings(sampler, epsilon, iterations, seed, _norms_hash(norms))
     return _recorded(parts, partitioning, settings, pieces, on_entries, processes)
 
 
@@ -109,11 +108,9 @@ def record_prepared(
     iterations: int,
     seed: int,
     processes: int = 1,
-    reuse: bool = True,
 ) -> AccessTrace:
     """The trace of a rule prepared before; the same as `record_trace`, for one rate of several.
 
-    reuse: whether it shall know how soon sums read rows again, which workers on cores alone need.
     Raises ScenarioError as `record_trace` does.
     """
     checked_rate(epsilon)
@@ -121,7 +118,7 @@ def record_prepared(
     def pieces(part: Part) -> Iterator[_Piece]:
         yield 0, prepared.samplers[part.rank].probabilities(epsilon)
 
-    settings = _Settings(prepared.name, epsilon, iterations, seed, prepared.norms_hash, reuse)
+    settings = _Settings(prepared.name, epsilon, iterations, seed, prepared.norms_hash)
     return _recorded(prepared.parts, partitioning, settings, pieces, lambda _: None, processes)
 
 
@@ -132,7 +129,6 @@ class _Settings:
     iterations: int
     seed: int
     norms_hash: str | None
-    reuse: bool
 
 
 def _recorded(
@@ -172,20 +168,15 @@ def _worker(
     bits = np.zeros((settings.iterations, -(-part.boundary_nodes // 8)), np.uint8)
     edges = np.zeros((settings.iterations, 2), np.int64)
     log_missed, floored = np.zeros(part.boundary_nodes), 0
-    graph: list[BoolArray] = []
     for first, found in pieces:
         add_log_missed(log_missed, part, found.p, first)
         floored += found.floored
         _draw(part, first, found.p, settings.seed, (bits, edges), report)
-        if settings.reuse and first < REUSE_ENTRIES:
-            generator = skipped(stream(settings.seed, "trace", part.rank, 0), first)
-            graph.append(draw_edges(part, found.p, generator))
     access = WorkerAccess(
         bits=frozen(bits),
         boundary_ptr=part.boundary_ptr,
         inclusion=frozen(inclusion_of(log_missed).astype(np.float32)),
         boundary_degree=frozen(part.boundary_degree.astype(np.uint32)),
-        reuse=graph_reuse(part, np.concatenate([np.empty(0, np.bool_), *graph])) if settings.reuse else None,
     )
     return access, edges, floored
 
@@ -223,18 +214,18 @@ def _packed(needed: BoolArray) -> ByteArray:
 
 
 def record_nodes(
-    parts: Sequence[Part], partitioning: Partitioning, *, rate: float, iterations: int, seed: int, reuse: bool = True
+    parts: Sequence[Part], partitioning: Partitioning, *, rate: float, iterations: int, seed: int
 ) -> AccessTrace:
     """Draw `iterations` graphs of all inner edges and a share `rate` of every worker's boundary nodes.
 
     What worker m sends to n in graph t comes from the stream ("bns", m, n, t) of `seed`: owners draw. An entry that
-    crosses is kept with its boundary node. reuse: as of `record_prepared`.
+    crosses is kept with its boundary node.
     Raises ScenarioError for a rate outside [0, 1] or fewer than one iteration.
     """
     checked_share(rate)
     if iterations < 1:
         raise ScenarioError(f"iterations: {iterations} is not 1 or more")
-    recorded = [_node_worker(part, rate, iterations, seed, reuse=reuse) for part in parts]
+    recorded = [_node_worker(part, rate, iterations, seed) for part in parts]
     return AccessTrace(
         origin=TraceOrigin.of(partitioning, NODES, rate, seed),
         workers=tuple(worker for worker, _ in recorded),
@@ -244,7 +235,7 @@ def record_nodes(
     )
 
 
-def _node_worker(part: Part, rate: float, iterations: int, seed: int, *, reuse: bool) -> tuple[WorkerAccess, IntArray]:
+def _node_worker(part: Part, rate: float, iterations: int, seed: int) -> tuple[WorkerAccess, IntArray]:
     """What one worker receives, and the inner and boundary entries kept, int64[T, 2]."""
     bits = np.empty((iterations, -(-part.boundary_nodes // 8)), np.uint8)
     edges = np.empty((iterations, 2), np.int64)
@@ -254,13 +245,11 @@ def _node_worker(part: Part, rate: float, iterations: int, seed: int, *, reuse: 
         needed = _needed(part, rate, seed, t)
         bits[t] = np.packbits(needed, bitorder="little")
         edges[t, 1] = crossing[needed].sum()
-    mask = np.append(np.ones(part.inner_nodes, np.bool_), _needed(part, rate, seed, 0))[part.columns]
     access = WorkerAccess(
         bits=frozen(bits),
         boundary_ptr=part.boundary_ptr,
         inclusion=frozen(np.full(part.boundary_nodes, rate, np.float32)),
         boundary_degree=frozen(part.boundary_degree.astype(np.uint32)),
-        reuse=graph_reuse(part, mask) if reuse else None,
     )
     return access, edges
 

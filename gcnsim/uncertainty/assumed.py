@@ -21,7 +21,6 @@ from typing import Final
 
 import numpy as np
 
-from gcnsim.cost import BATCH_FIGURES
 from gcnsim.errors import ScenarioError
 from gcnsim.hardware import CACHE, Figure, LinkProfile, figures_of
 from gcnsim.ids import FloatArray, IntArray
@@ -43,19 +42,7 @@ UNUSED: Final = frozenset(
 
 ON_CORES: Final = frozenset(
     f"{name} of a host"
-    for name in (
-        "build_entries_per_s",
-        "socket_bandwidth",
-        "busy_core_rate",
-        "slice_s",
-        "wake_s",
-        "busy_sums_ratio",
-        "reduce_step_s",
-        "draw_s",
-        "loss_values_per_s",
-        "iteration_s",
-        "work_spread",
-    )
+    for name in ("socket_bandwidth", "busy_core_rate", "slice_s", "wake_s", "reduce_step_s", "work_spread")
 )
 """Figures that only workers on CPU cores need."""
 
@@ -67,36 +54,24 @@ OF_STAGED: Final = frozenset({"memory_bandwidth of a host", "staging_bandwidth o
 
 OF_BATCHES: Final = frozenset(
     f"{name} of a host"
-    for name in ("gather_bandwidth", "build_entries_per_s", "batch_row_s", "load_s", "load_row_s", *BATCH_FIGURES)
-)
-"""Figures that mini-batches need."""
-
-OF_BATCHES_ON_GPUS: Final = frozenset(
-    f"{name} of a host"
-    for name in ("memory_bandwidth", "neighbour_draws_per_s", "uva_efficiency", "operation_s", "rebuild_bytes")
+    for name in (
+        "gather_bandwidth",
+        "build_entries_per_s",
+        "memory_bandwidth",
+        "neighbour_draws_per_s",
+        "uva_efficiency",
+        "operation_s",
+        "rebuild_bytes",
+    )
 )
 """Figures that only mini-batches of GPUs need."""
 
 OF_COMPUTE: Final = (
-    OF_BATCHES
-    | OF_BATCHES_ON_GPUS
-    | OF_RELEASED
-    | frozenset(
-        f"{name} of a host"
-        for name in (
-            "sample_edges_per_s",
-            "sort_edges_per_s",
-            "draw_s",
-            "loss_values_per_s",
-            "busy_sums_ratio",
-            "dropout_values_per_s",
-            "iteration_s",
-        )
-    )
+    OF_BATCHES | OF_RELEASED | frozenset({"sample_edges_per_s of a host", "sort_edges_per_s of a host"})
 ) - {"memory_bandwidth of a host"}
 """Figures of a host that nothing needs whose compute times were measured; nor does it need any of a device."""
 
-SOMETIMES: Final = ON_CORES | OF_BATCHES | OF_BATCHES_ON_GPUS | OF_RELEASED | OF_STAGED
+SOMETIMES: Final = ON_CORES | OF_BATCHES | OF_RELEASED | OF_STAGED
 """Figures that some questions need."""
 
 
@@ -126,8 +101,8 @@ def used_figures(machine: Machine, *, batches: bool = False) -> dict[str, Figure
             moved = cluster.sockets == "cores" and where == "socket_bandwidth of a host"
             calls = cluster.implementation == RELEASED and where in OF_RELEASED
             copied = staged and where in OF_STAGED
-            of_batches = OF_BATCHES | OF_BATCHES_ON_GPUS if machine.kind == "gpu" else OF_BATCHES
-            needed = on_cores or moved or calls or copied or (batches and where in of_batches)
+            loaded = machine.kind == "gpu" and batches and where in OF_BATCHES
+            needed = on_cores or moved or calls or copied or loaded
             uncached = field in CACHE and (machine.kind == "cpu" or machine.calibration is not None)
             measured = machine.measured is not None and (profile is gpu or where in OF_COMPUTE)
             idle = measured or where in UNUSED or uncached or (where in SOMETIMES and not needed)

@@ -6,12 +6,13 @@ import json
 import signal
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from types import FrameType
 from typing import Any, Final
 
 import click
 
-from gcnsim.errors import GcnsimError, ScenarioError
+from gcnsim.errors import FileError, GcnsimError, ScenarioError
 from gcnsim.processes import cores
 from gcnsim.terminal import LiveLine
 from runtime.cli.microbench import out_file, take
@@ -24,11 +25,12 @@ from runtime.train.tasks import with_options
 PROGRAM: Final = "runtime.measure"
 DEFAULT: Final = "measured.parquet"
 LINKS: Final = "links.json"
+FOLDER: Final = "measured"
 OF_LINKS: Final = ("links", "device", "threads", "out", "overwrite", "json", "quiet")
 """The options that a measurement of links takes."""
 
-
-_ALLOWED: Final = ", ".join(flag(name) for name in OF_LINKS[1:])
+OF_RUNS: Final = ("runs", "seconds", "out", "overwrite", "quiet")
+"""Those that a measurement of recorded runs' parts takes."""
 
 
 def _with_options(command: Any) -> Any:
@@ -46,6 +48,13 @@ def _with_options(command: Any) -> Any:
     help="Instead of parts of a graph, measure the cost of messages and busy cores between processes of this machine; "
     "`gcnsim calibrate` reads the file.  [default of --out: links.json]",
 )
+@click.option(
+    "--runs",
+    multiple=True,
+    metavar="FOLDER",
+    help="Instead of a question, measure what these recorded runs trained: the folder of a run, or one of several. Run "
+    "it where they were trained. A file for each graph, partition and model.  [default of --out: measured]",
+)
 @_with_options
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> None:
@@ -59,11 +68,13 @@ def command(context: click.Context, /, **given: Any) -> None:
       python -m runtime.measure
       python -m runtime.measure --graph graph.npz --parts 6 --method psc-gcn,pipegcn --epsilon 0.1,0.3
       python -m runtime.measure --links
+      python -m runtime.measure --runs runs --out measured
     """
-    if given["links"]:
-        for name in given.keys() - set(OF_LINKS):
-            if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE:
-                raise click.UsageError(f"{flag(name)}: is of a graph's parts; allowed with --links: {_ALLOWED}")
+    for name, allowed in (("links", OF_LINKS), ("runs", OF_RUNS)):
+        for other in sorted(given.keys() - set(allowed)) if given[name] else ():
+            if context.get_parameter_source(other) is click.core.ParameterSource.COMMANDLINE:
+                words = ", ".join(map(flag, allowed[1:]))
+                raise click.UsageError(f"{flag(other)}: is of a graph's parts; allowed with {flag(name)}: {words}")
     context.obj = given
 
 
@@ -74,7 +85,9 @@ def main(argv: Sequence[str]) -> int:
         with command.make_context(PROGRAM, list(argv)) as context:
             command.invoke(context)
             options = context.obj
-        return _links(options) if options["links"] else _measure(options)
+        if options["links"]:
+            return _links(options)
+        return _of_runs(options) if options["runs"] else _measure(options)
     except click.exceptions.Exit as ended:
         return ended.exit_code
     except click.ClickException as error:
@@ -94,10 +107,33 @@ def _links(options: dict[str, Any]) -> int:
     return take(request, LINKS, options)
 
 
+def _of_runs(options: dict[str, Any]) -> int:
+    """A file for each graph, partition and model of the runs; files that are there stay, unless --overwrite says."""
+    check_libraries()
+    from runtime.measuring.of_runs import files_of, runs_in
+
+    folder = Path(options["out"] or FOLDER)
+    files = files_of(runs_in(options["runs"]))
+    lacking = {name: settings for name, settings in files.items()
+               if options["overwrite"] or not (folder / name).is_file()}  # fmt: skip
+    each_s = options["seconds"] / max(1, sum(map(len, lacking.values())))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"--out: {folder}: cannot be used as a folder: {error.strerror}") from None
+    for name, settings in lacking.items():
+        _take(MeasureRequest(settings, each_s * len(settings)), str(folder / name), options)
+    return 0
+
+
 def _measure(options: dict[str, Any]) -> int:
     check_libraries()
     request = MeasureRequest(settings_of(options), options["seconds"])
-    out = out_file(DEFAULT, options["out"], overwrite=options["overwrite"])
+    return _take(request, out_file(DEFAULT, options["out"], overwrite=options["overwrite"]), options)
+
+
+def _take(request: MeasureRequest, out: str, options: dict[str, Any]) -> int:
+    """Measure, write and say so; the exit code."""
     line = None if options["quiet"] else LiveLine(sys.stderr)
     if line is not None:
         line.show("starting")

@@ -1,4 +1,4 @@
-"""`python -m runtime.profile`: times the kernels of training on this machine, one by one, and writes them to a file.
+"""`python -m runtime.profile`: times the kernels of training on a GPU, one by one, and writes them to a file.
 
 A calibration is fitted from that file. Its path is chosen and checked here.
 """
@@ -61,28 +61,26 @@ _WORKERS: Final = {"quick": "1,2,4", "full": "1,2,3,4,6"}
 
 
 @click.command(PROGRAM, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.option("--quick", is_flag=True, help="Fewer sizes and repeats: about a minute instead of about nine.")
+@click.option("--quick", is_flag=True, help="Fewer sizes and repeats: about a minute instead of about five.")
 @click.option(
     "--out", help="File of the measurements.  [default: the first free one of profile.json, profile-2.json, ...]"
 )
 @click.option("--overwrite", is_flag=True, help="Replace the file of --out.")
-@click.option("--device", default="cpu", show_default=True, help="cpu or cuda.")
+@click.option("--device", default="cuda", show_default=True, help="cuda; kernels of CPU cores: runtime.measure.")
 @click.option("--threads", type=int, default=1, show_default=True, help="CPU threads of each process.")
-@click.option(
-    "--aggregator", default="plain", show_default=True, help="Kernels that sum neighbours: plain, numba or dgl."
-)
+@click.option("--aggregator", default="plain", show_default=True, help="Kernels that sum neighbours: plain or dgl.")
 @click.option("--workers", help="Numbers of processes to run at once.  [default: 1,2,3,4,6; with --quick 1,2,4]")
 @click.option("--no-network", is_flag=True, help="Measure no transfers between processes.")
 @click.option("--json", is_flag=True, help="Print the measurements as JSON too (gcnsim.measurements/1).")
 @click.pass_context
 def command(context: click.Context, /, **given: Any) -> None:
-    """Measure the kernels of training on this machine: nothing else should run meanwhile.
+    """Measure the kernels of training on a GPU of this machine: nothing else should run meanwhile.
 
     \b
     Examples:
       python -m runtime.profile --quick
-      python -m runtime.profile --threads 1 --workers 1,2,4 --out this-machine.json
-      python -m runtime.profile --aggregator numba --out numba.json
+      python -m runtime.profile --workers 1,2,4 --out this-machine.json
+      python -m runtime.profile --aggregator dgl --out dgl.json
     """
     context.obj = given
 
@@ -108,6 +106,11 @@ def main(argv: Sequence[str], budget: TimeBudget | None = None) -> int:
 
 
 def _microbench(options: dict[str, Any], budget: TimeBudget | None) -> int:
+    if options["device"] == "cpu":
+        raise ScenarioError(
+            "--device: cpu is not allowed; what CPU cores compute is measured with the workload itself (python -m "
+            "runtime.measure), messages between processes by python -m runtime.measure --links; allowed: cuda"
+        )
     budget = budget or (QUICK if options["quick"] else FULL)
     workers = _numbers(options["workers"] or _WORKERS.get(budget.level, "1,2"))
     request = MicrobenchRequest(

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import gc
 import math
-import operator
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from statistics import fmean
 from typing import Any, Final
 
@@ -22,15 +20,12 @@ from runtime.microbench.request import MicrobenchRequest, TimeBudget
 SEED: Final = 0
 """Of all inputs, which are the same in every run."""
 
-NEAR: Final = 8 << 20
-"""Bytes touched between two uses of the same rows where they shall be in the last cache still."""
-
 APART: Final = 32 << 20
-"""The same where they shall not be in the cache of one core: as in training, whose other work lies between."""
+"""Bytes touched between two uses of the same rows where they shall not be in the cache of one core: as in training,
+whose other work lies between."""
 
 FAR: Final = 192 << 20
-"""The same where they shall come from memory: more than a share of a last cache. Measured on an Intel Xeon: from 160 MB
-on nothing takes longer any more."""
+"""The same where they shall come from memory: more than the last cache of most GPUs."""
 
 _LEAST_S: Final = 20e-6
 """A sample shorter than this is of several calls: reading the clock costs a thousandth of it."""
@@ -57,16 +52,7 @@ class Bench:
     def time(self, kernel: str, params: Mapping[str, float], call: Call) -> None:
         """Measure `call` alone on this machine and tell of it."""
         sampled = _cuda_samples if self.device.type == "cuda" else samples
-        self._alone(kernel, params, sampled(call, self.budget))
-
-    def time_cold(self, kernel: str, params: Mapping[str, float], call: Call) -> None:
-        """As `time`, on CPUs: before each call other bytes are touched (`apart`), once NEAR and once FAR: it finds as
-        little in the caches as in training, where an iteration that touches as much lies between two calls."""
-        for apart in (self._apart,) if self.budget.level == "tiny" else (NEAR, FAR):
-            found = cold_samples(call, partial(operator.iadd, np.zeros(apart, np.uint8), 1), self.budget)
-            self._alone(kernel, {**params, "apart": apart}, found)
-
-    def _alone(self, kernel: str, params: Mapping[str, float], seconds: Sequence[float]) -> None:
+        seconds = sampled(call, self.budget)
         # An iteration takes as long as all its kernels together, so what one takes on average counts, slow ones too.
         self.found(kernel, params, seconds, mean=fmean(seconds))
 
@@ -88,12 +74,6 @@ class Bench:
         """How many buffers of `nbytes` to take in turn, so that `apart` bytes (APART) lie between two uses of one."""
         apart = self._apart if apart is None or self.budget.level == "tiny" else apart
         return max(1, min(math.ceil(apart / max(nbytes, 1)), 512))
-
-    def distances(self, nbytes: int) -> list[int]:
-        """Bytes between two uses at which a kernel is measured that touches `nbytes`: all that its buffers reach."""
-        if self.budget.level == "tiny" or self.device.type == "cuda":
-            return [APART]
-        return [item for item in (NEAR, APART, FAR) if self.sets(nbytes, item) * nbytes >= item >= nbytes] or [FAR]
 
     @property
     def _apart(self) -> int:
@@ -131,26 +111,6 @@ def samples(call: Call, budget: TimeBudget) -> list[float]:
         batch = max(1, math.ceil(_LEAST_S / max(once, 1e-9)))
         several(batch)
         return _enough(lambda: several(batch) / batch, budget, batch)
-
-
-def cold_samples(call: Call, before: Callable[[], object], budget: TimeBudget) -> list[float]:
-    """Seconds of single calls; what is called before each takes some of the budget, but is not told."""
-    found: list[float] = []
-
-    def one() -> float:
-        begun = time.perf_counter()
-        before()
-        start = time.perf_counter()
-        call(len(found))
-        end = time.perf_counter()
-        found.append(end - start)
-        return end - begun
-
-    with no_collector():
-        one()
-        found.clear()
-        _enough(one, budget, 1)
-        return found
 
 
 def _cuda_samples(call: Call, budget: TimeBudget) -> list[float]:

@@ -18,8 +18,7 @@ import torch
 
 from gcnsim.graph import Graph, build_csr
 from gcnsim.ids import AnyArray, FloatArray, IntArray
-from gcnsim.partition import Part, part_of, partition_graph, reuse_of
-from gcnsim.partition.facts import REUSE_NAMES, TURNED_NAMES
+from gcnsim.partition import Part, part_of, partition_graph
 from gcnsim.streams import stream
 from runtime.aggregate import Matrix, Rows, matrix_kind
 from runtime.microbench.bench import SEED
@@ -92,14 +91,11 @@ def facts_of(rows: Rows) -> dict[str, float]:
     """The numbers that tell one matrix from another of its size.
 
     skew, column_skew: deviation over mean of the entries per row, per column. locality: 1 where all entries are on the
-    diagonal, 0 where they are anywhere: 1 - 3 mean |row / rows - column / columns|. reuse_1, reuse_4 .. reuse_64m:
-    share of the entries whose column is also that of one of the 1, 4 .. 4^13 entries before, row by row; turned_1 ..
-    turned_64m: of the transposed matrix.
+    diagonal, 0 where they are anywhere: 1 - 3 mean |row / rows - column / columns|.
     """
     row, column = rows.places
     count = rows.indptr.size - 1
     away = np.abs((row + 0.5) / count - (column + 0.5) / rows.width)
-    shares = np.concatenate(list(reuse_of(rows.indptr, column, rows.width)))
     return {
         "entries": column.size,
         "rows": count,
@@ -107,7 +103,7 @@ def facts_of(rows: Rows) -> dict[str, float]:
         "skew": _spread(np.diff(rows.indptr)),
         "column_skew": _spread(np.bincount(column, minlength=rows.width)),
         "locality": 1 - 3 * float(away.mean()) if away.size else 0.0,
-    } | dict(zip((*REUSE_NAMES, *TURNED_NAMES), shares.tolist(), strict=True))
+    }
 
 
 def _spread(counts: AnyArray) -> float:

@@ -23,23 +23,10 @@ from runtime.record.machine import MachineFacts, Versions, hardware, versions
 KERNELS: Final[Mapping[str, str]] = {
     "spmm": "sum over neighbours: sparse matrix times rows",
     "spmm_t": "its gradient: the transposed matrix times rows",
-    "attention": "graph attention: scores of entries, softmax over each row, weighted sum",
-    "attention_backward": "its gradients",
-    "pool": "GraphSAGE's pooling: the largest value of each column over neighbours",
-    "pool_backward": "its gradient, to the rows that the values came from",
     "gemm": "learnt map of a layer",
     "gemm_backward": "its gradients, of weights and (input_grad 1) of its input",
     "relu": "activation",
     "relu_backward": "its gradient",
-    "layer_norm": "normalisation of rows",
-    "layer_norm_backward": "its gradients",
-    "dropout": "mask drawn and applied",
-    "dropout_backward": "its gradient",
-    "loss": "cross-entropy of the training nodes",
-    "loss_backward": "its gradient, to the logits",
-    "correct": "count of the right answers, the largest logit of each row",
-    "optimizer_step": "one step of Adam over all parameters",
-    "gradients": "flat buffer zeroed, sums entered and read",
     "pack": "rows gathered to be sent",
     "scatter": "received gradients added to rows",
     "draw": "edges drawn by their probabilities",
@@ -47,19 +34,11 @@ KERNELS: Final[Mapping[str, str]] = {
     "reweigh": "weights of drawn edges from probabilities",
     "probabilities": "edge probabilities of least variance, from norms",
     "inclusion": "chance that each boundary node is needed",
-    "draw_batch": "mini-batch drawn",
-    "build_batch": "rows of its layers built",
-    "batch_matrix": "matrix of a layer made, with (turned 1) or without its transpose",
-    "load_rows": "input rows picked into new memory",
     "launch": "a kernel with next to nothing to do",
-    "launch_backward": "a backward pass with next to nothing to do",
-    "span": "one recorded span",
-    "handoff": "work given to another thread and awaited",
-    "iteration": "one iteration of one worker, nothing to exchange",
     "shared_spmm": "spmm in several processes at once",
     "shared_gemm": "gemm in several processes at once",
     "shared_relu": "relu in several processes at once",
-    "shared_iteration": "iteration in several processes at once",
+    "shared_iteration": "one iteration of a worker that exchanges nothing, in several processes at once",
     "p2p_oneway": "message to a peer and its 4-byte answer",
     "p2p_oneway_cpu_sender": "processor time of it, at the sender of the message",
     "p2p_oneway_cpu_receiver": "processor time of it, at its receiver",
@@ -70,9 +49,6 @@ KERNELS: Final[Mapping[str, str]] = {
     "all_reduce_cpu": "processor time of it, per process",
     "all_to_all": "messages to and from every peer at once",
     "all_to_all_cpu": "processor time of it, per process",
-    "spmm_beside": "spmm while a thread transfers",
-    "gemm_beside": "gemm while a thread transfers",
-    "transfer_beside": "one of those transfers, both ways",
     "copy_to_device": "host to device",
     "copy_to_host": "device to host",
     "spmm_copying": "spmm while a stream copies both ways",
@@ -80,7 +56,7 @@ KERNELS: Final[Mapping[str, str]] = {
 }
 
 CUDA_ONLY: Final = frozenset({"copy_to_device", "copy_to_host", "spmm_copying", "gemm_copying"})
-NETWORK: Final = frozenset(name for name in KERNELS if name.startswith(("p2p_", "all_")) or name.endswith("_beside"))
+NETWORK: Final = frozenset(name for name in KERNELS if name.startswith(("p2p_", "all_")))
 WHERE_VISIBLE: Final = frozenset({"p2p_both_softirq"})
 """Measured only where the system shows it."""
 

@@ -11,21 +11,7 @@ import torch.distributed as dist
 from runtime.aggregate import matrix_kind
 from runtime.exchange import Channel
 from runtime.launch import Place, connect, disable_malloc_trim
-from runtime.microbench import (
-    attention,
-    batches,
-    concurrent,
-    copies,
-    maps,
-    network,
-    overheads,
-    pooling,
-    rows,
-    sampling,
-    sharing,
-    sums,
-    training,
-)
+from runtime.microbench import copies, maps, network, overheads, rows, sampling, sharing, sums, training
 from runtime.microbench.bench import Bench
 from runtime.microbench.inputs import prepared
 from runtime.microbench.measurements import Measurement
@@ -74,9 +60,10 @@ def _alone(bench: Bench, rounds: int) -> None:
     """So many rounds of what one process measures by itself; the others wait without using a core."""
     shorter = replace(bench, request=replace(bench.request, budget=bench.budget.of_a_round()))
     for _ in range(rounds):
-        for part in (overheads, sums, attention, pooling, maps, rows, sampling, training):
+        for part in (overheads, sums, maps, rows, sampling):
             part.measure(shorter)
-        (copies if bench.device.type == "cuda" else batches).measure(shorter)
+        if bench.device.type == "cuda":
+            copies.measure(shorter)
 
 
 def _shared(bench: Bench, ready: list[sharing.Kernel], place: Place, channels: dict[int, Channel]) -> None:
@@ -87,7 +74,6 @@ def _shared(bench: Bench, ready: list[sharing.Kernel], place: Place, channels: d
 
 
 def _network(bench: Bench, place: Place, channels: dict[int, Channel]) -> None:
-    traffic = _channel(2, place)
     if place.rank < 2:
         network.pairs(bench, channels[2], 1 - place.rank)
         network.interrupts(bench, channels[2])
@@ -96,9 +82,6 @@ def _network(bench: Bench, place: Place, channels: dict[int, Channel]) -> None:
         if place.rank < count and count > 1:
             network.all_reduces(bench, channels[count], count)
             network.all_to_alls(bench, channels[count], count)
-    _together(place, channels)
-    if place.rank < 2 and bench.device.type == "cpu" and bench.request.kernels:
-        concurrent.measure(bench, channels[2], traffic)
     _together(place, channels)
 
 

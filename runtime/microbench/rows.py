@@ -20,11 +20,9 @@ def measure(bench: Bench) -> None:
         for width in (16, 64, 128, 512)
     ]
     for rows, source, width in bench.budget.of(tiny, quick, full):
-        nbytes = 8 * rows * width
-        for apart in bench.distances(nbytes):
-            params = {"rows": rows, "source": source, "width": width, "apart": bench.sets(nbytes, apart) * nbytes}
-            bench.time("pack", params, _pack(bench, rows, source, width, apart))
-            bench.time("scatter", params, _scatter(bench, rows, source, width, apart))
+        params = {"rows": rows, "source": source, "width": width}
+        bench.time("pack", params, _pack(bench, rows, source, width))
+        bench.time("scatter", params, _scatter(bench, rows, source, width))
 
 
 def _index(bench: Bench, rows: int, source: int) -> torch.Tensor:
@@ -33,10 +31,10 @@ def _index(bench: Bench, rows: int, source: int) -> torch.Tensor:
     return torch.from_numpy(chosen).to(bench.device)
 
 
-def _pack(bench: Bench, rows: int, source: int, width: int, apart: int) -> Call:
+def _pack(bench: Bench, rows: int, source: int, width: int) -> Call:
     index, h = _index(bench, rows, source), made_rows(source, width, bench.device, "pack")
-    count = bench.sets(8 * rows * width, apart)
-    inputs = [h.clone() for _ in range(min(count, bench.sets(4 * source * width, apart)))]
+    count = bench.sets(8 * rows * width)
+    inputs = [h.clone() for _ in range(min(count, bench.sets(4 * source * width)))]
     results = [torch.zeros(rows, width, device=bench.device) for _ in range(count)]
 
     def call(i: int) -> None:
@@ -45,10 +43,10 @@ def _pack(bench: Bench, rows: int, source: int, width: int, apart: int) -> Call:
     return call
 
 
-def _scatter(bench: Bench, rows: int, source: int, width: int, apart: int) -> Call:
+def _scatter(bench: Bench, rows: int, source: int, width: int) -> Call:
     index, grad = _index(bench, rows, source), made_rows(source, width, bench.device, "scatter")
-    count = bench.sets(8 * rows * width, apart)
-    targets = [grad.clone() for _ in range(min(count, bench.sets(4 * source * width, apart)))]
+    count = bench.sets(8 * rows * width)
+    targets = [grad.clone() for _ in range(min(count, bench.sets(4 * source * width)))]
     received = [torch.zeros(rows, width, device=bench.device) for _ in range(count)]
 
     def call(i: int) -> None:

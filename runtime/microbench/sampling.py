@@ -48,10 +48,8 @@ def _at(bench: Bench, part: Part, builder: GraphBuilder, epsilon: float) -> None
         "epsilon": epsilon,
     }
     chosen = {"kept": int(np.count_nonzero(mask)), "needed": graph.rows}
-    # A processor finds little of it in its caches: in training an iteration lies between two draws.
-    timed = bench.time if bench.device.type == "cuda" else bench.time_cold
-    timed("probabilities", params, lambda _: rule(part, norms).probabilities(epsilon))
-    timed("inclusion", params, lambda _: inclusion(part, p))
-    timed("reweigh", params, lambda _: builder.weights(1.0 / p.astype(np.float64)))
-    timed("draw", params | chosen, lambda _: draw_edges(part, p, generator))
-    timed("thin", params | chosen, lambda i: builder.thinned(i, mask, weights))
+    bench.time("probabilities", params, lambda _: rule(part, norms).probabilities(epsilon))
+    bench.time("inclusion", params, lambda _: inclusion(part, p))
+    bench.time("reweigh", params, lambda _: builder.weights(1.0 / p.astype(np.float64)))
+    bench.time("draw", params | chosen, lambda _: draw_edges(part, p, generator))
+    bench.time("thin", params | chosen, lambda i: builder.thinned(i, mask, weights))

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 import torch
 
-from gcnsim.partition.facts import REUSE_NAMES, TURNED_NAMES
 from runtime.aggregate import Matrix
 from runtime.microbench.bench import APART, FAR, Bench, Call
 from runtime.microbench.inputs import Shape, made_rows, prepared
@@ -70,12 +69,10 @@ def _shapes(bench: Bench) -> Iterator[Shape]:
 
 
 def _both(bench: Bench, matrix: Matrix, params: dict[str, float], *, hot: bool, apart: int = APART) -> None:
-    width, entries = int(params["width"]), params["entries"]
-    read = {False: REUSE_NAMES[-1], True: TURNED_NAMES[-1]}
-    written = {False: params["rows"], True: params["columns"]}
+    width = int(params["width"])
+    touched = 4 * width * (params["rows"] + params["columns"])
     for transposed, name in ((False, "spmm"), (True, "spmm_t")):
         call, count = product(bench, matrix, width, hot=hot, transposed=transposed, apart=apart)
-        touched = 4 * width * (written[transposed] + entries * (1 - params[read[transposed]]))
         bench.time(name, params | {"hot": int(hot), "apart": count * touched}, call)
 
 

@@ -1,11 +1,9 @@
-"""Whole iterations of one worker, and the parts of them that depend on the weights alone."""
+"""Whole iterations of one worker: what processes that train cost one another."""
 
 from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-
-import torch
 
 from runtime.data import DatasetCache
 from runtime.launch import Place
@@ -17,45 +15,6 @@ from runtime.train.setup import WorkerState, prepare
 
 ALONE = Place(0, 1, 0, 1, True)
 CLASSES = 16
-FEW = 100
-"""Nodes of a graph whose training is next to nothing but calls."""
-
-
-def measure(bench: Bench) -> None:
-    """`iteration`, `optimizer_step` and `gradients`.
-
-    params of iteration: nodes, entries, features, hidden, classes, layers; of few nodes also apart (bytes touched
-    between two of them). Of the others: parameters, tensors.
-    """
-    tiny = [(64, 400, 16, 16, 2)]
-    quick = [(64, 400, 16, 16, 2), (2_000, 30_000, 128, 128, 2), (8_000, 200_000, 128, 128, 2)]
-    full = [*quick, (64, 400, 16, 16, 4), (2_000, 30_000, 128, 128, 4), (8_000, 200_000, 128, 64, 3)]
-    for nodes, entries, features, hidden, layers in bench.budget.of(tiny, quick, full):
-        params, call = iterations(bench, nodes, entries, features, hidden, layers)
-        bench.time("iteration", params, call)
-        if nodes < FEW and bench.device.type == "cpu":
-            # Next to nothing but calls: what these take where an iteration has driven their code out of the caches.
-            bench.time_cold("iteration", params, call)
-    for hidden, layers in bench.budget.of([(16, 2)], [(16, 2), (128, 2), (512, 4)], [
-        (16, 2), (64, 2), (128, 2), (128, 4), (256, 2), (512, 2), (512, 4), (1_024, 4),
-    ]):  # fmt: skip
-        _weights(bench, hidden, layers)
-
-
-def _weights(bench: Bench, hidden: int, layers: int) -> None:
-    worker, _ = _worker(bench, 64, 400, 128, hidden, layers)
-    trainer = worker.trainer
-    trainer.iteration(0, LocalSums())
-    every = list(worker.network.parameters())
-    params = {"parameters": sum(weight.numel() for weight in every), "tensors": len(every)}
-    loss, correct = torch.zeros((), device=bench.device), torch.zeros((), device=bench.device)
-
-    def gradients(i: int) -> None:
-        trainer.gradients.begin(i, loss, correct, LocalSums())
-        trainer.gradients.finish()
-
-    bench.time("optimizer_step", params, lambda _: trainer.optimizer.step())
-    bench.time("gradients", params, gradients)
 
 
 def iterations(

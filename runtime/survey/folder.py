@@ -65,7 +65,7 @@ Look for yourself: all but `access.trace`, `*.parquet`, `*.npz` and `*.bin` is t
 
 | what | content |
 |---|---|
-| `profile.json` | micro-benchmarks of the first server, and of transfers: between servers where there are several |
+| `profile.json` | kernels of the first server's GPUs, and transfers: between servers where there are several |
 | `runs/` | each run as `runtime.train` records it, its access trace, and the cluster it ran on (`cluster.json`) |
 | `graphs/` | the made-up graphs that were trained; neither of the two commands needs them |
 | `survey.json` | servers, versions, what was measured between servers, seconds of each run, what was left out |
@@ -81,25 +81,34 @@ NOT_TOLD: Final = "names of servers, users and networks, addresses, data of your
 """What a folder says nothing of."""
 
 
-def commands(runs: Sequence[str], folder: str) -> list[str]:
-    """What to do with a survey in its folder, called `folder`. runs: the names of those that are there.
+def commands(runs: Sequence[str], out: Path, device: str) -> list[str]:
+    """What to do with a survey in its folder `out`, as it was typed. runs: the names of those that are there.
 
-    Its hashes, a calibration by the runs that one may see, the judgement of all others; last, in the folder above, the
-    one file that is sent back.
+    Its hashes; of CPU cores the compute times of the parts that runs trained, measured where the survey was started; a
+    calibration by the runs that one may see, the judgement of all others; last, in the folder above, the one file that
+    is sent back.
     """
+    measures, measured = [], ""
+    if device == "cpu":
+        # Where paths of graphs are as they were typed.
+        typed = Path() if out.is_absolute() else out
+        words = ["python", "-m", "runtime.measure", "--runs", str(typed / RUNS), "--out", str(typed / MEASURED)]
+        line, where = shlex.join(words), "/".join(".." for _ in typed.parts)
+        measures, measured = [f"(cd {where} && {line})" if where else line], f" --measured-compute {MEASURED}"
     run_options = "".join(f"--runs {RUNS}/{name} " for name in runs if name.startswith("calibration-"))
-    name = shlex.quote(folder)
+    name = shlex.quote(out.resolve().name)
     return [
         "sha256sum --check --quiet SHA256SUMS",
-        f"gcnsim calibrate profile.json {run_options}--out calibration.json",
-        f"gcnsim validate {RUNS}/held-out-* --calibration calibration.json --out report",
+        *measures,
+        f"gcnsim calibrate profile.json {run_options}--out calibration.json{measured}",
+        f"gcnsim validate {RUNS}/held-out-* --calibration calibration.json --out report{measured}",
         f"tar -czf {name}.tar.gz --exclude={GRAPHS} {name}",
     ]
 
 
-def readme(state: Mapping[str, Any], runs: Sequence[str], folder: str) -> str:
-    """README.md. state: of survey.json; runs: the names of those that are there; folder: that of the survey."""
-    *afterwards, pack = commands(runs, folder)
+def readme(state: Mapping[str, Any], runs: Sequence[str], out: Path) -> str:
+    """README.md. state: of survey.json; runs: the names of those that are there; out: the folder as it was typed."""
+    *afterwards, pack = commands(runs, out, state["device"])
     seen = [name for name in runs if name.startswith("calibration-")]
     versions = ", ".join(f"{name} {version}" for name, version in state["versions"].items())
     return _TEXT.format(
@@ -156,6 +165,7 @@ def _dropped(names: Sequence[str], failed: Mapping[str, str]) -> str:
 
 SCHEMA: Final = "gcnsim.survey/1"
 MICROBENCH, RULE, README, SUMS = "profile.json", "rule.yaml", "README.md", "SHA256SUMS"
+MEASURED: Final = "measured"
 FAILED: Final = "failed."
 
 
@@ -247,7 +257,7 @@ class SurveyFolder:
         clear(self.path)
         self._minutes += seconds / 60
         self._write(finished=True)
-        text = readme(self._state(finished=True), sorted(self.took), self.path.resolve().name)
+        text = readme(self._state(finished=True), sorted(self.took), self.path)
         with atomic_write(self.path / README, text=True) as file:
             file.write(text)
         lines = [f"{_sha256(self.path / name)}  {name}\n" for name in self._files()]

@@ -42,8 +42,8 @@ class Rates:
 
 
 RATES: Final = {
-    # A survey of two workers on two cores of an AMD EPYC, and profiles there.
-    "cpu": Rates(1.3, 1e10, 5e8, {"tiny": 10.0, "quick": 75.0, "full": 540.0}),
+    # A survey of two workers on two cores of an AMD EPYC, and messages there.
+    "cpu": Rates(1.3, 1e10, 5e8, {"tiny": 5.0, "quick": 20.0, "full": 60.0}),
     # Assumed: no GPU has been surveyed. Slow on purpose, nearest to a T4 whose rows go through the host.
     "cuda": Rates(4.0, 4e11, 5e8, {"tiny": 10.0, "quick": 60.0, "full": 300.0}),
 }
@@ -132,7 +132,7 @@ def preview(request: SurveyRequest, place: Place | None) -> dict[str, Any]:
         "graph_bytes": sum(graph_bytes(made, request.device) for made in graphs),
         "left_out": [run["name"] for run in runs if run["state"] == LEFT_OUT],
         "notes": list(_notes(request, machine, runs)),
-        "afterwards": commands([entry["name"] for entry in included], request.out.resolve().name),
+        "afterwards": commands([entry["name"] for entry in included], request.out, request.device),
     }
 
 

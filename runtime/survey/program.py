@@ -99,8 +99,14 @@ def _measure(survey_request: SurveyRequest, servers: Servers, folder: SurveyFold
     several = servers.count > 1
     budget = BUDGETS[survey_request.rule.profile]
     measurements: list[Measurement] = []
+    # Kernels of cores are measured with their workload, afterwards.
     request = MicrobenchRequest(
-        budget, survey_request.device, 1, _at_once(survey_request, servers), network=not several
+        budget,
+        survey_request.device,
+        1,
+        _at_once(survey_request, servers),
+        network=not several,
+        kernels=survey_request.device == "cuda",
     )
     if folder is not None:
         _say(f"micro-benchmarks ({budget.level}) of {'the first' if several else 'this'} server")

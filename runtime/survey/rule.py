@@ -326,7 +326,7 @@ class SurveyRequest:
         else:
             data = list(graph)
         words = ["--iterations", str(rule.iterations[self.device]), "--quiet"]
-        # The simulator's workers on CPU cores compute in one thread each.
+        # On CPU cores workers compute in one thread each.
         words += ["--threads", "1"] if self.device == "cpu" else []
         words += ["--json"] if self.json else []
         own = ["--device", self.device, "--workers", str(self.workers), "--out", str(folder)]

@@ -17,8 +17,7 @@ from typing import Final
 import numpy as np
 import torch
 
-from gcnsim.ids import AnyArray, Float32Array, IntArray, Iteration, frozen
-from gcnsim.partition import Part, entries_reuse
+from gcnsim.ids import AnyArray, IntArray, Iteration, frozen
 from gcnsim.trace import (
     AccessTrace,
     BatchOrigin,
@@ -45,7 +44,6 @@ class TraceRecord:
         self._worker = worker
         self._bits: list[AnyArray] = []
         self._edges: list[tuple[int, int]] = []
-        self._reuse: Float32Array | None = None
 
     def add(self, graph: object) -> None:
         """Record the graph that an iteration trained."""
@@ -54,22 +52,17 @@ class TraceRecord:
         needed[graph.needed] = True
         self._bits.append(np.packbits(needed, bitorder="little"))
         self._edges.append(graph.edges)
-        if self._reuse is None:
-            self._reuse = _reuse(self._worker.share.part, graph)
 
     def state(self) -> dict[str, AnyArray]:
-        """What a checkpoint keeps: bits uint8[T, ceil(B / 8)] and edges int64[T, 2] of the graphs so far; reuse
-        float32[4, W] of the first, where there is one."""
+        """What a checkpoint keeps: bits uint8[T, ceil(B / 8)] and edges int64[T, 2] of the graphs so far."""
         width = -(-self._worker.share.part.boundary_nodes // 8)
         bits = np.stack(self._bits) if self._bits else np.zeros((0, width), np.uint8)
-        arrays: dict[str, AnyArray] = {"bits": bits, "edges": np.array(self._edges, np.int64).reshape(-1, 2)}
-        return arrays if self._reuse is None else arrays | {"reuse": self._reuse.copy()}
+        return {"bits": bits, "edges": np.array(self._edges, np.int64).reshape(-1, 2)}
 
-    def restore(self, bits: AnyArray, edges: AnyArray, reuse: AnyArray | None) -> None:
-        """Go on after what `state` gave. reuse: None of an older checkpoint; then that of the next graph counts."""
+    def restore(self, bits: AnyArray, edges: AnyArray) -> None:
+        """Go on after what `state` gave."""
         self._bits = list(bits)
         self._edges = [(int(inner), int(cross)) for inner, cross in edges]
-        self._reuse = reuse
 
     def arrays(self) -> dict[str, AnyArray]:
         """This worker's sections of the trace: see `WorkerAccess`; and its edges, nodes and entries."""
@@ -95,7 +88,6 @@ class TraceRecord:
                 "bits": found["bits"][n].reshape(found["edges"][n].size // 2, widths[n]),
                 "edges": found["edges"][n].reshape(-1, 2),
                 **{name: found[name][n] for name in ("boundary_ptr", "inclusion", "boundary_degree", "sizes")},
-                **({"reuse": found["reuse"][n].reshape(mine["reuse"].shape)} if "reuse" in mine else {}),
             }
             for n in range(worker.place.world)
         ]
@@ -117,22 +109,9 @@ class TraceRecord:
             floored=int(sizes[:, 2].sum()),
         )
         names = [field.name for field in fields(WorkerAccess)]
-        accesses = tuple(
-            WorkerAccess(**{name: frozen(worker[name]) for name in names if name in worker}) for worker in workers
-        )
+        accesses = tuple(WorkerAccess(**{name: frozen(worker[name]) for name in names}) for worker in workers)
         edges = np.stack([worker["edges"] for worker in workers], axis=1)
         write_trace(path, AccessTrace(origin, accesses, frozen(edges), frozen(sizes[:, 0]), frozen(sizes[:, 1])))
-
-
-def _reuse(part: Part, graph: SampledGraph) -> Float32Array:
-    """How soon the sums of a graph read rows again, float32[4, W], whatever order its boundary rows came in."""
-    rows, columns = graph.inner.rows.places
-    if graph.boundary is not None:
-        row, column = graph.boundary.rows.places
-        rows = np.concatenate([rows, row])
-        columns = np.concatenate([columns, part.inner_nodes + graph.needed[column]])
-    order = np.argsort(rows, kind="stable")
-    return entries_reuse(rows[order], columns[order], part.inner_nodes, part.inner_nodes, part.boundary_nodes)
 
 
 class BatchTraceRecord:
@@ -161,7 +140,7 @@ class BatchTraceRecord:
         bits = np.stack(self._bits) if self._bits else np.zeros((0, width), np.uint8)
         return {"bits": bits, "edges": np.array(self._sizes, np.int64).reshape(-1, 2 * layers + 2)}
 
-    def restore(self, bits: AnyArray, edges: AnyArray, reuse: AnyArray | None) -> None:
+    def restore(self, bits: AnyArray, edges: AnyArray) -> None:
         """Go on after what `state` gave."""
         self._bits, self._sizes = list(bits), list(edges)
 

@@ -43,7 +43,6 @@ def _recorded(folder: Path) -> None:
     """As `gcnsim validate` and `calibrate` read it."""
     run = read_recorded_run(folder)
     read_measured(folder)
-    run.work_spread()
     scenario_of(run)
     assert run.settings
     assert run.phases

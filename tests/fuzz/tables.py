@@ -44,14 +44,8 @@ def trace() -> AccessTrace:
 
 
 def _traces(home: Path) -> None:
-    for number, access_trace in enumerate((trace(), _plain())):
-        (home / str(number)).mkdir()
-        write_trace(home / str(number) / "a.trace", access_trace)
-
-
-def _plain() -> AccessTrace:
-    """Without what batches use again, as older files are."""
-    return replace(trace(), workers=tuple(replace(worker, reuse=None) for worker in trace().workers))
+    (home / "0").mkdir()
+    write_trace(home / "0" / "a.trace", trace())
 
 
 def _profiles(home: Path) -> None:

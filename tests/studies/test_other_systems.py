@@ -1,4 +1,4 @@
-"""The loop over other systems and models: what is held out, what is listed, what becomes of the figures."""
+"""The sets of other systems and kernels: what is held out, what is listed, what becomes of the figures."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ import pytest
 
 from gcnsim.calibration_record.record import write_calibration
 from gcnsim.io.yaml_files import read_yaml
-from studies.other_systems import by_method, planned, refusals
-from studies.unseen_graphs import BATCH
-from studies.validate import NO_NETWORK, RULE, was_quiet
-from studies.validate import planned as committed
-from studies.validation_tables import KERNELS, PARTS, SYSTEMS, write_kept
+from studies.validate import RULE, refusals, was_quiet
+from studies.validation_runs import NO_NETWORK, TURN, planned
+from studies.validation_tables import COMMITTED, KERNELS, PARTS, SYSTEMS, by_method, write_kept, write_table
 from tests.gcnsim.calibration.made import calibration
 from tests.gcnsim.validation.conftest import runs_in
 
@@ -26,7 +24,7 @@ def rule() -> dict[str, Any]:
 
 
 def test_forty_configurations_are_held_out_on_graphs_that_no_calibration_saw() -> None:
-    runs = planned(rule())
+    runs = planned(rule(), SYSTEMS)
     seen, held_out = [run for run in runs if run.calibration], [run for run in runs if not run.calibration]
     assert len({(run.graph, run.hosts, run.workers_per_host, run.bandwidth, run.args) for run in held_out}) >= 40
     assert {run.graph for run in held_out} == {"coauthor_phy", "generated"}
@@ -37,14 +35,16 @@ def test_forty_configurations_are_held_out_on_graphs_that_no_calibration_saw() -
 
 
 def test_runs_that_calibrate_are_made_before_among_and_after_those_held_out() -> None:
-    which = [run.calibration for run in planned(rule()) if run.hosts > 1]
+    which = [run.calibration for run in planned(rule(), SYSTEMS) if run.hosts > 1]
     each = which.index(False)
     assert which[:each] == which[-each:] == [True] * each
     middle = len(which) // 2
     assert which[middle - each // 2 : middle + each // 2] == [True] * each
     few = rule()
     few["systems"]["calibrations"] = 1
-    assert [run.calibration for run in planned(few)] == [True] * each + [False] * (len(planned(few)) - each)
+    assert [run.calibration for run in planned(few, SYSTEMS)] == [True] * each + [False] * (
+        len(planned(few, SYSTEMS)) - each
+    )
 
 
 @pytest.mark.parametrize("part", [SYSTEMS, KERNELS])
@@ -60,25 +60,27 @@ def test_methods_of_short_iterations_run_longer(part: str) -> None:
 
 
 def test_settings_take_turns_a_launch_at_a_time() -> None:
-    runs = [run for run in planned(rule()) if run.hosts > 1 and not run.calibration]
+    runs = [run for run in planned(rule(), SYSTEMS) if run.hosts > 1 and not run.calibration]
     where = [(run.graph, run.workers_per_host) for run in runs]
     for setting in set(where):
         places = [index for index, item in enumerate(where) if item == setting]
         halves = sum(place < len(where) / 2 for place in places)
         assert len(places) / 4 <= halves <= 3 * len(places) / 4, "all of a setting is not made at once"
     changes = sum(one != other for one, other in pairwise(where))
-    assert len(where) // 6 <= changes < len(where) // BATCH
-    assert sorted(run.name for run in planned(rule())) == sorted({run.name for run in planned(rule())})
+    assert len(where) // 6 <= changes < len(where) // TURN
+    assert sorted(run.name for run in planned(rule(), SYSTEMS)) == sorted(
+        {run.name for run in planned(rule(), SYSTEMS)}
+    )
 
 
 def test_nothing_that_the_committed_set_trains_is_trained_again() -> None:
-    known = {run.args for run in committed(rule())}
-    assert known.isdisjoint({run.args for run in planned(rule()) if not run.calibration})
+    known = {run.args for run in planned(rule(), COMMITTED)}
+    assert known.isdisjoint({run.args for run in planned(rule(), SYSTEMS) if not run.calibration})
 
 
 def test_what_keeps_the_graph_on_one_server_needs_no_network() -> None:
     alone = {tuple(item) for item in rule()["systems"]["alone"]}
-    for run in planned(rule()):
+    for run in planned(rule(), SYSTEMS):
         assert (run.args in alone) == (run.hosts == 1) == (run.bandwidth == NO_NETWORK)
 
 
@@ -90,14 +92,14 @@ def test_other_kernels_are_those_of_every_run_that_calibrates_or_is_held_out() -
     assert {run.graph for run in runs if run.calibration}.isdisjoint({run.graph for run in runs if not run.calibration})
     assert any("pool" in run.args for run in runs)
     rows = [{"run": run.name, "error": 0.5} for run in runs if not run.calibration]
-    lines = by_method(rule(), rows, {}, KERNELS).splitlines()
+    lines = by_method(rule()[KERNELS], runs, rows, {}).splitlines()
     assert [line.split(" | ")[1] for line in lines[2:]] == ["4"] * len(rule()[KERNELS]["methods"])
 
 
 def test_a_draw_decides_the_bandwidths_and_repeats_itself() -> None:
     other = rule()
     other["systems"]["draw"] += 1
-    first, again, changed = ([run.bandwidth for run in planned(entry)] for entry in (rule(), rule(), other))
+    first, again, changed = ([run.bandwidth for run in planned(entry, SYSTEMS)] for entry in (rule(), rule(), other))
     assert first == again
     assert first != changed
 
@@ -105,14 +107,14 @@ def test_a_draw_decides_the_bandwidths_and_repeats_itself() -> None:
 def test_what_is_not_modelled_is_listed_with_its_refusal(tmp_path: Path) -> None:
     (tmp_path / "runs").mkdir()
     write_run = runs_in(tmp_path)
-    runs = [run for run in planned(rule()) if not run.calibration][:2]
+    runs = [run for run in planned(rule(), SYSTEMS) if not run.calibration][:2]
     write_run(f"runs/{runs[0].name}")
     write_run(f"runs/{runs[1].name}", dtype="float64")
     refused = refusals(runs, tmp_path)
     assert list(refused) == [runs[1]]
     assert refused[runs[1]].startswith("trained with dtype float64")
     rows = [{"run": str(tmp_path / "runs" / runs[0].name), "error": -0.1}]
-    lines = by_method(rule(), rows, refused).splitlines()
+    lines = by_method(rule()[SYSTEMS], planned(rule(), SYSTEMS), rows, refused).splitlines()
     methods = len(rule()["systems"]["methods"]) + len(rule()["systems"]["alone"])
     assert len(lines) == 2 + methods
     assert f"| `{' '.join(runs[0].args)}` | 1 | 10.0 % | 10.0 % | -10.0 % |" in lines
@@ -122,11 +124,20 @@ def test_what_is_not_modelled_is_listed_with_its_refusal(tmp_path: Path) -> None
 
 def test_the_committed_figures_stay_beside_those_of_the_systems(tmp_path: Path) -> None:
     path = tmp_path / "validation.json"
-    write_kept("", {"mape": 0.1}, path)
+    write_kept(COMMITTED, {"mape": 0.1}, path)
     write_kept(SYSTEMS, {"mape": 0.2}, path)
-    write_kept("", {"mape": 0.3}, path)
+    write_kept(COMMITTED, {"mape": 0.3}, path)
     assert read_yaml(path) == {"mape": 0.3, SYSTEMS: {"mape": 0.2}}
     assert {SYSTEMS, KERNELS} <= set(PARTS)
+
+
+def test_a_table_is_written_between_its_marks(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- systems table: begin -->\nold\n<!-- systems table: end -->\nafter\n")
+    write_table("systems", "| new |\n", page)
+    assert page.read_text() == "before\n<!-- systems table: begin -->\n| new |\n<!-- systems table: end -->\nafter\n"
+    with pytest.raises(ValueError, match="has no table kernels; allowed: one between"):
+        write_table("kernels", "| new |\n", page)
 
 
 @pytest.mark.parametrize(

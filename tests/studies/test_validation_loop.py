@@ -17,8 +17,11 @@ import yaml
 from gcnsim import units
 from gcnsim.calibration_record.record import write_calibration
 from gcnsim.io.yaml_files import read_yaml
-from studies.validate import RULE, Planned, judged, main, planned
+from studies import validation_runs
+from studies.validate import RULE, judged, main
+from studies.validation_runs import SCENARIO_FILE, Planned, finished, make, planned, scenario_text
 from tests.gcnsim.calibration.made import calibration
+from tests.gcnsim.validation.conftest import runs_in
 
 GOOD: dict[str, Any] = {
     "mape": 0.04,
@@ -119,28 +122,76 @@ def test_a_run_is_named_after_what_it_is() -> None:
     assert replace(first, bandwidth="1Gbps").cluster == (first.hosts, first.workers_per_host, "1Gbps")
 
 
+@pytest.fixture
+def trained(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Names of runs as they are made, each of them nothing but a run.json."""
+    names: list[str] = []
+
+    def train(runs: Sequence[Planned], _rule: object, _graphs: object, within: Path) -> None:
+        for run in runs:
+            folder = within / "runs" / run.name
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / "run.json").write_text("{}", encoding="utf-8")
+            names.append(run.name)
+
+    monkeypatch.setattr(validation_runs, "train", train)
+    return names
+
+
+def graphs() -> dict[str, list[str]]:
+    return {name: ["--dataset", name] for name in rule()["iterations"]}
+
+
+def test_what_is_made_is_not_made_again_unless_something_else_is_asked(trained: list[str], tmp_path: Path) -> None:
+    runs = planned(rule())[:7]
+    assert make(runs, rule(), graphs(), float("inf"), tmp_path) == runs
+    assert sorted(trained) == sorted(run.name for run in runs)
+    assert make(runs, rule(), graphs(), float("inf"), tmp_path) == runs
+    assert len(trained) == 7
+    changed = [replace(runs[0], bandwidth="7Mbps"), *runs[1:]]
+    assert make(changed, rule(), graphs(), float("inf"), tmp_path) == changed
+    assert trained[7:] == [runs[0].name]
+    (tmp_path / "runs" / runs[1].name / SCENARIO_FILE).unlink()
+    assert not finished(runs[1], scenario_text(runs[1], []), tmp_path)
+
+
+def test_no_run_begins_once_time_is_over(trained: list[str], tmp_path: Path) -> None:
+    assert not make(planned(rule()), rule(), graphs(), -1.0, tmp_path)
+    assert not trained
+
+
 @pytest.mark.parametrize(("spread", "code"), [(0.02, 0), (0.2, 1)])
 def test_another_rule_and_folder_are_followed(
     spread: float, code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, commands = tmp_path / "own.yaml", []
-    path.write_text(yaml.safe_dump(rule(draw=99)))
-    monkeypatch.setattr(sys, "argv", ["validate", "--rule", str(path), "--out", str(tmp_path / "out")])
+    path, out, commands = tmp_path / "own.yaml", tmp_path / "out", []
+    short = rule(draw=99, repeats=1, calibrations=1)
+    short |= {name: short[name][:2] for name in ("held_out", "methods", "calibration")}
+    path.write_text(yaml.safe_dump(short))
+    monkeypatch.setattr(sys, "argv", ["validate", "--rule", str(path), "--out", str(out)])
+    write_run = runs_in(out / "runs")
 
     def called(command: Sequence[str], **_: Any) -> None:
         commands.append(command)
+        if "--plan" in command:
+            for entry in yaml.safe_load(Path(command[command.index("--plan") + 1]).read_text()):
+                write_run(Path(entry["out"]).name)
         if "calibrate" in command:
-            write_calibration(tmp_path / "out" / "calibration.json", replace(calibration(), spread=spread))
+            write_calibration(out / "calibration.json", replace(calibration(), spread=spread))
         if "validate" in command:
-            (tmp_path / "out" / "validation.json").write_text(json.dumps(GOOD))
+            (out / "validation.json").write_text(json.dumps(GOOD))
 
     monkeypatch.setattr(subprocess, "run", called)
     monkeypatch.delenv("GCNSIM_DATA", raising=False)
     assert main() == code
-    given = {word for command in commands for word in command if word.startswith(str(tmp_path))}
-    assert str(tmp_path / "out" / "profile.json") in given
     requested = [command[command.index("--bandwidth") + 1] for command in commands if "--bandwidth" in command]
-    assert set(requested) == {run.bandwidth for run in planned(rule(draw=99)) if run.bandwidth}
+    assert set(requested) == {run.bandwidth for run in planned(short)}
+    asked = [command for command in commands if "runtime.measure" in command]
+    assert [("--links" in command) for command in asked] == [False, True]
+    assert asked[0].count("--runs") == len(planned(short))
+    for word in ("calibrate", "validate"):
+        command = next(command for command in commands if word in command)
+        assert command[command.index("--measured-compute") + 1] == str(out / "measured")
 
 
 def test_figures_of_another_rule_are_not_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -74,7 +74,6 @@ class BlockBroadcast(Method):
     needs_boundary: ClassVar[bool] = False
     random_partition: ClassVar[bool] = True
     sends_blocks: ClassVar[bool] = True
-    supports_cpu: ClassVar[bool] = True
     skips: ClassVar[bool] = False
 
     @property
@@ -93,10 +92,6 @@ class BlockBroadcast(Method):
 
     def schedule(self, facts: Facts) -> Schedule:
         """Broadcast, multiply, root after root. Raises ScenarioError for replicas that do not divide the workers."""
-        if facts.device.kind == "cpu":
-            from gcnsim.methods.families.cpu_blocks import CpuBlockWriter
-
-            return CpuBlockWriter(self, facts).write()
         from gcnsim.methods.families.block_workers import block_rows
 
         return block_rows(self, facts)

@@ -17,47 +17,19 @@ from dataclasses import replace
 import numpy as np
 
 from gcnsim.boundary import BatchCounts
-from gcnsim.cost import (
-    VALUE,
-    BatchCoreCost,
-    BatchHost,
-    CoreDropout,
-    batch_core_cost,
-    core_dropout,
-    host_in_training,
-    id_bytes,
-    loading_seconds,
-    logits_seconds,
-    row_bytes,
-    step_seconds,
-)
-from gcnsim.hardware import DeviceProfile
+from gcnsim.cost import CoreShares, Kept, core_shares, id_bytes, loss_seconds, row_bytes, rows_seconds, step_seconds
 from gcnsim.ids import FloatArray, IntArray, Layer, Rank
 from gcnsim.methods.families.cpu_ops import SAMPLER, WOKEN_S, CpuOps
 from gcnsim.methods.families.cpu_workers import COUNTS
 from gcnsim.methods.families.mini_batch import MiniBatch
 from gcnsim.methods.method import Facts
 from gcnsim.schedule import Schedule
-from gcnsim.schedule.builder import Dependency, Work
+from gcnsim.schedule.builder import Dependency
 from gcnsim.timeline import Direction, OpKind
+from gcnsim.workload import NO_DROPOUT
 
 FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
 LOADER = "load"
-INTERPRETER_HELD = 0.1
-"""Of a sampling thread's work, the share that the thread which trains stands still for: both are of one interpreter.
-Chosen, as CALLS, on the runs of draw 12 of the other systems.
-"""
-CALLS = 15
-"""Calls of the framework that an iteration makes outside its kernels: labels and targets picked out, gradients zeroed,
-sums of the loss, the optimizer's; each as long as a launch.
-"""
-NEAR_HELD, NEAR_CALLS = 0.2, 20
-"""Both by records that do not know what comes from memory, chosen on the runs of draws 1 (dgl, clustergcn, graphsaint)
-and 6 (pagraph). There an iteration takes 0.7 to 1.3 ms beside its kernels, its sampler and its optimizer, where a
-launch takes 37 us.
-"""
-ENTRY_BYTES = 150
-"""Of an entry that is drawn, built and made into a matrix: an estimate of the arrays that are written meanwhile."""
 COUNT = COUNTS // 2
 """Bytes of the message that says how many ids follow: half a number of the other exchange's."""
 
@@ -77,17 +49,12 @@ class CpuBatchWriter(CpuOps):
         assert self.facts.counts.batches is not None
         self.batches: BatchCounts = self.facts.counts.batches
         self.loading, self.width, self.one_graph = method.loading, plan.width, method.one_graph
-        far = facts.device.far
-        self.held, self.calls = (NEAR_HELD, NEAR_CALLS) if far is None else (INTERPRETER_HELD, CALLS)
-        self.between = [self._between(rank) for rank in self.workers]
-        self.hosts = [host_in_training(facts.host, far, between) for between in self.between]
-        self.samplers = [BatchHost.of(host) for host in self.hosts]
         ahead = self.loading.ahead
         self.loaded: IntArray = np.roll(self.batches.wanted - self.batches.hits, -ahead, axis=0)
         every = range(len(self.workers))
         self.pulls = any(self.loaded[:, rank, peer].any() for rank in every for peer in every if rank != peer)
-        self.stalled: list[Work] = [0.0 for _ in self.workers]
-        """Seconds of an iteration in which a worker's sampling thread keeps the interpreter from its main one."""
+        self.costs = [self._costs(rank) for rank in self.workers]
+        self.drops = facts.dropout != NO_DROPOUT
 
     def write(self) -> Schedule:
         """The schedule."""
@@ -101,7 +68,7 @@ class CpuBatchWriter(CpuOps):
         for rank in self.workers:
             seconds = float(step_seconds(self.facts.device, self.facts.shapes))
             self.work(OpKind.STEP, rank, seconds, after=reduced[rank])
-            steps.append(self._handed_over(rank))
+            steps.append(self.handed_over(rank))
         for rank in self.workers:
             self._begins(sample_ops[rank], begun[rank], taken[rank], steps[rank])
         return self.builder.close(steps)
@@ -117,27 +84,10 @@ class CpuBatchWriter(CpuOps):
         self.builder.wait_for(begun, (step, 1))
 
     def _draw(self, rank: Rank) -> tuple[int, int]:
-        """The sampler's thread: a batch is drawn and numbered, its matrices are made; the ops that do each."""
-        batches = self.batches
-        ahead = self.loading.ahead + self.loading.draws_ahead
-        layers = [layer for layer, shape in enumerate(self.facts.shapes) if shape.gathers]
-        distinct = layers[:1] if self.one_graph else layers
-        entries = batches.entries[:, rank]
-        built = entries[:, distinct].sum(axis=1)
-        draws = np.zeros_like(built) if self.one_graph else built
-        made = batches.levels[:, rank, 1:]
-        rows = made[:, 0] if self.one_graph else made[:, layers].sum(axis=1)
-        seconds = self.samplers[rank].drawing(batches.looked[:, rank], draws, built, rows)
-        making = np.zeros(seconds.shape)
-        for layer in distinct:
-            turned = (layer > 0 or (self.one_graph and len(layers) > 1)) and not self.facts.shapes[layer].pooled
-            stored = entries[:, layer] + batches.levels[:, rank, layer + 1]
-            making = making + self.samplers[rank].making(stored, turned=turned)
-        if ahead:
-            held: FloatArray = self.held * np.roll(seconds, -ahead)
-            self.stalled[rank] = held
-        first = self.work(OpKind.SAMPLE, rank, np.roll(seconds, -ahead), stream=SAMPLER)
-        return first, self.work(OpKind.INDEX, rank, np.roll(making, -ahead), stream=SAMPLER)
+        """The sampler's thread: a batch is drawn and numbered, its matrices are made; the ops that do each. How long
+        they take is measured."""
+        first = self.work(OpKind.SAMPLE, rank, WOKEN_S, stream=SAMPLER)
+        return first, self.work(OpKind.INDEX, rank, WOKEN_S, stream=SAMPLER)
 
     def _own_rows(self, ready: list[list[Dependency]]) -> tuple[list[int], list[list[int]]]:
         """Rows out of the worker's own memory; per worker, the op that begins to load, and those that end it."""
@@ -146,7 +96,7 @@ class CpuBatchWriter(CpuOps):
 
     def _gather(self, rank: Rank, rows: IntArray, after: list[Dependency]) -> int:
         """Rows picked out of the worker's memory, by its loader's thread."""
-        seconds = loading_seconds(self.hosts[rank], rows, self.width)
+        seconds = rows_seconds(self.facts.device, rows, self.width)
         return self.work(OpKind.GATHER, rank, seconds, 0, FORWARD, after=after, stream=LOADER)
 
     def _pulled(self, ready: list[list[Dependency]]) -> tuple[list[int], list[list[int]]]:
@@ -165,7 +115,7 @@ class CpuBatchWriter(CpuOps):
         received = self._swap(OpKind.WIRE, answers, "rows", answering, 0, FORWARD)
         placed = []
         for rank in self.workers:
-            seconds = self.moved(self.between[rank], self.loaded[:, rank].sum(axis=1), self.width)
+            seconds = rows_seconds(self.facts.device, self.loaded[:, rank].sum(axis=1), self.width)
             placed.append([self.work(OpKind.SCATTER, rank, seconds, 0, FORWARD, after=received[rank], stream=LOADER)])
         return begun, placed
 
@@ -194,97 +144,51 @@ class CpuBatchWriter(CpuOps):
         wanted, cached = (item[:, rank].sum(axis=1) for item in (self.batches.wanted, self.batches.hits))
         # Cached rows are gathered before they are put between the others, which are put there at once.
         moved = (wanted + cached) * (cached > 0)
-        seconds = self.moved(self.between[rank], moved, self.width) + WOKEN_S
+        seconds = rows_seconds(self.facts.device, moved, self.width) + WOKEN_S
         return self.work(OpKind.LOOKUP, rank, seconds, after=[(op, ahead) for op in arrived])
 
     def _trained(self) -> list[list[int]]:
         """Forward, loss and back; per worker, the ops that end the sums of the weights' gradients."""
         facts, layers = self.facts, range(len(self.facts.shapes))
-        costs = [self._costs(rank) for rank in self.workers]
-        dropped = [self._dropped(rank) for rank in self.workers]
         for rank in self.workers:
             for layer in layers:
                 if layer:
-                    self._handed_over(rank)
-                if drops := dropped[rank][layer]:
-                    # Rows that are read side by side are dropped at once: all are a batch's own.
-                    self.work(OpKind.UPDATE, rank, drops.inner + drops.boundary, layer, FORWARD)
+                    self.handed_over(rank)
+                cost = self.costs[rank][layer]
+                self._drop(rank, layer, FORWARD)
                 if facts.shapes[layer].gathers:
-                    self.work(OpKind.AGGREGATE, rank, costs[rank][layer].aggregate, layer, FORWARD)
-                self.work(OpKind.UPDATE, rank, costs[rank][layer].update, layer, FORWARD)
+                    self.work(OpKind.AGGREGATE, rank, cost.inner + cost.boundary, layer, FORWARD)
+                self.work(OpKind.UPDATE, rank, cost.update, layer, FORWARD)
             rows = self.batches.levels[:, rank, -1]
-            self.work(OpKind.LOSS, rank, logits_seconds(facts.device, facts.host, rows, facts.shapes[-1].d_out))
+            self.work(OpKind.LOSS, rank, loss_seconds(facts.device, rows, facts.shapes[-1].d_out))
         reduced: list[list[int]] = [[] for _ in self.workers]
         for layer in reversed(layers):
             made = []
             for rank in self.workers:
-                self._handed_over(rank)
-                cost = costs[rank][layer]
-                learnt = self.work(OpKind.UPDATE, rank, cost.update_backward, layer, BACKWARD)
+                self.handed_over(rank)
+                cost = self.costs[rank][layer]
+                learnt = self.work(OpKind.UPDATE, rank, cost.update, layer, BACKWARD)
                 shape = facts.shapes[layer]
                 if shape.gathers and (layer or shape.pooled):
-                    summed = self.work(OpKind.AGGREGATE, rank, cost.aggregate_backward, layer, BACKWARD)
+                    summed = self.work(OpKind.AGGREGATE, rank, cost.inner + cost.boundary, layer, BACKWARD)
                     # The map before pooling learns too, in layer 0 as well, and a layer's gradients are summed at once.
                     learnt = summed if shape.pooled else learnt
                 made.append(learnt)
-                drops = dropped[rank][layer]
-                if layer and drops:
-                    self.work(OpKind.UPDATE, rank, drops.inner_backward + drops.boundary_backward, layer, BACKWARD)
+                if layer:
+                    self._drop(rank, layer, BACKWARD)
             for rank, op in enumerate(self.reduce(layer, made)):
                 reduced[rank].append(op)
         return reduced
 
-    def _dropped(self, rank: Rank) -> list[CoreDropout | None]:
-        facts, levels = self.facts, self.batches.levels[:, rank].astype(np.float64)
+    def _drop(self, rank: Rank, layer: Layer, direction: Direction) -> None:
+        """Dropout of rows that are read side by side, at once: all are a batch's own."""
+        if self.drops:
+            cost = self.costs[rank][layer]
+            self.work(OpKind.UPDATE, rank, cost.dropped + cost.dropped_boundary, layer, direction)
+
+    def _costs(self, rank: Rank) -> list[CoreShares]:
+        levels, entries = self.batches.levels[:, rank], self.batches.entries[:, rank]
         return [
-            core_dropout(facts.device, facts.host, facts.dropout, shape, levels[:, layer], 0.0, first=layer == 0)
-            for layer, shape in enumerate(facts.shapes)
+            core_shares(self.facts.device, shape, Kept(levels[:, layer], entries[:, layer]), self.facts.dropout)
+            for layer, shape in enumerate(self.facts.shapes)
         ]
-
-    def _costs(self, rank: Rank) -> list[BatchCoreCost]:
-        facts, levels = self.facts, self.batches.levels[:, rank]
-        rate, found = facts.host.busy_core_rate.value, []
-        for layer, shape in enumerate(facts.shapes):
-            values = levels[:, layer] * shape.d_in + levels[:, layer + 1] * shape.d_out
-            if shape.pooled:
-                # Rows after the map before pooling and after its ReLU; the largest values, and whose they are.
-                values = values + 2 * (levels[:, layer] + levels[:, layer + 1]) * shape.d_in
-            lost = self.lost(rank, (VALUE * values).astype(np.float64))
-            # The engine has every core that is beside busy ones at `busy_core_rate`, those too that lose nothing.
-            undisturbed = self._cost(self.alone, rank, layer).times((1.0 - lost) * rate)
-            found.append(self._cost(facts.device, rank, layer).times(lost).plus(undisturbed))
-        return found
-
-    def _between(self, rank: Rank) -> float:
-        """Bytes that the workers whose last cache is that of `rank` touch in an iteration: rows read, summed, made by
-        maps and by activations, all their gradients, and what drawing goes through."""
-        cores, extra = self.facts.cluster.cores(rank), (1 if self.facts.norm else 0)
-        beside = [worker for worker in self.workers if self.facts.cluster.cores(worker) == cores]
-        levels = sum(self.batches.levels[:, item].mean(axis=0) for item in beside)
-        values = 0.0
-        for layer, shape in enumerate(self.facts.shapes):
-            values += 2 * levels[layer] * shape.d_in + 2 * levels[layer + 1] * (shape.d_in + (2 + extra) * shape.d_out)
-        # A sub-graph is drawn once for all its layers.
-        iterations = slice(1) if self.one_graph else slice(None)
-        entries = sum(float(self.batches.entries[:, item, iterations].mean(axis=0).sum()) for item in beside)
-        return float(VALUE * values + ENTRY_BYTES * entries)
-
-    def _cost(self, device: DeviceProfile, rank: Rank, layer: Layer) -> BatchCoreCost:
-        levels = self.batches.levels[:, rank]
-        return batch_core_cost(
-            device,
-            self.facts.shapes[layer],
-            rows_in=levels[:, layer],
-            rows_out=levels[:, layer + 1],
-            entries=self.batches.entries[:, rank, layer],
-            first=layer == 0,
-            last=layer == len(self.facts.shapes) - 1,
-            norm=self.facts.norm,
-            between=self.between[rank],
-        )
-
-    def _handed_over(self, rank: Rank) -> int:
-        """The interpreter, spread evenly over the layers' two passes. No thread hands rows over while it trains."""
-        passes = 2 * len(self.facts.shapes)
-        self.stands_still(rank, self.stalled[rank] / passes)
-        return self.work(OpKind.STEP, rank, self.calls * self.facts.device.launch_s.value / passes)

@@ -8,23 +8,14 @@ takes now a little longer, now a little less, or workers would fall into a lock 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import permutations
 from math import ceil
 
 import numpy as np
 
-from gcnsim.cost import (
-    adding_seconds,
-    device_in_training,
-    gradient_bytes,
-    lost_beside,
-    rows_seconds,
-    socket_core_seconds,
-    with_busy_sums,
-)
-from gcnsim.hardware import DeviceProfile
-from gcnsim.ids import FloatArray, IntArray, Layer, Rank
+from gcnsim.cost import adding_seconds, gradient_bytes, socket_core_seconds
+from gcnsim.ids import FloatArray, Layer, Rank
 from gcnsim.methods.method import Facts
 from gcnsim.schedule import COMPUTE_STREAM, Builder
 from gcnsim.schedule.builder import Dependency, Work
@@ -41,20 +32,6 @@ WOKEN_S = 1e-6
 """A thread that waited needs a core again before it can go on: until it has one, it waits."""
 
 
-def _beside_others(facts: Facts) -> DeviceProfile:
-    """A core as it is where every worker is beside busy cores; `busy_core_rate` has what all kernels lose there."""
-    ratio, cores = facts.host.busy_sums_ratio, facts.host.cores.value
-    if ratio is None or any(_workers_beside(facts, rank) < cores for rank in range(facts.cluster.gpus)):
-        return facts.device
-    return with_busy_sums(facts.device, ratio.value)
-
-
-def _workers_beside(facts: Facts, rank: Rank) -> int:
-    """How many workers are on the cores of `rank`, itself among them."""
-    own = facts.cluster.cores(rank)
-    return sum(facts.cluster.cores(gpu) == own for gpu in range(facts.cluster.gpus))
-
-
 @dataclass(frozen=True, slots=True)
 class MessageOps:
     """The ops that end when a message is sent, and the one that ends when its receiver has all of it."""
@@ -69,35 +46,11 @@ class CpuOps:
     def __init__(self, name: str, facts: Facts, cycle: int) -> None:
         self.spread = facts.host.work_spread.value
         self.iterations = cycle * (ceil(VARIED / cycle) if self.spread else 1)
-        self.alone = facts.device
-        """A core while no other is busy."""
-        self.facts = replace(facts, device=_beside_others(facts))
+        self.facts = facts
         self.varied = random_stream(facts.seed, "work of cores")
         self.builder = Builder(name, facts.cluster, self.iterations)
         self.workers = range(facts.cluster.gpus)
         self.exchanges = facts.cluster.gpus > 1
-
-    def lost(self, rank: Rank, touched: FloatArray) -> FloatArray:
-        """Share of what kernels lose beside busy cores that one loses which touches so many bytes.
-
-        What cores share is the way to memory: who finds all of it in the last cache loses nothing. That cache is the
-        worker's that has the core: a slice of time is long against filling it again. Records that know what comes from
-        memory have that in what their kernels take alone, and all lose alike.
-        """
-        facts, device = self.facts, self.facts.device
-        crowded = _workers_beside(facts, rank) >= facts.host.cores.value
-        if device.sums is None or device.far is not None or not crowded:
-            return np.ones(np.shape(touched))
-        return lost_beside(touched, device.sums.caches[-1])
-
-    def beside(self, rank: Rank, touched: FloatArray) -> FloatArray:
-        """What a kernel that touches so many bytes takes beside busy cores, over what `busy_core_rate` makes of it."""
-        rate = self.facts.host.busy_core_rate.value
-        return rate + (1.0 - rate) * self.lost(rank, touched)
-
-    def moved(self, between: float, rows: IntArray, width: int) -> FloatArray:
-        """Core-seconds to gather `rows` rows in an iteration that touches so many bytes."""
-        return rows_seconds(device_in_training(self.facts.device, between), rows, width)
 
     def work(
         self,
@@ -127,16 +80,10 @@ class CpuOps:
             thread=thread or stream,
         )
 
-    def stands_still(self, rank: Rank, seconds: Work) -> None:
-        """The worker's computing thread waits for the interpreter, without a core: another worker's may have it.
-
-        seconds: core-seconds that its sampler works meanwhile, which take longer where all cores are busy.
-        """
-        if not np.any(seconds):
-            return
-        if 2 * _workers_beside(self.facts, rank) > self.facts.host.cores.value:
-            seconds = seconds / self.facts.host.busy_core_rate.value
-        self.builder.compute(OpKind.STEP, rank, seconds * self._factors() if self.spread else seconds)
+    def handed_over(self, rank: Rank) -> int:
+        """What is in no operation: hand-overs between threads and the interpreter, spread evenly over the layers' two
+        passes. How long they take is measured."""
+        return self.work(OpKind.STEP, rank, WOKEN_S)
 
     def _factors(self) -> FloatArray:
         """How much longer than usual some work takes, float64[T]: log-normal, 1 on average."""
@@ -208,8 +155,7 @@ class CpuOps:
         """One step of the ring: a chunk to the right neighbour, which adds its own; the op that ends it."""
         facts, right = self.facts, (rank + 1) % self.facts.cluster.gpus
         kind, run = OpKind.ALLREDUCE, "reduce.run"
-        beside = float(self.beside(rank, np.array(chunk)))
-        half = beside * facts.host.reduce_step_s.value / 2 + float(socket_core_seconds(facts.host, np.array(chunk)))
+        half = facts.host.reduce_step_s.value / 2 + float(socket_core_seconds(facts.host, np.array(chunk)))
         sent = self.work(kind, rank, half, layer, after=[ready], stream="reduce.out", thread=run)
         route = facts.cluster.between(rank, right)
         wire = self.builder.flow(kind, rank, chunk, route, stream="reduce.ring", after=[sent], peer=right, layer=layer)

@@ -13,26 +13,18 @@ two products, and rows are received where they are read. Order of ops, from the 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
 from gcnsim.cost import (
-    CoreCost,
-    CoreDropout,
+    CoreShares,
     Kept,
     average_seconds,
-    build_core_seconds,
-    bytes_between,
-    core_attention_cost,
-    core_cost,
-    core_dropout,
-    core_pooling_cost,
+    core_shares,
     draw_core_seconds,
-    host_in_training,
     id_bytes,
-    logits_seconds,
+    loss_seconds,
     norms_seconds,
     row_bytes,
     rows_seconds,
@@ -45,33 +37,12 @@ from gcnsim.methods.method import CENTRAL, Facts
 from gcnsim.schedule import Schedule
 from gcnsim.schedule.builder import Dependency, Work
 from gcnsim.timeline import Direction, OpKind
-from gcnsim.workload import LayerShape
+from gcnsim.workload import NO_DROPOUT
 
 FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
 
-INTERPRETER_HELD = 0.6
-"""Of a sampling thread's work, the share that the thread which trains stands still for. Both are of one interpreter,
-whose lock numpy keeps while it indexes and builds: between two kernels the other must wait for it. Measured as the time
-between kernels that psc-gcn has more than full-graph training, over the sampler's work, on five graphs with two workers
-on two cores: 0.26 to 1.3, geometric mean 0.6.
-"""
-
-JOINED_GRAPH = 1.2
-"""Building a drawn graph for attention, which reads its inner and boundary entries side by side, over building the same
-for sums: these have no transposes then. Measured in processor time on four graphs, two and four workers, epsilon 0.1
-and 0.3: 1.03 to 1.42, geometric mean 1.17. That of pooling, which has no transpose at all, is not measured and taken to
-be that of sums.
-"""
-
 COUNTS = 8
 """Bytes of the message that says how many ids follow."""
-
-
-def _law(shape: LayerShape) -> Callable[..., CoreCost]:
-    """What a layer of this kind costs a core."""
-    if shape.heads:
-        return core_attention_cost
-    return core_pooling_cost if shape.pooled else core_cost
 
 
 class CpuWriter(CpuOps):
@@ -87,14 +58,10 @@ class CpuWriter(CpuOps):
         self.sampled = method.samples(facts)
         self.trained = counts.rows
         self.ahead = np.roll(counts.rows, -self.tau, axis=0)
-        self.between = [sum(self._touched(item) for item in self._beside(rank)) for rank in self.workers]
-        """Per worker, bytes that those whose last cache is its own touch in an iteration."""
         self.costs = [self._costs(rank) for rank in self.workers]
-        self.dropped = [self._dropped(rank) for rank in self.workers]
+        self.drops = facts.dropout != NO_DROPOUT
         self.first: list[list[int]] = [[] for _ in self.workers]
         """Ops off the compute stream that wait for the end of the worker's previous iteration."""
-        self.stalled: list[Work] = [0.0 for _ in self.workers]
-        """Seconds of an iteration in which a worker's sampling thread keeps the interpreter from its other one."""
 
     def write(self) -> Schedule:
         """The schedule."""
@@ -105,7 +72,7 @@ class CpuWriter(CpuOps):
             ready = self._forward(layer, ready, ids)
         for rank in self.workers:
             inner = int(facts.counts.inner_nodes[rank])
-            self.work(OpKind.LOSS, rank, logits_seconds(facts.device, facts.host, inner, facts.shapes[-1].d_out))
+            self.work(OpKind.LOSS, rank, loss_seconds(facts.device, inner, facts.shapes[-1].d_out))
             if self.sampled and self.method.weighted:
                 norms = norms_seconds(facts.device, inner, facts.shapes) / self.method.refresh
                 self.work(OpKind.SAMPLE, rank, norms)
@@ -118,49 +85,22 @@ class CpuWriter(CpuOps):
         steps = []
         for rank in self.workers:
             self.work(OpKind.STEP, rank, seconds, after=reduced[rank])
-            steps.append(self._handed_over(rank))
+            steps.append(self.handed_over(rank))
         for rank in self.workers:
             for op in self.first[rank]:
                 self.builder.wait_for(op, (steps[rank], 1))
         return self.builder.close(steps)
 
-    def _costs(self, rank: Rank) -> list[CoreCost]:
+    def _costs(self, rank: Rank) -> list[CoreShares]:
         facts, counts = self.facts, self.facts.counts
-        inner = int(counts.inner_nodes[rank])
-        beside = self._beside(rank)
-        matrix = Kept(
-            inner,
-            counts.inner_edges[:, rank] + inner,
+        inner, entries = int(counts.inner_nodes[rank]), counts.inner_edges[:, rank]
+        kept = Kept(
+            np.full_like(entries, inner),
+            entries + inner,
             counts.boundary_edges[:, rank],
             counts.rows[:, rank].sum(axis=1),
-            None if counts.reuse is None else counts.reuse[rank],
-            self.between[rank],
-            min(len(beside), len(facts.cluster.cores(rank))),
         )
-        last = len(facts.shapes) - 1
-        return [
-            _law(shape)(facts.device, shape, matrix, first=layer == 0, last=layer == last, norm=facts.norm)
-            for layer, shape in enumerate(facts.shapes)
-        ]
-
-    def _dropped(self, rank: Rank) -> list[CoreDropout | None]:
-        facts, own = self.facts, float(self.facts.counts.inner_nodes[rank])
-        received = facts.counts.rows[:, rank].sum(axis=1).astype(np.float64)
-        return [
-            core_dropout(facts.device, facts.host, facts.dropout, shape, own, received, first=layer == 0)
-            for layer, shape in enumerate(facts.shapes)
-        ]
-
-    def _beside(self, rank: Rank) -> list[Rank]:
-        """The workers whose last cache is that of `rank`: those of its machine, itself among them."""
-        cores = self.facts.cluster.cores(rank)
-        return [worker for worker in self.workers if self.facts.cluster.cores(worker) == cores]
-
-    def _touched(self, rank: Rank) -> float:
-        """Bytes that a worker touches in an iteration."""
-        counts = self.facts.counts
-        rows = float(counts.rows[:, rank].sum(axis=1).mean())
-        return bytes_between(float(counts.inner_nodes[rank]), rows, self.facts.shapes, norm=self.facts.norm)
+        return [core_shares(facts.device, shape, kept, facts.dropout) for shape in facts.shapes]
 
     def _drawn(self) -> list[list[int]]:
         """What draws this iteration's graph, or one to come; per worker, the ids that its answers wait for."""
@@ -171,14 +111,10 @@ class CpuWriter(CpuOps):
         ready: list[int] = []
         received: list[list[Dependency]] = [[] for _ in self.workers]
         for rank in self.workers:
-            host = host_in_training(facts.host, facts.device.far, self.between[rank])
-            entries = int(counts.entries[rank])
-            entries_kept = np.roll(counts.inner_edges[:, rank] + counts.boundary_edges[:, rank], -self.tau)
-            work = draw_core_seconds(host, entries, self.method.refresh, weighted=self.method.weighted)
-            more = JOINED_GRAPH if any(shape.heads for shape in facts.shapes) else 1.0
-            built = more * build_core_seconds(host, entries_kept + int(counts.inner_nodes[rank]))
-            seconds = host.draw_s.value + work + built
-            self.stalled[rank] = INTERPRETER_HELD * seconds
+            entries, kept = int(counts.entries[rank]), counts.inner_edges[:, rank] + counts.boundary_edges[:, rank]
+            seconds = draw_core_seconds(facts.host, entries, self.method.refresh, weighted=self.method.weighted)
+            built = np.roll(kept, -self.tau) + int(counts.inner_nodes[rank])
+            seconds = seconds + built / facts.host.build_entries_per_s.value
             sample_op = self.work(OpKind.SAMPLE, rank, seconds, stream=SAMPLER)
             self.first[rank].append(sample_op)
             ready.append(sample_op)
@@ -211,12 +147,12 @@ class CpuWriter(CpuOps):
         leaving: list[list[int]] = []
         done: list[int | None] = []
         for rank in self.workers:
-            cost, made, dropped = self.costs[rank][layer], ready[rank], self.dropped[rank][layer]
+            cost, made = self.costs[rank][layer], ready[rank]
             before = [] if made is None else [made]
             if layer:
-                self._handed_over(rank)
-            if dropped is not None:
-                before = [self.work(OpKind.UPDATE, rank, dropped.inner, layer, FORWARD)]
+                self.handed_over(rank)
+            if self.drops:
+                before = [self.work(OpKind.UPDATE, rank, cost.dropped, layer, FORWARD)]
             if not self.exchanges or not sums:
                 if sums:
                     self._drop_received(rank, layer)
@@ -247,45 +183,44 @@ class CpuWriter(CpuOps):
 
     def _drop_received(self, rank: Rank, layer: Layer) -> None:
         """Received rows are dropped where they are read."""
-        dropped = self.dropped[rank][layer]
-        if dropped is not None and dropped.boundary.any():
-            self.work(OpKind.UPDATE, rank, dropped.boundary, layer, FORWARD)
+        dropped = self.costs[rank][layer].dropped_boundary
+        if dropped.any():
+            self.work(OpKind.UPDATE, rank, dropped, layer, FORWARD)
 
     def _drop_gradients(self, rank: Rank, layer: Layer) -> None:
         """The gradients of a worker's own rows meet the mask of these."""
-        dropped = self.dropped[rank][layer]
-        if dropped is not None:
-            self.work(OpKind.UPDATE, rank, dropped.inner_backward, layer, BACKWARD)
+        if self.drops:
+            self.work(OpKind.UPDATE, rank, self.costs[rank][layer].dropped, layer, BACKWARD)
 
     def _backward(self, layer: Layer) -> list[int]:
         """One layer's backward pass; per worker, the op that makes its weights' gradient."""
         facts, width = self.facts, self.facts.shapes[layer].d_in
         weights, leaving, reads = [], [], []
         for rank in self.workers:
-            cost, dropped = self.costs[rank][layer], self.dropped[rank][layer]
-            self._handed_over(rank)
-            weights.append(self.work(OpKind.UPDATE, rank, cost.update_backward, layer, BACKWARD))
+            cost = self.costs[rank][layer]
+            self.handed_over(rank)
+            weights.append(self.work(OpKind.UPDATE, rank, cost.update, layer, BACKWARD))
             if layer == 0:
                 continue
             if not self.exchanges:
-                alone = cost.boundary_backward if facts.shapes[layer].joins else cost.inner_backward
+                alone = cost.boundary_backward if facts.shapes[layer].joins else cost.inner
                 self.work(OpKind.AGGREGATE, rank, alone, layer, BACKWARD)
-                if dropped is not None and dropped.boundary_backward.any():
-                    self.work(OpKind.UPDATE, rank, dropped.boundary_backward, layer, BACKWARD)
+                if cost.dropped_boundary.any():
+                    self.work(OpKind.UPDATE, rank, cost.dropped_boundary, layer, BACKWARD)
                 self._drop_gradients(rank, layer)
                 continue
             arrived = np.roll(self.trained, self.tau, axis=0).sum(axis=1)[:, rank]
             adding = rows_seconds(facts.device, arrived, width)
             adding += self._averaging(BACKWARD, np.roll(self.trained, self.tau, axis=0)[:, :, rank], width)
             made = self.work(OpKind.AGGREGATE, rank, cost.boundary_backward, layer, BACKWARD)
-            if dropped is not None and dropped.boundary_backward.any():
-                made = self.work(OpKind.UPDATE, rank, dropped.boundary_backward, layer, BACKWARD)
+            if cost.dropped_boundary.any():
+                made = self.work(OpKind.UPDATE, rank, cost.dropped_boundary, layer, BACKWARD)
             if self.tau or self.overlap:
-                self.work(OpKind.AGGREGATE, rank, cost.inner_backward, layer, BACKWARD)
+                self.work(OpKind.AGGREGATE, rank, cost.inner, layer, BACKWARD)
                 reads.append(self._read(rank, layer, BACKWARD, adding))
             else:
                 waited = self._read(rank, layer, BACKWARD, 0.0)
-                self.work(OpKind.AGGREGATE, rank, cost.inner_backward, layer, BACKWARD)
+                self.work(OpKind.AGGREGATE, rank, cost.inner, layer, BACKWARD)
                 self.work(OpKind.SCATTER, rank, adding, layer, BACKWARD)
                 reads.append(waited)
             self._drop_gradients(rank, layer)
@@ -293,12 +228,6 @@ class CpuWriter(CpuOps):
         if layer and self.exchanges:
             self._transfer(layer, BACKWARD, self.trained, width, leaving, reads, reads if self.tau else [], None)
         return weights
-
-    def _handed_over(self, rank: Rank) -> int:
-        """The interpreter and hand-overs between threads, spread evenly over the layers' two passes."""
-        passes = 2 * len(self.facts.shapes)
-        self.stands_still(rank, self.stalled[rank] / passes)
-        return self.work(OpKind.STEP, rank, self.facts.host.iteration_s.value / passes)
 
     def _read(self, rank: Rank, layer: Layer, direction: Direction, seconds: Work) -> int:
         """The op that waits for what arrives, and adds it where it must be added."""
@@ -325,11 +254,11 @@ class CpuWriter(CpuOps):
 
         held[t, n]: rows that n's cache puts beside those it receives.
         """
-        tag, posted = TAG[direction], list[int]()
+        facts, tag, posted = self.facts, TAG[direction], list[int]()
         for rank in self.workers:
             # Gradients are made where they leave from; rows are gathered out of all inner rows.
             out = rows[:, rank].sum(axis=1)
-            work = self.moved(self.between[rank], out, width) if direction is FORWARD else np.zeros(out.shape)
+            work = rows_seconds(facts.device, out, width) if direction is FORWARD else np.zeros(out.shape)
             pack = self.work(OpKind.PACK, rank, work, layer, direction, after=sources[rank], stream=f"{tag}.pack")
             if direction is FORWARD and layer == 0 and not sources[rank]:
                 self.first[rank].append(pack)
@@ -346,7 +275,7 @@ class CpuWriter(CpuOps):
                     through[rank] += message.sent
                     through[peer].append(message.got)
             if held is not None and held[:, rank].any():
-                seconds = self.moved(self.between[rank], held[:, rank], width)
+                seconds = rows_seconds(facts.device, held[:, rank], width)
                 stream, after = f"{tag}.pack", [posted[rank]]
                 through[rank].append(
                     self.work(OpKind.LOOKUP, rank, seconds, layer, direction, after=after, stream=stream)

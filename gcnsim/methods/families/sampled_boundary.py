@@ -54,10 +54,8 @@ class NodesOnCpu(CpuWriter):
             return super()._drawn()
         waits: list[list[Dependency]] = [[] for _ in self.workers]
         if self.method.rate:
-            calls = facts.host.draw_s.value
             sample_ops = [
-                self.work(OpKind.SAMPLE, rank, calls + draw_seconds(facts, rank, self.method.rate))
-                for rank in self.workers
+                self.work(OpKind.SAMPLE, rank, draw_seconds(facts, rank, self.method.rate)) for rank in self.workers
             ]
             waits = exchange_sampled_ids(facts, sample_ops, self._send_ids, self._meet)
         return [[self._built(rank, waits[rank])] for rank in self.workers]

@@ -12,7 +12,7 @@ from gcnsim.errors import GcnsimError, plural
 from gcnsim.hardware import device, instance_of, is_host
 from gcnsim.report.answer.columns import MACHINE
 from gcnsim.report.answer.rows import bandwidth_text, labels_of, number, plain, shared_knobs, varies
-from gcnsim.results import NO_RANGE, Row, RuleReport, SimulationReport, Step, TimeAgain, WhatIf
+from gcnsim.results import Row, RuleReport, SimulationReport, Step, TimeAgain, WhatIf
 from gcnsim.scenario import ClusterSpec
 from gcnsim.units import format_seconds, range_text
 
@@ -288,8 +288,6 @@ def sources_of(answer: WhatIf) -> list[SourceClauses]:
         figures = figures[1:] or figures
     same = f"gcnsim {provenance.version}, seed {provenance.seed}, scenario {provenance.scenario_hash[:8]}"
     sure_of = f"ranges: 90 % of {sure.draws} draws"
-    if answer.recommendation.row.iteration_s_low is None:
-        sure_of = f"no range of {NO_RANGE}"
     clauses = {
         "graph": provenance.graph["text"].split("; "),
         "machine": (*figures, *provenance.calibration.split("; ")),
@@ -329,8 +327,6 @@ def measured_of(answer: WhatIf) -> list[tuple[str, str]]:
 
 def _again(row: TimeAgain) -> str:
     time = format_seconds(row.iteration_s)
-    if row.iteration_s_low is None:
-        return f"{time} as predicted: it says nothing of {NO_RANGE}"
     return f"{time}{range_text(row.iteration_s_low, row.iteration_s_high)} by this measurement"
 
 

@@ -22,7 +22,7 @@ from gcnsim.report.answer.layout import TableLayout, laid_out, lines_of, needed
 from gcnsim.report.answer.rows import checked_order, shown_rows, varies
 from gcnsim.report.figures.tornado import tornado_data, tornado_lines
 from gcnsim.report.page.templates import rendered
-from gcnsim.results import NO_RANGE, Row, WhatIf
+from gcnsim.results import Row, WhatIf
 from gcnsim.terminal import shown
 
 if TYPE_CHECKING:
@@ -155,8 +155,6 @@ def _print_results(console: Console, answer: WhatIf, rows: Sequence[Row], keys: 
     if len(rows) < len(answer.rows):
         more = plural(len(answer.rows) - len(rows), "more row")
         _print_line(console, f"  ({more}; --top N prints as many as you like, --csv writes all)", "dim")
-    if any(row.iteration_s_low is None for row in rows):
-        _print_line(console, f"  (no 90 % range: {NO_RANGE})", "dim")
     shown_keys = {column.key for column in layout.columns}
     for note in _notes(answer, rows, shown_keys):
         _print_note(console, note)

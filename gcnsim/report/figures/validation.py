@@ -27,11 +27,11 @@ class ValidatedRun(NamedTuple):
     configuration: str
     measured_s: float
     predicted_s: float
-    low_s: float | None
-    high_s: float | None
+    low_s: float
+    high_s: float
     least_s: float
     most_s: float
-    covered: bool | None
+    covered: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +74,6 @@ def validation_figure(data: Validation, theme: Theme = LIGHT) -> Figure:
     figure.add_scatter(x=ends, y=ends, mode="lines", line=line, name="exact", hoverinfo="skip")
     for covered, (color, symbol, name) in marks_of(theme).items():
         found = [run for run in data.runs if run.covered is covered]
-        if not found and covered is None:
-            continue
         figure.add_scatter(
             x=[run.measured_s / data.unit_s for run in found],
             y=[run.predicted_s / data.unit_s for run in found],
@@ -97,19 +95,16 @@ def validation_figure(data: Validation, theme: Theme = LIGHT) -> Figure:
     return figure
 
 
-def marks_of(theme: Theme) -> dict[bool | None, tuple[str, str, str]]:
-    """Colour, symbol and name of runs by whether their interval holds the measurement; None: they have none."""
+def marks_of(theme: Theme) -> dict[bool, tuple[str, str, str]]:
+    """Colour, symbol and name of runs by whether their interval holds the measurement."""
     return {
         True: (theme.compute, "circle", "within its interval"),
         False: (theme.exposed, "x", "outside its interval"),
-        None: (theme.other, "circle-open", "without an interval"),
     }
 
 
 def _reach(run: ValidatedRun) -> tuple[float, float]:
-    """How far the interval reaches above and below the prediction, in seconds; nothing without one."""
-    if run.low_s is None or run.high_s is None:
-        return 0.0, 0.0
+    """How far the interval reaches above and below the prediction, in seconds."""
     return run.high_s - run.predicted_s, run.predicted_s - run.low_s
 
 
@@ -126,9 +121,7 @@ def _bars(ends: list[tuple[float, float]], unit_s: float, color: str) -> dict[st
 
 def _hover(run: ValidatedRun) -> str:
     measured, predicted = format_seconds(run.measured_s), format_seconds(run.predicted_s)
-    interval = ""
-    if run.low_s is not None and run.high_s is not None:
-        interval = f" [{format_seconds(run.low_s)}, {format_seconds(run.high_s)}]"
+    interval = f" [{format_seconds(run.low_s)}, {format_seconds(run.high_s)}]"
     spread = (
         f" (repeats {format_seconds(run.least_s)} to {format_seconds(run.most_s)})" if run.least_s < run.most_s else ""
     )
@@ -149,7 +142,7 @@ class Setting(NamedTuple):
     setting: str
     configuration: str
     errors: tuple[float, ...]
-    covered: tuple[bool | None, ...]
+    covered: tuple[bool, ...]
 
     @property
     def mean(self) -> float:
@@ -167,7 +160,7 @@ class Errors:
 
 def errors_data(payload: Mapping[str, Any]) -> Errors:
     """The configurations of a payload of `gcnsim.validation/1`."""
-    held: dict[tuple[str, str], list[tuple[float, bool | None]]] = {}
+    held: dict[tuple[str, str], list[tuple[float, bool]]] = {}
     for row in payload["rows"]:
         held.setdefault((row["setting"], row["configuration"]), []).append((row["error"], row["covered"]))
     every = [
@@ -202,8 +195,6 @@ def errors_figure(data: Errors, theme: Theme = LIGHT) -> Figure:
             for error, inside in zip(setting.errors, setting.covered, strict=True)
             if inside is covered
         ]
-        if not marks and covered is None:
-            continue
         figure.add_scatter(
             x=[100 * error for _, _, error in marks], y=[place for place, _, _ in marks], mode="markers",
             marker={"color": color, "symbol": symbol, "size": 9},

@@ -200,7 +200,7 @@ def _option(point: PointReport, times: float) -> tuple[str, ...]:
     name = provenance.plain(f"{point.machine}, {' '.join((point.row.method, *point.row.knobs))}")
     cost = "not known" if point.cost is None else money(times * point.cost)
     ends = range_text(point.seconds_low, point.seconds_high, time_text).strip(" ()") or "not known"
-    return name, time_text(point.seconds), ends, cost, "not known" if point.chance is None else percent(point.chance)
+    return name, time_text(point.seconds), ends, cost, percent(point.chance)
 
 
 def _write(path: str | Path, **facts: Any) -> None:

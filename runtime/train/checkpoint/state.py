@@ -81,9 +81,8 @@ def _restore(run: RunState, folder: Path, found: Checkpoint) -> None:
     if run.trace is not None:
         recorded = len(found.own["trace.edges"]) if "trace.edges" in found.own else 0
         if recorded == found.done or (recorded and run.options.save_trace is None):
-            reuse = found.own.get("trace.reuse")
             bits, edges = (found.own[f"trace.{name}"].numpy() for name in ("bits", "edges"))
-            run.trace.restore(bits, edges, None if reuse is None else reuse.numpy())
+            run.trace.restore(bits, edges)
         elif run.options.save_trace is not None:
             raise FileError(f"{folder}: saved without --save-trace: the graphs of its {found.done} iterations are gone")
         else:

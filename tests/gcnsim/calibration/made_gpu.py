@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gcnsim.cost import elementwise_seconds, gemm_seconds, rows_seconds, spmm_seconds
-from gcnsim.cost.core import RELU_BACKWARD_PASSES, RELU_PASSES
+from gcnsim.cost.layers import RELU_BACKWARD_PASSES, RELU_PASSES
 from gcnsim.hardware import Curve, DeviceProfile, Figure, device
 from gcnsim.runs.files import CLUSTER, Cluster, write_cluster
 from tests.gcnsim.calibration.made import MACHINE, VERSIONS, messages, point, sampling

@@ -14,7 +14,7 @@ from gcnsim.calibration_record.measurements import read_measurements
 from gcnsim.calibration_record.record import read_calibration, write_calibration
 from gcnsim.errors import ScenarioError
 from gcnsim.hardware import Curve, device
-from tests.gcnsim.calibration.made import HOST, NETWORK, write_measurements
+from tests.gcnsim.calibration.made import DRAWING, HOST, NETWORK, write_measurements
 from tests.gcnsim.calibration.made_gpu import (
     COPIES,
     DEVICE,
@@ -53,8 +53,8 @@ def test_known_figures_come_back(tmp_path: Path) -> None:
     laws = fit(tmp_path)
     assert found(laws.device) == pytest.approx(dict(DEVICE), rel=0.02)
     assert found(laws.copies) == pytest.approx(dict(COPIES), rel=0.01)
-    rates = ("sample_edges_per_s", "sort_edges_per_s", "build_entries_per_s", "draw_s", "message_s", "socket_bandwidth")
-    assert found(laws.host) == pytest.approx({name: HOST[name] for name in (*rates, "cores")}, rel=0.02)
+    sent = {name: HOST[name] for name in ("message_s", "socket_bandwidth", "cores")}
+    assert found(laws.host) == pytest.approx({**DRAWING, **sent}, rel=0.02)
     delay = {"latency_s": NETWORK["latency_s"]}
     assert found(laws.network) == pytest.approx(delay, rel=0.02), "queues are those of emulated links"
     assert all(figure.reference for part in (laws.device, laws.host, laws.copies) for figure in part.values())

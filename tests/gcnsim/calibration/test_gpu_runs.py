@@ -18,7 +18,7 @@ from gcnsim.validation import judge
 from tests.gcnsim.calibration.made import World, write_measurements
 from tests.gcnsim.calibration.made import measurements as of_cores
 from tests.gcnsim.calibration.made_gpu import measurements, on_gpus
-from tests.gcnsim.validation.conftest import WriteRun, runs_in, simulated, small_graph
+from tests.gcnsim.validation.conftest import WriteRun, parts_measured, runs_in, simulated, small_graph
 
 SLOW, FAST = Cluster(2, 1, 1.25e9, 1.15e9), Cluster(2, 1, 6.25e9, 5.75e9)
 FACTORS = {("device", "launch_s"): 1.6, ("copies", "efficiency"): 0.5}
@@ -81,7 +81,7 @@ def test_runs_on_gpus_are_reproduced_and_so_are_others(world: World, tmp_path: P
 def test_what_a_real_network_carried_comes_from_the_runs(world: World) -> None:
     assert 0.7 < world.found.figures["network"]["efficiency"].value <= 1.0
     assert world.found.ranges["bandwidth"] == (1.25e9, 6.25e9)
-    for name in ("work_spread", "iteration_s", "busy_core_rate"):
+    for name in ("slice_s", "busy_core_rate"):
         assert name not in world.found.figures["host"], "no law of a GPU worker reads it"
 
 
@@ -105,13 +105,14 @@ def test_runs_of_another_device_are_refused(tmp_path: Path, write_run: WriteRun)
     )
     on_gpus(t4)
     on_gpus(other, gpus=("NVIDIA L4",))
-    for profile, run, text in (
-        (measured, other, "ran on l4, measured was t4"),
-        (measured, core, "ran on cpu-core, measured was t4"),
-        (cores, t4, "ran on t4, measured was cpu-core"),
+    files = parts_measured(tmp_path, core)
+    for profile, run, compute, text in (
+        (measured, other, [], "ran on l4, measured was t4"),
+        (measured, core, [], "ran on cpu-core, measured was t4"),
+        (cores, t4, files, "ran on t4, measured was cpu-core"),
     ):
         with pytest.raises(ScenarioError) as caught:
-            calibrate(profile, [run])
+            calibrate(profile, [run], measured_compute=compute)
         assert str(caught.value) == f"{run}: {text}"
 
 

@@ -12,6 +12,7 @@ from gcnsim.calibration_record.measurements import read_measurements
 from gcnsim.errors import FileError
 from gcnsim.io.json_files import mistake, shipped_schema
 from tests.gcnsim.calibration.made import MACHINE, measurements, write_measurements
+from tests.gcnsim.calibration.made_gpu import measurements as of_gpu
 
 
 def refusal(path: Path) -> str:
@@ -35,7 +36,7 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
 
 
 def test_kernels_are_found_by_name_and_size(tmp_path: Path) -> None:
-    found = read_measurements(write_measurements(tmp_path / "profile.json"))
+    found = read_measurements(write_measurements(tmp_path / "profile.json", of_gpu()))
     assert {item.kernel for item in found.of("spmm")} == {"spmm"}
     assert [item.params["width"] for item in found.of("spmm", entries=10_000)] == [16, 64, 256]
     assert found.of("spmm", entries=1) == found.of("nothing") == []
@@ -62,7 +63,7 @@ def test_what_breaks_the_schema_is_named(tmp_path: Path, change: dict[str, Any],
     path = write_measurements(tmp_path / "profile.json", measurements() | change)
     text = refusal(path)
     assert message in text
-    assert text.endswith("python -m runtime.profile writes such a file")
+    assert text.endswith("python -m runtime.profile (GPUs) or python -m runtime.measure --links writes such a file")
 
 
 def test_a_missing_key_a_missing_file_and_what_is_no_json(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from gcnsim.calibration_record.record import Source, write_calibration
 from gcnsim.cli import main
 from gcnsim.runs.recorded_run import read_recorded_run
 from tests.gcnsim.calibration.made import MACHINE, calibration
-from tests.gcnsim.validation.conftest import WriteRun, simulated
+from tests.gcnsim.validation.conftest import WriteRun, parts_measured, simulated
 
 
 @pytest.fixture
@@ -24,6 +24,14 @@ def record(tmp_path: Path) -> Path:
 
 def call(*words: str | Path) -> int:
     return main(["validate", *(str(word) for word in words)])
+
+
+def measured(*folders: Path) -> list[str | Path]:
+    """The folder of the measured times of the parts of these runs, as an option."""
+    place = folders[0].parent / "measured"
+    place.mkdir(exist_ok=True)
+    parts_measured(place, *folders)
+    return ["--measured-compute", place]
 
 
 def refused(capsys: pytest.CaptureFixture[str], *words: str | Path) -> str:
@@ -39,9 +47,10 @@ def test_runs_that_take_what_is_predicted(
     write_run: WriteRun, record: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folders = [write_run("a"), write_run("b", method="pipegcn")]
+    compute = measured(*folders)
     for folder in folders:
-        simulated(folder, record)
-    assert call(*folders, "--calibration", record, "--json", "--strict") == 0
+        simulated(folder, record, measured=sorted((tmp_path / "measured").glob("*.parquet")))
+    assert call(*folders, "--calibration", record, *compute, "--json", "--strict") == 0
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert (found["runs"], found["coverage"], found["kendall"]) == (2, 1.0, 1.0)
     assert found["mape"] < 1e-9
@@ -51,14 +60,15 @@ def test_runs_that_take_what_is_predicted(
 
 
 def test_text_and_files(write_run: WriteRun, record: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out, answer = tmp_path / "report", tmp_path / "answer.json"
-    assert call(write_run("a"), "--calibration", record, "--out", out, "--json-out", answer) == 0
+    out, answer, folder = tmp_path / "report", tmp_path / "answer.json", write_run("a")
+    words = [folder, "--calibration", record, *measured(folder), "--out", out]
+    assert call(*words, "--json-out", answer) == 0
     captured = capsys.readouterr()
     assert captured.err == ""
-    assert captured.out.startswith("Predicted against measured iterations\n")
+    assert captured.out.startswith("Predicted against measured iterations, MEASURED compute\n")
     assert sorted(path.name for path in out.iterdir()) == ["validation.csv", "validation.html", "validation.md"]
     assert json.loads(answer.read_text())["runs"] == 1
-    assert call(write_run("a"), "--calibration", record, "--out", out) == 0, "a folder that is there is used"
+    assert call(*words) == 0, "a folder that is there is used"
 
 
 def test_another_machine_is_noted_and_strict_refuses_it(
@@ -66,7 +76,7 @@ def test_another_machine_is_noted_and_strict_refuses_it(
 ) -> None:
     write_calibration(tmp_path / "c.json", calibration(machine={**MACHINE, "cpu": "EPYC"}))
     folder = write_run("a")
-    assert call(folder, "--calibration", tmp_path / "c.json") == 0
+    assert call(folder, "--calibration", tmp_path / "c.json", *measured(folder)) == 0
     assert f"note: {folder}: cpu Xeon, calibrated on EPYC" in capsys.readouterr().out
     assert "cpu Xeon, calibrated on EPYC" in refused(capsys, folder, "--calibration", tmp_path / "c.json", "--strict")
 
@@ -115,8 +125,8 @@ def test_a_folder_that_cannot_be_made_is_said_before_the_work(
 def test_the_json_may_go_into_the_folder_that_is_made(write_run: WriteRun, tmp_path: Path) -> None:
     out = tmp_path / "report"
     folder = write_run("a")
-    assert call(folder, "--out", out, "--json-out", out / "answer.json") == 0
+    assert call(folder, *measured(folder), "--out", out, "--json-out", out / "answer.json") == 0
     first = (out / "validation.html").read_bytes()
     assert json.loads((out / "answer.json").read_text())["runs"] == 1
-    assert call(folder, "--out", out, "--json-out", out / "answer.json") == 0
+    assert call(folder, *measured(folder), "--out", out, "--json-out", out / "answer.json") == 0
     assert (out / "validation.html").read_bytes() == first, "equal runs, equal pages"

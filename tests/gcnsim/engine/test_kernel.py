@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import permutations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ from gcnsim.sources import open_source
 from gcnsim.sources.model import resolve_model
 from gcnsim.sources.source import RangeEnd
 from gcnsim.timeline import OpKind
+from tests.measured_files import measured_file, write_graph
 
 
 @pytest.fixture(scope="session")
@@ -227,7 +229,6 @@ MACHINES: Sequence[dict[str, Any]] = (
     {"gpus": 8, "sockets": "cores"},
     {"gpus": 6, "allreduce": "tree"},
     {"gpus": 6, "transfers": "serial"},
-    {"gpus": 4, "gpus_per_server": 1, "device": "cpu-core"},
 )
 
 
@@ -237,6 +238,17 @@ def test_machines(kernel: Kernel, place: int) -> None:
         schedule = written(scenario("psc-gcn", cluster=MACHINES[place]))
     except ScenarioError as error:
         pytest.fail(str(error))
+    compare(schedule, 5, [kernel])
+    compare(unequal(schedule), 5, [kernel], at(3))
+
+
+def test_cores(kernel: Kernel, tmp_path: Path) -> None:
+    graph, core = write_graph(tmp_path), {"kind": "cpu", "name": "a core"}
+    path = measured_file(tmp_path, graph, 4, [("psc-gcn", {"epsilon": 0.5})], device=core)
+    cluster = {"gpus_per_server": 1, "measured_compute": str(path)}
+    knobs = {"name": "psc-gcn", "epsilon": 0.5}
+    mapping = {"schema": "gcnsim.scenario/1", "cluster": cluster, "workload": {"graph": str(graph)}, "method": knobs}
+    schedule = written(from_mapping(mapping, "test"))
     compare(schedule, 5, [kernel])
     compare(unequal(schedule), 5, [kernel], at(3))
 

@@ -10,11 +10,9 @@ from typing import Any
 import pytest
 
 from gcnsim.caching import CacheSize
-from gcnsim.calibration_record.record import write_calibration
 from gcnsim.errors import ScenarioError
-from gcnsim.evidence import refuse_other_kernels, scenario_of
-from gcnsim.hardware import ATTENTION_TERMS, PLAIN_KERNELS, AttentionFigures, CoreKernels, SumFigures
-from gcnsim.hardware.profiles import TERMS
+from gcnsim.evidence import scenario_of
+from gcnsim.measured_compute import measured_compute
 from gcnsim.methods import create_method
 from gcnsim.methods.psc_gcn import PscGcn
 from gcnsim.methods.sancus import Sancus
@@ -24,11 +22,11 @@ from gcnsim.scenario import Scenario, from_mapping, to_mapping
 from gcnsim.schedule import Schedule
 from gcnsim.simulation import simulate_scenario
 from gcnsim.sources import open_source
-from gcnsim.timeline import Direction, OpKind
+from gcnsim.timeline import OpKind
 from runtime.options import Options
-from tests.gcnsim.calibration.made import MACHINE, calibration
+from tests.gcnsim.calibration.made import MACHINE
 from tests.gcnsim.calibration.made_gpu import on_gpus
-from tests.gcnsim.validation.conftest import EMULATED, WriteRun, run_document, write_folder
+from tests.gcnsim.validation.conftest import EMULATED, WriteRun, parts_measured, run_document, write_folder
 
 KNOBS = {
     "tau": 3,
@@ -126,7 +124,9 @@ def test_it_is_a_scenario_like_any_other(make_scenario: Callable[..., Scenario],
 
 def test_input_that_was_summed_before_training_is_neither_sent_nor_summed(write_run: WriteRun) -> None:
     def scheduled(*, preaggregate: bool) -> Schedule:
-        scenario = scenario_of(read_recorded_run(write_run(f"run-{preaggregate}", preaggregate=preaggregate)))
+        folder = write_run(f"run-{preaggregate}", preaggregate=preaggregate)
+        measured = [measured_compute(str(path)) for path in parts_measured(folder, folder)]
+        scenario = scenario_of(read_recorded_run(folder), measured=measured)
         return simulate_scenario(scenario, open_source(scenario)).run.schedule
 
     plain, summed = scheduled(preaggregate=False), scheduled(preaggregate=True)
@@ -171,13 +171,6 @@ def test_a_run_with_default_threads_is_what_it_was(make_scenario: Callable[..., 
     folder = write_folder(folder, document | {"hardware": {**MACHINE, "cores": 8}}, [0.1] * 10)
     run = read_recorded_run(folder)
     assert scenario_of(run).cluster.threads == 4
-    with pytest.raises(ScenarioError) as caught:
-        refuse_other_kernels(run, PLAIN_KERNELS, "c.json")
-    assert str(caught.value) == (
-        f"{folder}: trained with --aggregator plain and --threads 4, c.json is of --aggregator plain and --threads 1; "
-        "train with these, or calibrate with a profile of the others (python -m runtime.profile)"
-    )
-    refuse_other_kernels(run, CoreKernels("plain", 4), "c.json")
 
 
 def test_kernels_and_pooling_arrive(make_scenario: Callable[..., Scenario], write_run: WriteRun) -> None:
@@ -188,7 +181,6 @@ def test_kernels_and_pooling_arrive(make_scenario: Callable[..., Scenario], writ
     gpus = read_recorded_run(
         on_gpus(write_run("gpus", device="cuda", model="graphsage", sage_aggregator="pool", aggregator="dgl"))
     )
-    refuse_other_kernels(gpus, PLAIN_KERNELS, "c.json")
     with pytest.raises(
         ScenarioError, match="with sage_aggregator pool, which the simulator does not model; allowed: m"
     ):
@@ -239,34 +231,18 @@ def test_attention_waits_for_all_rows_whatever_the_run_was_asked(make_scenario: 
 
 
 @pytest.mark.parametrize("method", ["full-graph", "pipegcn", "psc-gcn"])
-def test_attention_on_cores_sums_after_the_rows_came(write_run: WriteRun, tmp_path: Path, method: str) -> None:
-    cost = AttentionFigures(*(dict.fromkeys(ATTENTION_TERMS, seconds) for seconds in (1e-9, 2e-9)))
-    sums = SumFigures((48e3, 2e6, 4e7), dict.fromkeys(TERMS, 1e-9))
-    write_calibration(tmp_path / "c.json", calibration(attention=cost, sums=sums, graphs={}))
-    knobs = KNOBS if method == "psc-gcn" else {}
-    run = read_recorded_run(write_run("run", method=method, knobs=knobs, model="gat", heads=4))
-    scenario = scenario_of(run, str(tmp_path / "c.json"))
-    schedule = simulate_scenario(scenario, open_source(scenario)).run.schedule
-    forward = [op for op in schedule.ops if op.worker == 0 and op.direction is Direction.FORWARD]
-    for layer in (0, 1):
-        (read,) = (op.index for op in forward if op.layer == layer and op.kind is OpKind.SCATTER)
-        summing = [op.index for op in forward if op.layer == layer and op.kind is OpKind.AGGREGATE]
-        busy = [op for op in summing if schedule.demand[:, op].any()]
-        assert len(busy) == 1
-        assert busy[0] > read
-
-
-@pytest.mark.parametrize("method", ["full-graph", "pipegcn", "psc-gcn"])
 def test_the_scenario_can_be_studied_with_the_runs_own_trace(write_run: WriteRun, method: str) -> None:
     knobs = {**KNOBS, "tau": 1} if method == "psc-gcn" else {}
-    scenario = scenario_of(read_recorded_run(write_run("run", method=method, knobs=knobs)))
+    scenario = scenario_of(read_recorded_run(on_gpus(write_run("run", device="cuda", method=method, knobs=knobs))))
     result = simulate_scenario(scenario, open_source(scenario))
     assert result.metrics.iteration_s > 0.0
     assert (result.cache_hit_rate > 0.0) == (method == "psc-gcn")
 
 
 def test_a_run_that_drew_nodes_is_studied_with_its_own_draws(write_run: WriteRun) -> None:
-    run = read_recorded_run(write_run("run", method="bns-gcn", knobs={"rate": 0.2, "boundary_scale": "rate"}))
+    run = read_recorded_run(
+        on_gpus(write_run("run", device="cuda", method="bns-gcn", knobs={"rate": 0.2, "boundary_scale": "rate"}))
+    )
     scenario = scenario_of(run)
     accesses = open_source(scenario)
     result = simulate_scenario(scenario, accesses)
@@ -276,18 +252,7 @@ def test_a_run_that_drew_nodes_is_studied_with_its_own_draws(write_run: WriteRun
     assert run.settings["rate"] == 0.2
 
 
-@pytest.mark.parametrize("method", ["sancus", "cagnet-1d", "cagnet-1.5d"])
-def test_blocks_on_cores_are_studied(write_run: WriteRun, method: str) -> None:
-    scenario = scenario_of(read_recorded_run(write_run("run", method=method)))
-    result = simulate_scenario(scenario, open_source(scenario))
-    assert result.metrics.iteration_s > 0.0
-    assert scenario.method.name == method
-
-
-def test_a_method_without_a_schedule_on_cores_is_refused_in_one_line(
-    make_scenario: Callable[..., Scenario], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Sancus, "supports_cpu", False)
+def test_a_method_without_a_schedule_on_cores_is_refused_in_one_line(make_scenario: Callable[..., Scenario]) -> None:
     text = r"run: trained with method sancus on CPU cores, which is modelled for GPUs only$"
     with pytest.raises(ScenarioError, match=text):
         make_scenario(method="sancus")

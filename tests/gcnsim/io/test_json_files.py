@@ -17,7 +17,7 @@ from gcnsim.io.json_files import canonical, mistake, read_json, shipped_schema
 
 SCHEMAS = sorted(path.name.removesuffix(".schema.json") for path in files("gcnsim").joinpath("data").iterdir()
                  if path.name.endswith(".schema.json"))  # fmt: skip
-VERSIONS = {"calibration": 6, "measured_compute": 3}
+VERSIONS = {"measured_compute": 3}
 """Of schemas that have had others before."""
 CLUSTER = {"schema": "gcnsim.cluster/1", "hosts": 2, "workers_per_host": 2, "bandwidth": 1.25e9, "measured": 1.1e9}
 
@@ -90,7 +90,7 @@ UNFITTED = {"cache_rate", "staging_bandwidth", "uva_efficiency", "neighbour_draw
 
 @pytest.mark.parametrize(
     ("part", "profile", "more"),
-    [("device", DeviceProfile, set()), ("host", HostProfile, set()), ("network", LinkProfile, {"half_size"})],
+    [("device", DeviceProfile, set()), ("host", HostProfile, {"draw_s"}), ("network", LinkProfile, {"half_size"})],
 )
 def test_the_figures_of_a_calibration_are_those_of_the_profiles(part: str, profile: type, more: set[str]) -> None:
     schema = shipped_schema("calibration")

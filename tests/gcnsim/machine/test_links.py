@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import gcnsim
-from gcnsim.errors import GcnsimError
+from gcnsim.errors import GcnsimError, ScenarioError
 from gcnsim.hardware import device, host, link, platform
 from gcnsim.machine import refuse_no_effect, resolve_machine
 from gcnsim.scenario import SCHEMA, Scenario, from_mapping, scenario_hash, to_mapping
@@ -223,12 +223,6 @@ def test_gpus_of_unequal_servers_have_the_links_of_their_device() -> None:
         ({"devices": []}, "cluster.devices: nothing is named"),
         ({"devices": "t4,cpu-core"}, "cluster.devices: cpu-core is not allowed"),
         ({"devices": "t4", "platform": "psc-gcn-t4"}, "cluster.devices: not allowed with cluster.platform"),
-        ({"device": "cpu-core", "nvlink": "300GB/s"}, "cluster.device: cpu-core has no nvlink"),
-        ({"device": "cpu-core", "transfers": "serial"}, "modelled for GPUs only"),
-        ({"device": "cpu-core", "implementation": "released"}, "modelled for GPUs only"),
-        ({"device": "cpu-core", "allreduce": "tree"}, "modelled for GPUs only"),
-        ({"device": "cpu-core", "sockets": "cores"}, "modelled for GPUs only"),
-        ({"device": "cpu-core", "rate_beside_copies": "50%"}, "modelled for GPUs only"),
         ({"allreduce": "butterfly"}, "cluster.allreduce: unknown all-reduce 'butterfly'"),
         ({"sockets": "cores", "transport": "direct"}, "cluster.sockets: cores is not allowed with transport: direct"),
         ({"sockets": "cores", "gpudirect": True}, "cluster.sockets: cores is not allowed with transport: direct"),
@@ -245,6 +239,23 @@ def test_what_cannot_be_is_refused_in_one_line(question: dict[str, Any], message
         ran(**question)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("question", "message"),
+    [
+        ({"nvlink": "300GB/s"}, "cluster.device: cpu-core has no nvlink"),
+        ({"transfers": "serial"}, "modelled for GPUs only"),
+        ({"implementation": "released"}, "modelled for GPUs only"),
+        ({"allreduce": "tree"}, "modelled for GPUs only"),
+        ({"sockets": "cores"}, "modelled for GPUs only"),
+        ({"rate_beside_copies": "50%"}, "modelled for GPUs only"),
+    ],
+    ids=str,
+)
+def test_paths_that_cores_do_not_have_are_refused(question: dict[str, Any], message: str) -> None:
+    with pytest.raises(ScenarioError, match=message):
+        assert resolve_machine(scenario(device="cpu-core", **question).cluster).topology
 
 
 @pytest.mark.parametrize("question", [{"device": "t4"}, {"transport": "direct", "gpudirect": True}])

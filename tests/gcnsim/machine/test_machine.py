@@ -7,7 +7,7 @@ import pytest
 from gcnsim.errors import ScenarioError
 from gcnsim.hardware import device, host, link, platform
 from gcnsim.machine import resolve_machine
-from gcnsim.machine.machine import FAR_GPUS, FAR_LAW_ERROR, LAW_ERROR, SCHEDULE_ERROR
+from gcnsim.machine.machine import FAR_GPUS, FAR_LAW_ERROR, LAW_ERROR, MEASURED_LEFT_OUT, SCHEDULE_ERROR
 from gcnsim.scenario import ClusterSpec
 
 SPEC = ClusterSpec(gpus=3, gpus_per_server=2, bandwidth=1e9)
@@ -102,6 +102,7 @@ def test_the_schedule_of_several_gpus_has_an_error_of_its_own() -> None:
     assert resolve_machine(ClusterSpec(gpus=4)).law_error(attends=True) == FAR_LAW_ERROR > LAW_ERROR
     assert resolve_machine(ClusterSpec(gpus=FAR_GPUS)).law_error(attends=False) == LAW_ERROR
     assert resolve_machine(ClusterSpec(gpus=FAR_GPUS + 1)).law_error(attends=False) == FAR_LAW_ERROR
-    assert resolve_machine(ClusterSpec(gpus=4, device="cpu-core")).law_error(attends=True) == 0
+    assert resolve_machine(ClusterSpec(gpus=4, device="cpu-core")).law_error(attends=True) == MEASURED_LEFT_OUT
+    assert resolve_machine(ClusterSpec(gpus=1, device="cpu-core")).law_error(attends=True) == 0
     fitted = resolve_machine(ClusterSpec(gpus=4, platform="psc-gcn-t4"))
     assert fitted.law_error(attends=False) == 0 < fitted.error

@@ -20,6 +20,7 @@ from gcnsim.scenario import SCHEMA, Scenario, from_mapping
 from gcnsim.simulation import simulate_scenario
 from gcnsim.sources import open_source
 from tests.cases import Case
+from tests.measured_files import measured_file, write_graph
 
 CLUSTER = {"gpus": 2, "gpus_per_server": 2, "device": "rtx-2080-ti", "platform": "rtx-2080-ti-server"}
 
@@ -132,10 +133,12 @@ def test_drawn_edges_cannot_be_aggregated_before() -> None:
         simulate_scenario(scenario, open_source(scenario))
 
 
-def test_workers_on_cores_have_no_dense_layers() -> None:
-    cluster = {"gpus": 2, "gpus_per_server": 2, "device": "cpu-core"}
-    scenario = make_scenario(cluster, {"dataset": "reddit-train", "dense_layers": 1}, {"name": "full-graph"})
-    with pytest.raises(ScenarioError, match="dense_layers: 1 is modelled for GPUs only"):
+def test_workers_on_cores_have_no_dense_layers(tmp_path: Path) -> None:
+    graph = write_graph(tmp_path)
+    file = measured_file(tmp_path, graph, 2, device={"kind": "cpu", "name": "a core"})
+    cluster = {"gpus": 2, "gpus_per_server": 2, "device": "cpu-core", "measured_compute": str(file)}
+    scenario = make_scenario(cluster, {"graph": str(graph), "dense_layers": 1}, {"name": "full-graph"})
+    with pytest.raises(ScenarioError, match=r"dense_layers: 1 is not what .* has measured: 0"):
         simulate_scenario(scenario, open_source(scenario))
 
 

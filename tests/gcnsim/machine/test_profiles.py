@@ -12,33 +12,19 @@ import pytest
 from gcnsim.calibration_record.record import Calibration, write_calibration
 from gcnsim.cost import elementwise_seconds, gemm_seconds, rows_seconds, spmm_seconds
 from gcnsim.errors import FileError, ScenarioError
-from gcnsim.hardware import (
-    ATTENTION_TERMS,
-    MAP_TERMS,
-    PLAIN_KERNELS,
-    POOLING_TERMS,
-    AttentionFigures,
-    CoreKernels,
-    FarFigures,
-    MapFigures,
-    PoolingFigures,
-    SumFigures,
-    device,
-    figures_of,
-    host,
-    link,
-)
-from gcnsim.hardware.profiles import TERMS
+from gcnsim.hardware import device, figures_of, host, link
 from gcnsim.machine import for_graph, resolve_machine
+from gcnsim.machine.machine import SCHEDULE_ERROR
 from gcnsim.machine.profiles import calibration_of
 from gcnsim.methods import create_method
 from gcnsim.scenario import ClusterSpec, PartitionSpec, RunSpec, Scenario, WorkloadSpec
 from gcnsim.simulation import simulate_scenario
 from gcnsim.timeline import OpKind
-from tests.gcnsim.calibration.made import DEVICE, HOST, NETWORK, calibration, fitted
+from tests.gcnsim.calibration.made import HOST, NETWORK, calibration, fitted, of_gpu
 from tests.gcnsim.calibration.made_gpu import COPIES
 from tests.gcnsim.calibration.made_gpu import DEVICE as GPU
 from tests.gcnsim.validation.conftest import save_trace, small_graph
+from tests.measured_files import measured_file, write_graph
 
 
 def spec(path: Path, record: Calibration | None = None, **changes: object) -> ClusterSpec:
@@ -55,7 +41,7 @@ def spec(path: Path, record: Calibration | None = None, **changes: object) -> Cl
 
 def test_fitted_figures_replace_those_of_the_catalogue(tmp_path: Path) -> None:
     machine = resolve_machine(spec(tmp_path))
-    for profile, known in zip((machine.device, machine.host, machine.network), (DEVICE, HOST, NETWORK), strict=True):
+    for profile, known in zip((machine.host, machine.network), (HOST, NETWORK), strict=True):
         figures = figures_of(profile)
         assert {name: figures[name].value for name in known} == known
         assert {figures[name].source for name in known} == {"fitted"}
@@ -64,14 +50,14 @@ def test_fitted_figures_replace_those_of_the_catalogue(tmp_path: Path) -> None:
 
 def test_figures_the_record_lacks_stay(tmp_path: Path) -> None:
     machine = resolve_machine(spec(tmp_path))
-    assert machine.device.memory == device("cpu-core").memory
+    assert machine.device == device("cpu-core")
     assert machine.host.memory_bandwidth == host("generic-16").memory_bandwidth
     assert machine.network.bandwidth == link("ethernet").bandwidth
-    assert "fitted" in machine.device.provenance()
+    assert "fitted" in machine.host.provenance()
 
 
 def test_the_curve_comes_along(tmp_path: Path) -> None:
-    curve = resolve_machine(spec(tmp_path)).device.spmm_curve
+    curve = resolve_machine(spec(tmp_path, of_gpu(), device="t4")).device.spmm_curve
     assert curve is not None
     assert (curve.sizes, curve.values, curve.source) == ((1e4, 1e8), (0.5, 0.3), "fitted")
 
@@ -124,7 +110,7 @@ def test_a_link_that_the_scenario_names_is_the_catalogues(tmp_path: Path) -> Non
     named = spec(tmp_path, on_t4(), device="t4", pcie="pcie4-x16")
     assert resolve_machine(named).copies == link("pcie4-x16")
     assert resolve_machine(replace(named, calibration=None, pcie=None)).copies == link(device("t4").link)
-    assert resolve_machine(spec(tmp_path, calibration(device="t4"), device="t4")).copies == link(device("t4").link)
+    assert resolve_machine(spec(tmp_path, of_gpu(), device="t4")).copies == link(device("t4").link)
 
 
 def test_a_record_that_is_not_there_is_named(tmp_path: Path) -> None:
@@ -134,10 +120,10 @@ def test_a_record_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 def test_a_graphs_factor_slows_its_sparse_products_only() -> None:
-    record, plain = calibration(), device("cpu-core")
+    record, plain = of_gpu(), device("t4")
     slow = for_graph(plain, record, "feed")
-    assert float(spmm_seconds(slow, 1e6, 1e4, 64)) == pytest.approx(
-        1.25 * float(spmm_seconds(plain, 1e6, 1e4, 64)), rel=1e-3
+    assert float(spmm_seconds(slow, 1e8, 1e6, 64)) == pytest.approx(
+        1.25 * float(spmm_seconds(plain, 1e8, 1e6, 64)), rel=1e-3
     )
     assert float(gemm_seconds(slow, 1e4, 64, 64)) == float(gemm_seconds(plain, 1e4, 64, 64))
     assert float(rows_seconds(slow, 1e4, 64)) == float(rows_seconds(plain, 1e4, 64))
@@ -146,8 +132,8 @@ def test_a_graphs_factor_slows_its_sparse_products_only() -> None:
 
 
 def test_a_graphs_factor_moves_the_whole_curve(tmp_path: Path) -> None:
-    chosen = resolve_machine(spec(tmp_path)).device
-    slow = for_graph(chosen, calibration(), "feed")
+    chosen = resolve_machine(spec(tmp_path, of_gpu(), device="t4")).device
+    slow = for_graph(chosen, of_gpu(), "feed")
     assert slow.spmm_curve is not None
     assert slow.spmm_curve.values == pytest.approx((0.4, 0.24))
     sizes = np.array([1.0, 1e5, 1e9])
@@ -159,7 +145,7 @@ def test_a_graphs_factor_moves_the_whole_curve(tmp_path: Path) -> None:
 
 def make_scenario(path: Path, record: Calibration, trace: Path) -> Scenario:
     workload = WorkloadSpec(dataset=None, trace=str(trace), layers=2, hidden=32, features=32, classes=8)
-    cluster = spec(path, record)
+    cluster = spec(path, record, device="t4")
     return Scenario("test", cluster, workload, PartitionSpec(), create_method("full-graph"), RunSpec())
 
 
@@ -170,10 +156,10 @@ def folder(path: Path, name: str) -> Path:
 
 def test_only_the_graph_with_a_factor_is_slower(tmp_path: Path) -> None:
     trace = save_trace(tmp_path / "a.trace")
-    known = calibration(graphs={small_graph().content_hash(): 2.0})
+    known = of_gpu(graphs={small_graph().content_hash(): 2.0})
     plain, slow = (
         simulate_scenario(make_scenario(folder(tmp_path, name), record, trace)).run.schedule
-        for name, record in (("plain", calibration()), ("slow", known))
+        for name, record in (("plain", of_gpu(graphs={})), ("slow", known))
     )
     sums = [op.index for op in plain.ops if op.kind is OpKind.AGGREGATE]
     others = [op.index for op in plain.ops if op.kind is not OpKind.AGGREGATE]
@@ -183,14 +169,14 @@ def test_only_the_graph_with_a_factor_is_slower(tmp_path: Path) -> None:
 
 def test_the_interval_widens_by_what_the_calibration_left_unexplained(tmp_path: Path) -> None:
     trace = save_trace(tmp_path / "a.trace")
-    records = {name: calibration(error=error) for name, error in (("none", None), ("some", 0.05), ("much", 0.2))}
+    records = {name: of_gpu(error=error) for name, error in (("none", None), ("some", 0.05), ("much", 0.2))}
     none, some, much = (
         simulate_scenario(make_scenario(folder(tmp_path, name), record, trace)) for name, record in records.items()
     )
     assert none.metrics == some.metrics == much.metrics
     seconds = none.metrics.iteration_s
     own = (none.high_s - seconds) / seconds
-    assert own < 0.02, "nothing is drawn"
+    assert own == pytest.approx(SCHEDULE_ERROR), "nothing is drawn"
     for found, error in ((some, 0.05), (much, 0.2)):
         width = float(np.hypot(own, error))
         assert (found.low_s, found.high_s) == pytest.approx((seconds * (1 - width), seconds * (1 + width)))
@@ -203,30 +189,21 @@ def test_a_record_without_figures_changes_nothing(tmp_path: Path) -> None:
     assert (machine.device, machine.host, machine.network) == (plain.device, plain.host, plain.network)
 
 
-KNOWN: Any = {
-    "sums": SumFigures((48e3, 2e6, 4e7), dict.fromkeys(TERMS, 1e-9)),
-    "attention": AttentionFigures(*(dict.fromkeys(ATTENTION_TERMS, 1e-9) for _ in range(2))),
-    "maps": MapFigures(dict.fromkeys(MAP_TERMS, 1e-9), ((5.0, 1e-7), (16.0, 8e-8))),
-    "pooling": PoolingFigures(*(dict.fromkeys(POOLING_TERMS, 1e-9) for _ in range(2))),
-    "graphs": {},
-}
-
-
-def test_what_comes_from_memory_reaches_the_core(tmp_path: Path) -> None:
-    far = FarFigures(3.2e7, 8e-11, 1.2, 2.0, 2.5, {"draw_s": 5e-4})
-    record = calibration(**KNOWN, kernels=CoreKernels("plain", 1), far=far)
-    assert resolve_machine(spec(tmp_path, record)).device.far == far
-    assert resolve_machine(spec(tmp_path, replace(record, far=None, kernels=record.kernels))).device.far is None
+def measured(folder: Path, parts: int, **training: Any) -> str:
+    """A file of times that cores were measured at, with `training`."""
+    threads = training.get("threads", 1)
+    core = {"kind": "cpu", "name": "a core", "threads": threads, "cores": 5}
+    return str(
+        measured_file(folder, write_graph(folder), parts, name=f"{parts}.parquet", device=core, training=training)
+    )
 
 
 def test_a_worker_of_several_threads_has_a_core_that_is_as_many(tmp_path: Path) -> None:
-    four = {name: figure for name, figure in fitted(HOST).items() if name != "cores"} | fitted({"cores": 5.0})
-    figures = {**calibration().figures, "host": four}
-    record = calibration(**KNOWN, figures=figures, kernels=CoreKernels("numba", 2))
-    cluster = spec(tmp_path, record, gpus=2, gpus_per_server=2, threads=2)
+    file = measured(tmp_path, 2, threads=2, aggregator="numba")
+    given: dict[str, Any] = {"gpus_per_server": 2, "device": "cpu-core", "measured_compute": file}
+    cluster = ClusterSpec(gpus=2, threads=2, **given)
     machine = resolve_machine(cluster)
     assert machine.host.cores.value == 2.0
-    assert machine.device.kernels == CoreKernels("numba", 2)
     (cores,) = machine.topology.cores(0)
     assert machine.topology.links[cores].spec.cores == 2
     assert resolve_machine(replace(cluster, threads=None, aggregator=None)).host.cores.value == 2.0, "as measured"
@@ -245,22 +222,16 @@ def test_a_worker_of_several_threads_has_a_core_that_is_as_many(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
+        ({"threads": 2}, r"cluster.threads: 2 is not what \S*.parquet has measured: 1; measure it: .* --threads 2"),
+        ({"aggregator": "dgl"}, r"cluster.aggregator: dgl is not what \S*.parquet has measured: plain; measure it: "),
         (
-            {"threads": 2},
-            r"cluster.threads: 2 needs a calibration of a profile taken with it .*--threads 2.*c.json has 1",
-        ),
-        (
-            {"aggregator": "dgl"},
-            r"cluster.aggregator: dgl needs a calibration .*--aggregator dgl.*; \S*c.json has plain",
-        ),
-        ({"threads": 2, "calibration": None}, r"cluster.threads: 2 needs a calibration .*; the catalogue has 1"),
-        (
-            {"threads": 1, "device": "t4", "calibration": None},
+            {"threads": 1, "device": "t4", "measured_compute": None},
             r"cluster.threads: 1 is modelled for workers on CPU cores only; cluster.device is t4",
         ),
     ],
 )
-def test_kernels_that_no_figure_is_of_are_refused(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+def test_kernels_that_were_not_measured_are_refused(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    given: dict[str, Any] = {"gpus": 2, "device": "cpu-core", "measured_compute": measured(tmp_path, 2)}
+    assert resolve_machine(ClusterSpec(**given, threads=1, aggregator="plain")).measured is not None
     with pytest.raises(ScenarioError, match=message):
-        resolve_machine(spec(tmp_path, **changes))
-    assert resolve_machine(spec(tmp_path, threads=1, aggregator="plain")).device.kernels == PLAIN_KERNELS
+        resolve_machine(ClusterSpec(**(given | changes)))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,10 +16,8 @@ from gcnsim.schedule import Schedule
 from gcnsim.timeline import PS_PER_S
 from gcnsim.workload import NO_DROPOUT
 from tests.cases import Case
-from tests.gcnsim.methods.batches import FIGURES
 
 MESSAGE_S = 2e-5
-DROPPED_PER_S = 2e8
 
 
 def _figure(value: float) -> Figure:
@@ -56,7 +53,7 @@ def on_cores(facts: Callable[..., Case]) -> Callable[..., Case]:
             shared_cores=shared,
         )
         device = replace(given.device, kind="cpu")
-        host = replace(given.host, message_s=_figure(MESSAGE_S), dropout_values_per_s=_figure(DROPPED_PER_S))
+        host = replace(given.host, message_s=_figure(MESSAGE_S))
         return replace(given, cluster=cluster, device=device, host=host, overlap=overlap, norm=norm, dropout=dropout)
 
     return make
@@ -110,7 +107,6 @@ def cases(on_cores: Callable[..., Case], batched: Callable[..., Case]) -> Callab
     def make(*, far: float = 0.0, hits: float = 0.0, iterations: int = 1, queue: int = 1) -> Case:
         cores = on_cores(workers=2, per_server=1)
         given = batched(workers=2, per_server=1, far=far, hits=hits, iterations=iterations)
-        figures: dict[str, Any] = {name: Figure(value, "fitted", "a test", "2026") for name, value in FIGURES.items()}
-        return replace(cores, counts=given.counts, host=replace(cores.host, **figures), queue=queue)
+        return replace(cores, counts=given.counts, queue=queue)
 
     return make

@@ -12,8 +12,10 @@ from gcnsim.engine import simulate
 from gcnsim.errors import ScenarioError
 from gcnsim.methods.cagnet_1_5d import Cagnet15d
 from gcnsim.methods.families.block_broadcast import grid_of
+from gcnsim.scenario import from_mapping
 from gcnsim.scenario.specs import MOST_GPUS
 from gcnsim.schedule import Op, Schedule
+from gcnsim.simulation import answering
 from gcnsim.staleness import BlockRule
 from gcnsim.timeline import Direction, OpKind
 from tests.cases import Case, method
@@ -118,9 +120,11 @@ def test_the_same_is_multiplied_whether_sent_or_kept(facts: MakeFacts) -> None:
 
 
 @pytest.mark.parametrize("name", ["cagnet-1d", "cagnet-1.5d", "sancus", "roc"])
-def test_what_is_not_modelled_is_refused(facts: MakeFacts, on_cores: MakeFacts, name: str) -> None:
-    if name == "roc":
-        with pytest.raises(ScenarioError, match="roc is modelled for GPUs only"):
-            method(name)(on_cores())
+def test_what_is_not_modelled_is_refused(facts: MakeFacts, name: str) -> None:
+    given = {"cluster": {"gpus": 2, "device": "cpu-core"}, "method": {"name": name}}
+    with pytest.raises(
+        ScenarioError, match=f"method.name: {name} is modelled for GPUs only; cluster.device is cpu-core"
+    ):
+        answering(from_mapping({"schema": "gcnsim.scenario/1", **given}, "test"))
     with pytest.raises(ScenarioError, match=f"method.overlap: central is not allowed; {name} at tau 0 does not wait"):
         method(name)(replace(facts(), overlap=True))

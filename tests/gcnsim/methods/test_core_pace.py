@@ -31,7 +31,7 @@ def test_one_core_for_all_does_one_thing_at_a_time(on_cores: MakeFacts, pace: Pa
     for nic in (1e8, 1e12):
         facts = on_cores(tau=tau, cores=1.0, shared=True, overlap=True, nic=nic, layers=2)
         schedule = method(name)(facts)
-        assert pace(schedule, 10) >= core_seconds(schedule) * (1 - 1e-6)
+        assert pace(schedule, 100) >= core_seconds(schedule) * (1 - 1e-6)
 
 
 def test_one_busy_core_is_never_idle_where_nothing_else_takes_time(on_cores: MakeFacts, pace: Pace) -> None:

@@ -4,28 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
 import pytest
 
-from gcnsim.cost import (
-    Kept,
-    core_cost,
-    elementwise_seconds,
-    gradient_bytes,
-    row_bytes,
-    rows_seconds,
-    socket_core_seconds,
-)
+from gcnsim.cost import elementwise_seconds, gradient_bytes, row_bytes, rows_seconds, socket_core_seconds, spmm_seconds
 from gcnsim.engine import simulate
-from gcnsim.hardware import ATTENTION_TERMS, AttentionFigures
 from gcnsim.ids import FloatArray
 from gcnsim.methods.families.cpu_ops import WOKEN_S
 from gcnsim.schedule import COMPUTE_STREAM, Op, Schedule
 from gcnsim.timeline import Direction, OpKind
-from gcnsim.workload import layer_shapes
 from tests.cases import Case, method
 
 MakeFacts = Callable[..., Case]
@@ -48,24 +37,18 @@ def on_stream(schedule: Schedule, worker: int, name: str) -> list[Op]:
 
 def words(schedule: Schedule, facts: Case, worker: int) -> list[str]:
     """The compute stream of one worker; a sum is `inner` or `boundary` by its work, a read waits for a transfer."""
-    counts = facts.counts
-    inner = int(counts.inner_nodes[worker])
-    matrix = Kept(
-        inner,
-        counts.inner_edges[:, worker] + inner,
-        counts.boundary_edges[:, worker],
-        counts.rows[:, worker].sum(axis=1),
-    )
+    nodes = int(facts.counts.inner_nodes[worker])
+    entries = int(facts.counts.inner_edges[0, worker]) + nodes
     found = []
     for op in on_stream(schedule, worker, COMPUTE_STREAM):
         work = float(schedule.demand[0, op.index])
         name = str(op.kind)
         if op.kind is OpKind.AGGREGATE:
-            cost = core_cost(facts.device, facts.shapes[op.layer], matrix, first=False, last=False, norm=facts.norm)
-            name = "inner" if work == float(cost.inner[0]) else "boundary"
+            inner = spmm_seconds(facts.device, entries, nodes, facts.shapes[op.layer].d_in)
+            name = "inner" if work == float(inner) else "boundary"
         if op.kind is OpKind.SCATTER:
             name = "+".join(word for word, holds in (("read", bool(op.after)), ("add", work > WOKEN_S)) if holds)
-        if op.kind is OpKind.STEP and work == facts.host.iteration_s.value / (2 * len(facts.shapes)):
+        if op.kind is OpKind.STEP and work == WOKEN_S:
             name = "hand over"
         layer = "" if op.layer < 0 else f" {op.layer}"
         found.append(f"{name}{layer}{' back' if op.direction is BACKWARD else ''}")
@@ -256,22 +239,6 @@ def test_a_step_waits_for_the_last_chunk_of_every_layer(on_cores: MakeFacts) -> 
         assert (run.starts[:, op.index] >= run.ends[:, left].max(axis=1)).all()
 
 
-def test_a_sampler_builds_one_joined_matrix_for_attention(on_cores: MakeFacts) -> None:
-    facts = on_cores(iterations=5, spread=0.5, sampled=True, tau=2, weighted=True)
-    attention = AttentionFigures(dict.fromkeys(ATTENTION_TERMS, 1e-9), dict.fromkeys(ATTENTION_TERMS, 1e-9))
-    shapes = layer_shapes("gat", 48, 32, len(facts.shapes), 16, heads=2)
-    attends = replace(facts, shapes=shapes, device=replace(facts.device, attention=attention))
-    found = []
-    for item in (facts, attends):
-        schedule = method("psc-gcn")(item)
-        drawing = [op for op in ops(schedule, OpKind.SAMPLE) if stream(schedule, op) != COMPUTE_STREAM]
-        assert [op.worker for op in drawing] == [0, 1, 2, 3]
-        found.append(schedule.demand[:, [op.index for op in drawing]])
-    sums, joined = found
-    drawn = 0.01 + 0.1 / 20
-    assert joined - drawn == pytest.approx(1.2 * (sums - drawn))
-
-
 def test_a_sampler_draws_builds_and_asks(on_cores: MakeFacts) -> None:
     facts = on_cores(iterations=5, spread=0.5, sampled=True, tau=2, weighted=True)
     schedule = method("psc-gcn")(facts)
@@ -292,24 +259,6 @@ def test_a_sampler_draws_builds_and_asks(on_cores: MakeFacts) -> None:
         trains = on_stream(schedule, rank, COMPUTE_STREAM)[0]
         assert trains.kind is OpKind.INDEX
         assert [lag for _, lag in trains.after] == [2], "what was drawn two iterations ago is trained now"
-
-
-@pytest.mark.parametrize(("cores", "slower"), [(3.0, 2.0), (4.0, 1.0), (5.0, 1.0)])
-def test_a_worker_that_waits_for_its_sampler_keeps_no_core(on_cores: MakeFacts, cores: float, slower: float) -> None:
-    """Two workers of a server, each with a sampler: of four cores none is lacking while they stand still."""
-    facts = on_cores(sampled=True, tau=2, weighted=True)
-    count, rate = replace(facts.host.cores, value=cores), replace(facts.host.busy_core_rate, value=0.5)
-    given = replace(facts, host=replace(facts.host, cores=count, busy_core_rate=rate))
-    schedule = method("psc-gcn")(given)
-    (drawn,) = (op for op in ops(schedule, OpKind.SAMPLE, worker=0) if stream(schedule, op) != COMPUTE_STREAM)
-    steps = [op for op in on_stream(schedule, 0, COMPUTE_STREAM) if op.kind is OpKind.STEP]
-    stalls = [op for op in steps if not schedule.is_flow[op.index]]
-    assert len(stalls) == 2 * len(given.shapes)
-    assert schedule.demand[:, [op.index for op in stalls]].sum(axis=1) == pytest.approx(
-        0.6 * slower * schedule.demand[:, drawn.index]
-    )
-    whole = method("psc-gcn")(on_cores(tau=2))
-    assert all(whole.is_flow[op.index] for op in ops(whole, OpKind.STEP)), "who does not sample waits for no sampler"
 
 
 def test_cached_rows_are_put_beside_those_received(on_cores: MakeFacts) -> None:

@@ -9,6 +9,7 @@ import pytest
 import gcnsim
 from gcnsim.planning import read_measurement
 from gcnsim.results import MeasuredReport
+from tests.gcnsim.calibration.made_gpu import on_gpus
 from tests.gcnsim.validation.conftest import WriteRun, small_graph
 
 SAME: dict[str, Any] = {"emulation": None, "layers": 2, "hidden": 32, "widths": (32, 32, 8), "workers": 2}
@@ -52,18 +53,18 @@ def test_a_run_of_another_question_is_named_so_and_nothing_follows_from_it(write
     ) == (False, None, (), ())
 
 
-OWN: dict[str, Any] = {"gpus": 2, "device": "cpu-core", "method": "full-graph", "layers": 2, "hidden": 32}
+OWN: dict[str, Any] = {"gpus": 2, "device": "t4", "method": "full-graph", "layers": 2, "hidden": 32}
 WIDTHS = ["workload.features=32", "workload.classes=8"]
 
 
 def test_a_run_of_the_same_question_is_compared(write_run: WriteRun) -> None:
-    run = write_run("run", method="full-graph", **SAME)
+    run = on_gpus(write_run("run", method="full-graph", device="cuda", **SAME))
     measured_report = beside(run, graph=small_graph(), overrides=[*WIDTHS, "partition.method=block"], **OWN)
     assert measured_report.differs == ()
 
 
 def test_a_run_on_another_partition_is_named_so(write_run: WriteRun) -> None:
-    run = write_run("run", method="full-graph", **SAME)
+    run = on_gpus(write_run("run", method="full-graph", device="cuda", **SAME))
     measured_report = beside(run, graph=small_graph(), overrides=[*WIDTHS, "partition.method=random"], **OWN)
     assert [difference.field for difference in measured_report.differs] == ["boundary nodes of all parts"]
 

@@ -14,6 +14,7 @@ from gcnsim.planning import StudyCache
 from gcnsim.report.answer.table import render_table
 from gcnsim.scenario import Scenario, from_mapping
 from tests.gcnsim.results.made import answer_of
+from tests.measured_files import measured_file, write_graph
 
 SCENARIOS = Path(__file__).resolve().parents[3] / "scenarios"
 
@@ -124,7 +125,11 @@ def test_each_worker_must_fit_its_own_gpu() -> None:
     assert answer.payload["result"]["memory_bytes"] == memory["workers"][memory["tightest"]]["total"]
 
 
-def test_nothing_is_known_of_cores() -> None:
-    payload = question(device="cpu-core", method="full-graph", iterations=2)
+def test_nothing_is_known_of_cores(tmp_path: Path) -> None:
+    graph = write_graph(tmp_path)
+    path = measured_file(tmp_path, graph, 2, device={"kind": "cpu", "name": "a core"})
+    payload = what_if(
+        graph=str(graph), measured_compute=str(path), processes=1, method="full-graph", iterations=2
+    ).payload
     assert [row["fits"] for row in payload["results"]] == [None]
     assert payload["memory"][0]["device_bytes"] is None

@@ -107,7 +107,7 @@ def test_what_is_simulated_is_limited_by_its_work(monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize(
     ("name", "cluster"),
-    [("roc", {"gpus_per_server": 2}), ("full-graph", {"device": "cpu-core"}), ("full-graph", {"sockets": "cores"})],
+    [("roc", {"gpus_per_server": 2}), ("full-graph", {"sockets": "cores"})],
 )
 def test_other_methods_and_machines_stay_estimated(name: str, cluster: dict[str, Any]) -> None:
     base = scenario(name, **cluster)

@@ -46,7 +46,6 @@ def test_an_instance_is_simulated_with_its_nvlink_and_its_range_covers_staged_co
         ({"gpus": 2, "device": "rtx-4090", "transport": "direct"}, "transport direct"),
         ({"gpus": [2, 4], "device": ["t4", "h100"], "transport": "direct"}, "transport direct"),
         ({"gpus": 1}, None),
-        ({"gpus": 2, "device": "cpu-core"}, None),
     ],
 )
 def test_the_heading_says_what_all_rows_share(question: dict[str, Any], heading: str | None) -> None:

@@ -16,7 +16,6 @@ class Drawn:
     """Times under four draws."""
 
     times: FloatArray
-    ranged: bool = True
 
     def epochs_over(self, other: Drawn) -> FloatArray:
         """Times of an epoch over those of the other."""

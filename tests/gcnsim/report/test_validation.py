@@ -14,7 +14,7 @@ from gcnsim.report import evidence as calibration_report
 from gcnsim.report import evidence as report
 from gcnsim.report.figures.validation import errors_data, errors_figure, validation_data, validation_figure
 from gcnsim.validation import payload as plain
-from tests.gcnsim.calibration.made import calibration
+from tests.gcnsim.calibration.made import calibration, of_gpu
 from tests.gcnsim.validation.made import SETTING, four
 
 
@@ -128,12 +128,12 @@ def test_files_are_written_whole(found: dict[str, Any], tmp_path: Path) -> None:
 
 
 def test_a_calibration_in_words() -> None:
-    text = calibration_report.render_calibration(calibration(error=0.043), "c.json")
+    text = calibration_report.render_calibration(of_gpu(error=0.043), "c.json")
     lines = text.splitlines()
-    assert lines[0] == "c.json: cpu-core on Xeon, measured in 1.0 minutes"
+    assert lines[0] == "c.json: t4 on Xeon, measured in 1.0 minutes"
     assert any(line.split()[:2] == ["device.memory_bandwidth", "20GB/s"] for line in lines)
     assert any(line.split()[:3] == ["graph", "feed", "1.25"] for line in lines)
-    assert "  spmm: 5.0 %, 10.0 %, -1.0 % of 12 points" in lines
+    assert "  sockets: 5.0 %, 10.0 %, -1.0 % of 12 points" in lines
     assert lines[-1] == "90 % interval of a prediction: +-4.3 %"
     assert text.endswith("\n")
     assert "90 % interval" not in calibration_report.render_calibration(calibration(), "c.json")

@@ -72,10 +72,8 @@ def test_others_refuse_it(name: str) -> None:
 
 
 def test_it_needs_measured_cores_and_overlaps_nothing() -> None:
-    with pytest.raises(ScenarioError, match=r"gat on cpu-core needs a calibration that measured attention"):
+    with pytest.raises(ScenarioError, match=r"python -m runtime.measure .* --model gat .* --heads 1"):
         iteration_s("full-graph", device="cpu-core")
-    with pytest.raises(ScenarioError, match=r"keep_inputs: true is modelled for GPUs only; cluster.device is cpu-core"):
-        iteration_s("full-graph", device="cpu-core", keep_inputs=True)
     with pytest.raises(ScenarioError, match=r"method.overlap: central is not allowed with gat"):
         iteration_s("full-graph", overlap="central")
     with pytest.raises(ScenarioError, match=r"workload.heads: 4 is not allowed; only gat has heads"):

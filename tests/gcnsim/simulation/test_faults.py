@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from gcnsim.simulation.faults import apply_static_faults, apply_transient_faults
 from gcnsim.timeline import PS_PER_S, OpKind
 from tests.cases import Case, method
 from tests.gcnsim.simulation.faulted import REDDIT, studied
+from tests.measured_files import measured_file, write_graph
 
 NOTHING = "pause:seconds=1us"
 """Costs nothing, in a run of the same length."""
@@ -185,10 +187,12 @@ def test_a_paused_worker_is_paused_and_the_others_wait_for_it() -> None:
         assert longer - usual["workers"][rank]["waiting_s"] - usual["workers"][rank]["reduce_s"] > 9.0
 
 
-def test_workers_on_cores_have_cores_as_their_bottleneck() -> None:
-    on_cores = REDDIT | {"cluster": {"gpus": 2, "device": "cpu-core"}, "run": {"iterations": 1}}
-    requested = on_cores | {"method": {"name": "full-graph"}}
-    for inject in ((), ("pause:seconds=10s",), ("jitter:cv=1",)):
+def test_workers_on_cores_have_cores_as_their_bottleneck(tmp_path: Path) -> None:
+    graph = write_graph(tmp_path)
+    path = measured_file(tmp_path, graph, 2, device={"kind": "cpu", "name": "a core"})
+    on_cores = {"cluster": {"measured_compute": str(path)}, "workload": {"graph": str(graph)}, "run": {"iterations": 1}}
+    requested = {"schema": "gcnsim.scenario/1", "method": {"name": "full-graph"}} | on_cores
+    for inject in ((), ("pause:seconds=10ms",), ("jitter:cv=1",)):
         assert studied(requested, *inject).limit.word == "CPU cores"
 
 

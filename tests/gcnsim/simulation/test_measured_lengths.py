@@ -87,7 +87,7 @@ def test_on_a_core_the_time_outside_operations_is_measured_too(tmp_path: Path, g
     for part in about["parts"]:
         part["outside_seconds"] = 0.008
     path = write(tmp_path / "m.parquet", about, rows(about, even))
-    figures = {"generic-16.work_spread": 0.001, "generic-16.iteration_s": "50ms"}
+    figures = {"generic-16.work_spread": 0.001}
     assert demand_of(make_scenario(path, graph, figures=figures), OpKind.STEP).mean() == pytest.approx(0.018, rel=1e-3)
 
 
@@ -107,7 +107,7 @@ def test_cores_are_as_fast_as_measured_whatever_else_is_busy(tmp_path: Path, gra
 
 def test_a_sampler_keeps_no_thread_from_its_core(tmp_path: Path, graph: Path) -> None:
     path = measured_file(tmp_path, graph, 2, [("psc-gcn", {"epsilon": 0.5})], device=CORE)
-    figures = {"generic-16.work_spread": 0.001, "generic-16.iteration_s": "50ms"}
+    figures = {"generic-16.work_spread": 0.001}
     scenario = make_scenario(path, graph, {"name": "psc-gcn", "epsilon": 0.5}, figures=figures)
     assert demand_of(scenario, OpKind.STEP).mean() == pytest.approx(0.005, rel=1e-3)
 
@@ -219,6 +219,20 @@ def test_the_command_has_every_option_of_the_model(tmp_path: Path, graph: Path) 
         assert option in command
 
 
+def test_cores_without_measured_times_are_refused_with_the_command(graph: Path) -> None:
+    cluster = {"gpus": 2, "device": "cpu-core", "aggregator": "numba", "threads": 2}
+    method = {"name": "psc-gcn", "tau": 1, "epsilon": 0.3}
+    raw = {"schema": "gcnsim.scenario/1", "cluster": cluster, "workload": {"graph": str(graph)}, "method": method}
+    with pytest.raises(ScenarioError) as caught:
+        simulate_scenario(from_mapping(raw, "test"))
+    text = str(caught.value)
+    assert text.startswith("cluster.measured_compute: null is not allowed on CPU cores (cpu-core)")
+    assert "\n" not in text
+    for option in ("python -m runtime.measure", f"--graph {graph}", "--parts 2", "--method psc-gcn", "--epsilon 0.3",
+                   "--aggregator numba", "--threads 2", "--norm layer", "--out FILE"):  # fmt: skip
+        assert option in text
+
+
 def test_another_graph_is_refused_by_its_hash(tmp_path: Path, graph: Path) -> None:
     path = measured_file(tmp_path, graph, 2, graph={"hash": "0" * 64})
     with pytest.raises(ScenarioError, match=r"workload: .*ring\.txt \(hash"):
@@ -270,7 +284,7 @@ def test_a_method_that_was_measured_under_another_name_answers(tmp_path: Path, g
         simulate_scenario(make_scenario(other, graph, {"name": "psc-gcn", "tau": 2, "epsilon": 0.5}))
 
 
-def test_attention_and_dropout_on_cores_need_no_calibration(tmp_path: Path, graph: Path) -> None:
+def test_attention_and_dropout_on_cores_are_measured(tmp_path: Path, graph: Path) -> None:
     from tests.measured_files import EXCHANGED, OPS, even, header, rows, write
 
     model = {"model": "gat", "heads": 2, "dropout": 0.5}

@@ -57,7 +57,6 @@ def test_a_what_if_asks_it_of_every_row() -> None:
     ("payload", "name", "cluster", "says"),
     [
         ("fp8", "full-graph", {}, "unknown payload 'fp8'"),
-        ("int8", "full-graph", {"device": "cpu-core"}, "is modelled for GPUs only"),
         ("int8", "sancus", {}, "not modelled with sancus"),
     ],
 )

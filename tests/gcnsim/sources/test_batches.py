@@ -166,7 +166,7 @@ def test_expected_rows_are_those_of_a_drawn_graph_of_that_law(graph: Graph) -> N
         ({"name": "psc-gcn", "cache": "auto"}, {}, "method.cache: auto is not allowed"),
         ({"name": "dgl", "overlap": "central"}, {}, "method.overlap: central is not allowed"),
         ({"name": "graphsaint", "subgraph": "0%"}, {}, "method.subgraph: 0% is not allowed"),
-        ({"name": "dgl"}, {"cluster": {"device": "cpu-core"}}, "cluster.calibration: has no batch_s; mini-batches on"),
+        ({"name": "dgl"}, {"cluster": {"device": "cpu-core"}}, "cluster.measured_compute: null is not allowed on CPU"),
         ({"name": "dgl"}, {"workload": {"graph": "small", "dense_layers": 1}}, "workload.dense_layers: 1 is not"),
         ({"name": "dgl"}, {"workload": {"graph": "small", "preaggregate": True}}, "workload.preaggregate: True is not"),
     ],

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from gcnsim.boundary import AccessCounts
-from gcnsim.errors import ScenarioError
 from gcnsim.methods import create_method
 from gcnsim.scenario import Scenario, from_mapping
 from gcnsim.simulation import simulate_scenario
@@ -66,11 +65,3 @@ def test_an_epoch_of_edge_sampling_is_slower_than_one_of_nodes() -> None:
         for sample in ("nodes", "boundary-edges", "edges")
     ]
     assert seconds[0] < seconds[1] < seconds[2]
-
-
-def test_workers_on_cores_draw_nodes_alone() -> None:
-    scenario = make_scenario("edges", 0.1)
-    with pytest.raises(
-        ScenarioError, match=r"method.sample: edges is modelled for GPUs only; cluster.device is cpu-core"
-    ):
-        simulate_scenario(replace(scenario, cluster=replace(scenario.cluster, device="cpu-core")))

@@ -96,7 +96,6 @@ def test_what_lies_on_the_gpu_is_in_its_memory() -> None:
         ("distdgl", {"features": "gpu"}, "cluster.features: gpu is not modelled with distdgl; allowed: host, uva"),
         ("pagraph", {"features": "gpu"}, "cluster.features: gpu is not modelled with pagraph; allowed: host, uva"),
         ("pipegcn", {"features": "uva"}, "cluster.features: not modelled with pipegcn; methods with it: "),
-        ("dgl", {"features": "uva", "device": "cpu-core"}, "has no nvlink"),
     ],
 )
 def test_what_is_not_modelled_is_refused(name: str, cluster: dict[str, Any], message: str) -> None:

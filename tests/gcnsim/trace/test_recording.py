@@ -7,15 +7,12 @@ import numpy as np
 import pytest
 
 from gcnsim.errors import ScenarioError
-from gcnsim.ids import Float32Array
-from gcnsim.partition import PRODUCTS, WINDOWS, graph_reuse
 from gcnsim.sampling import draw_edges, inclusion, sampler
 from gcnsim.streams import stream
 from gcnsim.trace import (
     AccessTrace,
     local_norms,
     prepared_sampling,
-    record_nodes,
     record_prepared,
     record_trace,
     recording,
@@ -141,46 +138,3 @@ def test_bad_settings_are_refused(small: Any) -> None:
         record(small, epsilon=2.0)
     with pytest.raises(ScenarioError, match="sampler: unknown"):
         record(small, sampler="ful")
-
-
-def test_a_drawn_graph_has_statistics_of_each_of_its_products(small: Any) -> None:
-    part = small.parts[0]
-    whole = graph_reuse(part, np.ones(part.entries, np.bool_))
-    assert whole.shape == (len(PRODUCTS), len(WINDOWS))
-    assert np.array_equal(whole, graph_reuse(part, np.ones(part.entries, np.bool_)))
-    crossing = part.columns >= part.inner_nodes
-    assert 1 - whole[2, -1] == pytest.approx(part.boundary_nodes / np.count_nonzero(crossing), rel=1e-5)
-    alone = graph_reuse(part, np.zeros(part.entries, np.bool_))
-    assert not alone.any()  # self-loops read every row once
-
-
-def reuse(trace: AccessTrace) -> Float32Array:
-    assert trace.reuse is not None
-    return trace.reuse
-
-
-def test_a_trace_knows_how_soon_the_sums_of_its_first_graph_read_rows_again(
-    small: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    trace = record(small)
-    for part, found in zip(small.parts, reuse(trace), strict=True):
-        p = sampler("vr")(part).probabilities(0.2).p
-        kept = draw_edges(part, p, stream(3, "trace", part.rank, 0))
-        assert np.array_equal(found, graph_reuse(part, kept))
-    monkeypatch.setattr(recording, "BLOCK", 50)
-    assert np.array_equal(reuse(record(small)), reuse(trace)), "the same in pieces"
-    assert not np.array_equal(reuse(record(small, seed=4)), reuse(trace))
-    prepared = prepared_sampling("vr", small.parts)
-    plain = record_prepared(prepared, small.owners, epsilon=0.2, iterations=5, seed=3, reuse=False)
-    assert plain.reuse is None
-    assert same(plain, trace)
-
-
-def test_drawn_nodes_keep_their_entries(small: Any) -> None:
-    whole = reuse(record(small, sampler="full", iterations=1))
-    every = record_nodes(small.parts, small.owners, rate=1.0, iterations=2, seed=3)
-    assert np.array_equal(reuse(every), whole)
-    few = record_nodes(small.parts, small.owners, rate=0.3, iterations=2, seed=3)
-    assert np.array_equal(reuse(few)[:, :2], whole[:, :2]), "all inner edges stay"
-    read = np.array([worker.needed(0, 1).sum() for worker in few.workers])
-    assert 1 - reuse(few)[:, 2, -1] == pytest.approx(read / few.edges[0, :, 1], rel=1e-5)

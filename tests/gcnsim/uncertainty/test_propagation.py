@@ -187,7 +187,6 @@ def test_draws_know_nothing_of_one_another(tau: int) -> None:
 
 
 FIRST_ORDER: dict[str, tuple[dict[str, object], dict[str, object]]] = {
-    "cores": (METHODS["pipegcn"], {"gpus": 2, "gpus_per_server": 1, "device": "cpu-core"}),
     "mini-batches": ({"name": "dgl"}, {"gpus": 2, "gpus_per_server": 2}),
     "sockets": (METHODS["full-graph"], {"gpus": 2, "gpus_per_server": 1, "sockets": "cores"}),
     "blocks": ({"name": "roc"}, {"gpus": 2, "gpus_per_server": 2}),

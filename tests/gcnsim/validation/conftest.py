@@ -14,7 +14,7 @@ import pytest
 from gcnsim import __version__
 from gcnsim.evidence import scenario_of
 from gcnsim.graph import Graph, build_csr
-from gcnsim.measured_compute import MeasuredCompute
+from gcnsim.measured_compute import measured_compute
 from gcnsim.partition import Part, partition_graph, split
 from gcnsim.runs.files import Shares
 from gcnsim.runs.recorded_run import RecordedRun, read_recorded_run
@@ -23,6 +23,7 @@ from gcnsim.sources import open_source
 from gcnsim.trace import record_nodes, record_trace, write_trace
 from runtime.options import Options
 from tests.gcnsim.calibration.made import MACHINE
+from tests.measured_files import header, rows, write, write_graph
 
 WIDTHS = (32, 32, 8)
 EMULATED: Final[dict[str, Any]] = {
@@ -162,12 +163,50 @@ def runs_in(place: Path) -> WriteRun:
     return write
 
 
-def simulated(
-    folder: Path, calibration: Path, factor: float = 1.0, measured: Sequence[MeasuredCompute] = ()
-) -> RecordedRun:
+def parts_measured(place: Path, *folders: Path, seconds: float = 1e-3, **device: int) -> list[Path]:
+    """Files of measured times of the parts of the runs in `folders`, each operation of so many seconds.
+
+    device: more that is known of the cores.
+    """
+    groups: dict[tuple[int, tuple[int, ...]], list[RecordedRun]] = {}
+    for folder in folders:
+        run = read_recorded_run(folder)
+        groups.setdefault((run.workers, tuple(run.widths)), []).append(run)
+    return [_measured(place, runs, seconds, device) for runs in groups.values()]
+
+
+def _measured(place: Path, runs: Sequence[RecordedRun], seconds: float, device: Mapping[str, int]) -> Path:
+    first = runs[0]
+    widths, layers = list(first.widths), range(len(first.widths) - 1)
+    settings = {json.dumps([run.options["method"], run.options["knobs"]]): run.options for run in runs}
+    about = header(
+        write_graph(place),
+        first.workers,
+        [(options["method"], options["knobs"]) for options in settings.values()],
+        device={"kind": "cpu", "name": "a core", "threads": first.threads, **device},
+        graph={"name": "small", "hash": first.graph["hash"], "features": widths[0], "classes": widths[-1]},
+        partition={"hash": first.partition["hash"], "algorithm": "block"},
+        model={
+            "model": first.options["model"],
+            "layers": len(layers),
+            "hidden": widths[1],
+            "widths": widths,
+            "preaggregate": first.options["preaggregate"],
+        },
+        training={"aggregator": first.options["aggregator"]},
+    )
+    ways = [(kind, layer, way) for kind in ("aggregate", "update") for layer in layers
+            for way in ("forward", "backward") if kind == "update" or way == "forward" or layer]  # fmt: skip
+    sent = [("pack", layer, "forward") for layer in layers] if first.workers > 1 else []
+    ops = [*ways, *sent, ("loss", -1, "forward"), ("step", -1, "")]
+    name = f"{first.workers}-{'-'.join(map(str, widths))}-{seconds}.parquet"
+    return write(place / name, about, rows(about, lambda *_: seconds, ops))
+
+
+def simulated(folder: Path, calibration: Path, factor: float = 1.0, measured: Sequence[Path] = ()) -> RecordedRun:
     """The run in `folder` with the times that the simulator predicts for it, times `factor`, written there too."""
     run = read_recorded_run(folder)
-    scenario = scenario_of(run, str(calibration), measured)
+    scenario = scenario_of(run, str(calibration), [measured_compute(str(path)) for path in measured])
     metrics = simulate_scenario(scenario, open_source(scenario)).metrics
     document = json.loads((folder / "run.json").read_text())
     for content in document["summary"]["workers"]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +12,10 @@ from gcnsim.breakdown import PHASES
 from gcnsim.calibration.fit import ranges
 from gcnsim.calibration_record.record import Source, write_calibration
 from gcnsim.errors import FileError, ScenarioError
-from gcnsim.report.evidence import render_validation
-from gcnsim.report.figures.validation import validation_data, validation_figure
 from gcnsim.runs.recorded_run import read_recorded_run
 from gcnsim.validation import configuration_of, judge, outside, payload, setting_of
 from tests.gcnsim.calibration.made import calibration
-from tests.gcnsim.validation.conftest import EMULATED, WriteRun, simulated, small_graph
+from tests.gcnsim.validation.conftest import EMULATED, WriteRun, parts_measured, simulated, small_graph
 from tests.gcnsim.validation.made import judged
 from tests.measured_files import measured_file, write_graph
 
@@ -41,8 +38,9 @@ def test_errors_have_signs() -> None:
 
 def test_a_run_that_takes_what_is_predicted_has_no_error(write_run: WriteRun, record: Path) -> None:
     folder = write_run("run")
-    simulated(folder, record)
-    ((run_check,), warnings) = judge([folder], record)
+    files = parts_measured(folder.parent, folder)
+    simulated(folder, record, measured=files)
+    ((run_check,), warnings) = judge([folder], record, measured=files)
     assert (run_check.run, warnings) == ("run", [])
     assert run_check.error == pytest.approx(0.0, abs=1e-12)
     assert run_check.covered
@@ -53,8 +51,9 @@ def test_a_run_that_takes_what_is_predicted_has_no_error(write_run: WriteRun, re
 
 def test_a_run_that_takes_half_as_long_again_is_outside_its_interval(write_run: WriteRun, record: Path) -> None:
     folder = write_run("run")
-    simulated(folder, record, 1.5)
-    ((run_check,), _) = judge([folder], record)
+    files = parts_measured(folder.parent, folder)
+    simulated(folder, record, 1.5, files)
+    ((run_check,), _) = judge([folder], record, measured=files)
     assert run_check.error == pytest.approx(1 / 1.5 - 1)
     assert not run_check.covered
     assert run_check.phase_error("compute") == pytest.approx(
@@ -65,7 +64,8 @@ def test_a_run_that_takes_half_as_long_again_is_outside_its_interval(write_run: 
 def test_runs_keep_their_order_and_repeats_are_predicted_once(write_run: WriteRun, record: Path) -> None:
     folders = [write_run("b", seconds=[0.2] * 10), write_run("a"), write_run("c", method="pipegcn")]
     lines: list[str] = []
-    run_checks, _ = judge([folders[2], *folders[:2]], record, progress=lines.append)
+    files = parts_measured(folders[0].parent, *folders)
+    run_checks, _ = judge([folders[2], *folders[:2]], record, measured=files, progress=lines.append)
     assert [run_check.run for run_check in run_checks] == ["c", "b", "a"]
     assert [run_check.measured_s for run_check in run_checks] == pytest.approx([0.1, 0.2, 0.1])
     assert run_checks[1].configuration == run_checks[2].configuration != run_checks[0].configuration
@@ -75,13 +75,19 @@ def test_runs_keep_their_order_and_repeats_are_predicted_once(write_run: WriteRu
 
 def test_the_answer_does_not_depend_on_the_number_of_processes(write_run: WriteRun, record: Path) -> None:
     folders = [write_run("a"), write_run("b", method="pipegcn")]
-    assert judge(folders, record, processes=1) == judge(folders, record, processes=2)
+    files = parts_measured(folders[0].parent, *folders)
+    one, two = (judge(folders, record, measured=files, processes=count) for count in (1, 2))
+    assert one == two
 
 
-def test_without_a_calibration_the_catalogue_predicts(write_run: WriteRun) -> None:
-    ((run_check,), warnings) = judge([write_run("a")], None)
-    assert run_check.predicted_s > 0.0
-    assert (run_check.outside, warnings) == ((), [])
+def test_runs_on_cores_say_what_measures_their_parts(write_run: WriteRun, record: Path) -> None:
+    for given in (None, record):
+        with pytest.raises(ScenarioError) as caught:
+            judge([write_run("a")], given)
+        text = str(caught.value)
+        assert text.startswith("cluster.measured_compute: null is not allowed on CPU cores (cpu-core)")
+        assert "python -m runtime.measure --graph GRAPH --parts 2" in text
+        assert "\n" not in text
 
 
 def test_no_runs_are_refused(record: Path) -> None:
@@ -100,9 +106,10 @@ def test_a_run_that_the_calibration_used_is_refused(write_run: WriteRun, tmp_pat
 
 def test_a_run_without_its_trace_is_named(write_run: WriteRun, record: Path) -> None:
     folder = write_run("a")
+    files = parts_measured(folder, folder)
     (folder / "access.trace").unlink()
     with pytest.raises(FileError, match=r"a/access\.trace: no access trace of the run; allowed: .*--save-trace "):
-        judge([folder], record)
+        judge([folder], record, measured=files)
 
 
 CHANGES: tuple[tuple[str, dict[str, Any], str], ...] = (
@@ -120,7 +127,8 @@ def test_another_machine_or_version_is_warned_of_and_refused_when_strict(
     folder = write_run("a")
     known = calibration()
     write_calibration(tmp_path / "c.json", calibration(**{part: {**getattr(known, part), **change}}))
-    run_checks, warnings = judge([folder], tmp_path / "c.json")
+    files = parts_measured(tmp_path, folder)
+    run_checks, warnings = judge([folder], tmp_path / "c.json", measured=files)
     assert len(run_checks) == 1
     assert len(warnings) == 1
     assert warnings[0].startswith(f"{folder}: ")
@@ -131,12 +139,10 @@ def test_another_machine_or_version_is_warned_of_and_refused_when_strict(
 
 
 def test_a_run_by_other_kernels_than_were_measured_is_refused(write_run: WriteRun, record: Path) -> None:
-    folder = write_run("a", aggregator="numba")
-    for given, source in ((record, str(record)), (None, "the catalogue's cpu-core")):
-        with pytest.raises(ScenarioError) as caught:
-            judge([folder], given)
-        text = f"{folder}: trained with --aggregator numba and --threads 1, {source} is of --aggregator plain and"
-        assert str(caught.value).startswith(text)
+    folder, plain = write_run("a", aggregator="numba"), write_run("b")
+    files = parts_measured(folder.parent, plain)
+    with pytest.raises(ScenarioError, match=r"cluster.aggregator: numba is not what .* has measured: plain; measure"):
+        judge([folder], record, measured=files)
 
 
 def test_a_run_counts_once(write_run: WriteRun) -> None:
@@ -148,7 +154,8 @@ def test_a_run_counts_once(write_run: WriteRun) -> None:
 def test_versions_that_change_no_times_are_not_warned_of(write_run: WriteRun, tmp_path: Path) -> None:
     versions = {**calibration().versions, "numpy": "1.0", "python": "3.12.1"}
     write_calibration(tmp_path / "c.json", calibration(versions=versions))
-    _, warnings = judge([write_run("a")], tmp_path / "c.json", strict=True)
+    folder = write_run("a")
+    _, warnings = judge([folder], tmp_path / "c.json", measured=parts_measured(tmp_path, folder), strict=True)
     assert warnings == []
 
 
@@ -201,21 +208,21 @@ def test_settings_and_configurations_in_words(write_run: WriteRun) -> None:
 
 def test_a_drawn_run_is_predicted_from_its_own_trace(write_run: WriteRun, record: Path) -> None:
     folder = write_run("a", method="psc-gcn", knobs={**DRAWN, "tau": 1, "epsilon": 0.3})
-    ((found,), _) = judge([folder], record)
-    assert found.low_s is not None
-    assert found.high_s is not None
+    files = parts_measured(folder.parent, folder)
+    ((found,), _) = judge([folder], record, measured=files)
     assert found.low_s < found.predicted_s < found.high_s
     document = json.loads((folder / "run.json").read_text())
     document["options"]["knobs"]["epsilon"] = 0.5
     (folder / "run.json").write_text(json.dumps(document))
     with pytest.raises(ScenarioError, match=r"access\.trace: was drawn with vr at epsilon 0\.3"):
-        judge([folder], record)
+        judge([folder], record, measured=parts_measured(folder.parent, folder))
 
 
 def test_links_paced_in_the_exchange_are_noted_and_refused_when_strict(write_run: WriteRun, record: Path) -> None:
     folder = write_run("a", emulation=EMULATED | {"limiter": "exchange"})
+    files = parts_measured(folder.parent, folder)
     for given in (record, None):
-        _, warnings = judge([folder], given)
+        _, warnings = judge([folder], given, measured=files)
         assert len(warnings) == 1
         assert warnings[0].startswith(f"{folder}: its links were paced in the exchange (limiter exchange)")
         with pytest.raises(FileError, match="paced in the exchange"):
@@ -225,13 +232,14 @@ def test_links_paced_in_the_exchange_are_noted_and_refused_when_strict(write_run
 def test_a_trace_of_another_run_is_refused_and_one_elsewhere_is_noted(write_run: WriteRun, tmp_path: Path) -> None:
     folder, other = write_run("a", save_trace=str(tmp_path / "saved.trace")), write_run("b", seed=4)
     (folder / "access.trace").rename(tmp_path / "saved.trace")
-    _, warnings = judge([folder], None, strict=True)
+    files = parts_measured(tmp_path, folder)
+    _, warnings = judge([folder], None, measured=files, strict=True)
     saved = tmp_path / "saved.trace"
     assert warnings == [f"{folder}: has no access.trace beside it; read from where it was saved, {saved}"]
     drawn = write_run("c", method="psc-gcn", knobs=DRAWN)
     (drawn / "access.trace").replace(other / "access.trace")
     with pytest.raises(ScenarioError, match=r"b/access\.trace: was drawn with vr at epsilon 0\.1, the run with full"):
-        judge([other], None)
+        judge([other], None, measured=files)
 
 
 def test_what_is_trained_differently_is_another_configuration(write_run: WriteRun) -> None:
@@ -244,27 +252,12 @@ def test_what_is_trained_differently_is_another_configuration(write_run: WriteRu
     assert again == words[0], "repeats and what is only said or saved are one"
 
 
-def test_on_cores_without_a_calibration_there_is_no_interval(write_run: WriteRun) -> None:
-    checks, _ = judge([write_run("run", method="full-graph", workers=2)], None)
-    assert [(check.low_s, check.high_s, check.covered) for check in checks] == [(None, None, None)]
-    found = payload(checks, None, [])
-    assert found["coverage"] is None
-    assert "no interval on CPU cores without a calibration" in render_validation(found)
-    assert json.loads(json.dumps(found))["rows"][0]["low_s"] is None
-    validation = validation_data(found)
-    assert validation.runs[0].covered is None
-    assert [trace.name for trace in validation_figure(validation).data][-1] == "without an interval (1)"
-
-
-def measured(
-    folder: Path, seconds: float, hidden: int = 32, methods: Sequence[str] = ("full-graph",), **partition: Any
-) -> Path:
+def measured(folder: Path, seconds: float, hidden: int = 32, **partition: Any) -> Path:
     """A file of compute times of the runs' parts, each operation of so many seconds."""
     return measured_file(
         folder,
         write_graph(folder),
         2,
-        [(name, {}) for name in methods],
         seconds=lambda *_: seconds,
         name=f"{seconds}.parquet",
         device={"kind": "cpu", "name": "a core", "threads": 1},
@@ -274,15 +267,11 @@ def measured(
     )
 
 
-def test_measured_compute_stands_in_the_place_of_the_laws(write_run: WriteRun, tmp_path: Path) -> None:
+def test_compute_is_as_long_as_measured(write_run: WriteRun, tmp_path: Path) -> None:
     folder = write_run("run")
     slow, fast = (judge([folder], None, measured=[measured(tmp_path, value)])[0][0] for value in (0.02, 0.01))
     assert slow.predicted["compute"] == pytest.approx(2 * fast.predicted["compute"], rel=1e-6)
-    # Measured compute has a known error, the catalogue's core has none.
-    assert fast.low_s is not None
-    assert fast.high_s is not None
     assert fast.low_s < fast.predicted_s < fast.high_s
-    assert judge([folder], None)[0][0].low_s is None
 
 
 def test_each_run_is_predicted_by_the_file_of_its_own_parts(write_run: WriteRun, tmp_path: Path) -> None:

@@ -49,6 +49,8 @@ WRONG = {
     "model": ("--model gcnn", "--model: unknown 'gcnn'; did you mean 'gcn'?"),
     "refused": ("--method dgl --preaggregate", "--preaggregate: dgl draws the neighbours of every batch anew"),
     "option": ("--iterations 3", "No such option"),
+    "runs": ("--runs . --method psc-gcn", "--method: is of a graph's parts; allowed with --runs: --seconds, --out"),
+    "no runs": ("--runs missing", "--runs: no recorded run whose parts can be measured; allowed: folders of runtime"),
     "links": ("--links --method psc-gcn", "--method: is of a graph's parts; allowed with --links: --device, --threads"),
     "folder": ("--out missing/measured.parquet", "--out: missing/measured.parquet: cannot be written: No such file"),
     "graph": ("--graph missing.npz", "missing.npz"),
@@ -377,7 +379,9 @@ def test_links_are_measured_without_kernels_and_calibrate_measured_compute(
     graph = write_graph(tmp_path)
     core = measured_file(tmp_path, graph, 2, device={"kind": "cpu", "name": "a core", "threads": 1})
     cluster = {"gpus": 2, "device": "cpu-core", "calibration": "record.json"}
-    with pytest.raises(ScenarioError, match="knows links alone, no kernels; allowed: with"):
+    with pytest.raises(
+        ScenarioError, match=r"null is not allowed on CPU cores \(cpu-core\), whose compute is measured"
+    ):
         simulate({"schema": "gcnsim.scenario/1", "cluster": cluster, "workload": {"graph": str(graph)}})
     answer = simulate(
         {

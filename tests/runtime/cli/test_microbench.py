@@ -15,17 +15,21 @@ from typing import Any, NoReturn
 import pytest
 from jsonschema import Draft202012Validator
 
-from runtime.cli.microbench import main
+from runtime.cli.microbench import main, take
 from runtime.microbench import FULL, KERNELS, TINY, MicrobenchRequest, ProcessError, measured
 from runtime.microbench.measurements import CUDA_ONLY, NETWORK, WHERE_VISIBLE, Measurement
 from runtime.microbench.request import from_json
 from tests.runtime.shell import ROOT, Shell, gone, until
 from tests.terminals import drawn
 
-PROFILE = [sys.executable, "-m", "runtime.profile"]
+MEASURE = [sys.executable, "-m", "runtime.measure", "--links"]
 SCHEMA = json.loads(files("gcnsim").joinpath("data/measurements.schema.json").read_text(encoding="utf-8"))
 
 WRONG = {
+    "cores": (
+        "--device cpu",
+        "--device: cpu is not allowed; what CPU cores compute is measured with the workload itself",
+    ),
     "device": ("--device gpu", "--device: unknown 'gpu'; did you mean 'cpu'? known: cpu, cuda"),
     "aggregator": ("--aggregator auto", "--aggregator: unknown 'auto'; known: dgl, numba, plain"),
     "threads": ("--threads 0", "--threads: 0 is not allowed; a whole number of at least 1 and at most 4096"),
@@ -37,15 +41,16 @@ WRONG = {
 }
 
 
+def taken(request: MicrobenchRequest, **options: Any) -> int:
+    """The exit code of a profile of cores, which no command asks for: `runtime.measure --links` takes a part of it."""
+    return take(request, "profile.json", {"out": None, "overwrite": False, "json": False, **options})
+
+
 @pytest.fixture(scope="module")
 def profile(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What a profile with transfers wrote."""
     path = tmp_path_factory.mktemp("profile") / "profile.json"
-    old = signal.getsignal(signal.SIGTERM)
-    try:
-        assert main(["--out", str(path), "--workers", "2,1"], TINY) == 0
-    finally:
-        signal.signal(signal.SIGTERM, old)
+    assert taken(MicrobenchRequest(TINY, "cpu", 1, (1, 2)), out=str(path)) == 0
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return found
 
@@ -75,7 +80,7 @@ def test_times_are_ordered_and_above_zero(profile: dict[str, Any]) -> None:
         assert 0 <= measurement["low"] <= measurement["high"]
         if measurement["kernel"] not in WHERE_VISIBLE:
             assert measurement["seconds"] > 0, measurement
-        if not measurement["kernel"].startswith("shared_") and not measurement["kernel"].endswith("_beside"):
+        if not measurement["kernel"].startswith("shared_"):
             assert measurement["low"] <= measurement["seconds"], measurement
         if measurement["kernel"].startswith(("p2p_", "all_", "transfer_")):
             assert measurement["seconds"] <= measurement["high"], "a median; a mean may lie above"
@@ -86,18 +91,9 @@ def test_kernels_run_at_once_in_as_many_processes_as_asked(profile: dict[str, An
     assert [(entry["processes"], entry["repeats"]) for entry in shared] == [(1, 1), (2, 2)]
 
 
-def test_compute_is_measured_with_and_without_transfers(profile: dict[str, Any]) -> None:
-    rates = [measurement["params"] for measurement in profile["measurements"] if measurement["kernel"] == "gemm_beside"]
-    assert rates[0]["asked"] == rates[0]["rate"] == 0
-    assert "asked" not in rates[1]
-    assert rates[1]["rate"] > 0
-
-
 def test_without_network_no_transfer_is_measured(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     out = tmp_path / "profile.json"
-    given = ["--out", str(out), "--workers", "1", "--no-network", "--json", "--aggregator", "numba"]
-    assert main(given, TINY) == 0
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    assert taken(MicrobenchRequest(TINY, "cpu", 1, (1,), False, "numba"), out=str(out), json=True) == 0
     printed = json.loads(capsys.readouterr().out)
     assert printed == json.loads(out.read_text(encoding="utf-8"))
     Draft202012Validator(SCHEMA).validate(printed)
@@ -199,14 +195,14 @@ def test_a_member_that_fails_is_named() -> None:
     assert caught.value.code == 1
 
 
-def test_a_killed_member_ends_the_profile(tmp_path: Path) -> None:
-    shell = Shell(tmp_path, "--quick", "--workers", "1,2", command=PROFILE)
-    until(lambda: len(shell.workers()) == 2, "two members run")
+def test_a_killed_member_ends_the_measurement(tmp_path: Path) -> None:
+    shell = Shell(tmp_path, command=MEASURE)
+    until(lambda: len(shell.workers()) >= 2, "members run")
     others = shell.workers()
     os.kill(shell.worker(1), signal.SIGKILL)
     code, out, err = shell.end()
     assert (code, out) == (1, "")
-    assert err.startswith("runtime.profile: worker 1 was killed by SIGKILL")
+    assert err.startswith("runtime.measure: worker 1 was killed by SIGKILL")
     assert all(gone(pid) for pid in others)
     assert list(tmp_path.iterdir()) == []
 
@@ -215,9 +211,9 @@ def test_a_killed_member_ends_the_profile(tmp_path: Path) -> None:
     ("signum", "expected"),
     [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow), (signal.SIGKILL, -9)],
 )
-def test_no_member_outlives_the_profile(tmp_path: Path, signum: signal.Signals, expected: int) -> None:
-    shell = Shell(tmp_path, "--quick", "--workers", "1,2", command=PROFILE)
-    until(lambda: len(shell.workers()) == 2, "two members run")
+def test_no_member_outlives_the_measurement(tmp_path: Path, signum: signal.Signals, expected: int) -> None:
+    shell = Shell(tmp_path, command=MEASURE)
+    until(lambda: len(shell.workers()) >= 2, "members run")
     members = shell.workers()
     shell.process.send_signal(signum)
     assert shell.end()[0] == expected

@@ -163,10 +163,15 @@ def test_a_survey_of_two_servers_records_their_network(tmp_path: Path) -> None:
 def test_what_a_survey_gives_back_is_calibrated_and_validated_by_the_commands_it_says(tmp_path: Path) -> None:
     code, _, err = Shell(tmp_path, "--rule", str(QUICK), "--out", "s", command=SURVEY).end()
     assert code == 0, err
-    moved = (tmp_path / "s").rename(tmp_path / "handed-back")
+    moved = tmp_path / "s"
     text = (moved / "README.md").read_text(encoding="utf-8")
-    check, calibrate, validate = (shlex.split(line) for line in text.split("```sh\n")[1].split("```")[0].splitlines())
+    lines = text.split("```sh\n")[1].split("```")[0].splitlines()
+    check, calibrate, validate = (shlex.split(lines[place]) for place in (0, 2, 3))
     assert subprocess.run(check, cwd=moved, check=False).returncode == 0
+    assert lines[1] == "(cd .. && python -m runtime.measure --runs s/runs --out s/measured)"
+    asked = ["-m", "runtime.measure", "--runs", "s/runs", "--out", "s/measured", "--seconds", "8"]
+    subprocess.run([sys.executable, *asked], cwd=tmp_path, check=True, capture_output=True)
+    moved = (tmp_path / "s").rename(tmp_path / "handed-back")
     runs = sorted(str(path.relative_to(moved)) for path in moved.glob(validate[2]))
     assert len(runs) == 4
     gcnsim = [sys.executable, "-m", "gcnsim"]

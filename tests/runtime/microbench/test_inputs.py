@@ -33,13 +33,10 @@ def test_facts_tell_skewed_from_even_and_local_from_far() -> None:
     assert even["skew"] < 0.1 < 0.8 < skewed["skew"]
     assert even["column_skew"] < 0.5 < 0.8 < skewed["column_skew"]
     assert abs(even["locality"]) < 0.05 < 0.9 < local["locality"]
-    assert even["reuse_1k"] < local["reuse_1k"]
 
 
-def test_reuse_counts_entries_whose_column_came_before() -> None:
-    rows = Rows(np.array([0, 2, 4, 5]), np.array([0, 1, 0, 2, 1], np.int32), np.ones(5), 3)
-    facts = facts_of(rows)
-    assert facts["reuse_1k"] == facts["reuse_16k"] == 2 / 5
+def test_facts_count_entries_rows_and_columns() -> None:
+    facts = facts_of(Rows(np.array([0, 2, 4, 5]), np.array([0, 1, 0, 2, 1], np.int32), np.ones(5), 3))
     assert (facts["entries"], facts["rows"], facts["columns"]) == (5, 3, 3)
 
 

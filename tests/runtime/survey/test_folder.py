@@ -13,7 +13,7 @@ import pytest
 from gcnsim.errors import FileError, ScenarioError
 from gcnsim.runs.files import Cluster, read_cluster
 from runtime.survey import SurveyRequest, read_rule
-from runtime.survey.folder import SurveyFolder, note_failure
+from runtime.survey.folder import SurveyFolder, commands, note_failure
 
 RULE = read_rule(Path(__file__).with_name("tiny.yaml"))
 SERVER = {"cpu": "Xeon", "cores": 8, "memory_bytes": 2**35, "gpus": ["T4", "T4"]}
@@ -97,6 +97,22 @@ def test_the_readme_has_the_two_commands(tmp_path: Path) -> None:
     assert str(tmp_path) not in text
     assert text.split("```sh\n")[2].startswith("tar -czf s.tar.gz --exclude=graphs s\n```\n")
     assert "Not in it: names of servers, users and networks" in text
+
+
+@pytest.mark.parametrize(
+    ("typed", "line"),
+    [
+        ("s", "(cd .. && python -m runtime.measure --runs s/runs --out s/measured)"),
+        ("a/s", "(cd ../.. && python -m runtime.measure --runs a/s/runs --out a/s/measured)"),
+        (".", "python -m runtime.measure --runs runs --out measured"),
+        ("/somewhere/s", "python -m runtime.measure --runs runs --out measured"),
+    ],
+)
+def test_parts_of_runs_on_cores_are_measured_where_the_survey_was_started(typed: str, line: str) -> None:
+    found = commands(["calibration-0", "held-out-0-m0-r0"], Path(typed), "cpu")
+    assert found[1] == line
+    assert [command.endswith(" --measured-compute measured") for command in found[2:4]] == [True, True]
+    assert not any("measure" in command for command in commands(["calibration-0"], Path(typed), "cuda"))
 
 
 def test_a_run_that_failed_is_told_by_the_kind_of_its_error(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ def test_in_a_short_time_third_repeats_are_left_out_first(tmp_path: Path) -> Non
     assert all(name.endswith("-r2") for name in shorter["left_out"])
     assert shorter["seconds"] <= whole["seconds"] - 18
     assert shorter["bytes"] < whole["bytes"]
-    nothing = preview(survey_request(tmp_path / "s", minutes=1.0), None)
+    nothing = preview(survey_request(tmp_path / "s", minutes=0.9), None)
     assert len(nothing["left_out"]) == 54, "micro-benchmarks alone take longer"
 
 
@@ -83,7 +83,7 @@ def test_an_unfinished_survey_shows_what_is_left(tmp_path: Path) -> None:
     wanted = 10.0 * fresh[2]["seconds"] / fresh[0]["seconds"]
     assert found["runs"][2]["seconds"] == pytest.approx(wanted)
     assert found["seconds"] == pytest.approx(wanted + 10.0), "micro-benchmarks are still to take"
-    assert "--runs runs/calibration-0" in found["afterwards"][1]
+    assert "--runs runs/calibration-0" in found["afterwards"][2]
     assert third.name not in found["left_out"]
 
 
@@ -117,14 +117,17 @@ def test_graphs_that_are_not_made_up_have_no_size(tmp_path: Path) -> None:
 
 def test_the_text_says_all_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    found = preview(survey_request(Path("s"), minutes=11.0), None)
+    minutes = round(preview(survey_request(Path("s")), None)["seconds"] / 60 - 0.5, 1)
+    found = preview(survey_request(Path("s"), minutes=minutes), None)
     text = preview_text(found)
     for words in (
-        "nothing is started, nothing is written", "2 on 1 server", "rule.yaml, within 11 minutes",
-        "full, about 9.0 minutes", "Left out within 11 minutes: held-out-", "not in it: names of servers, users",
+        "nothing is started, nothing is written", "2 on 1 server", f"rule.yaml, within {minutes} minutes",
+        "full, about 1.0 minutes", f"Left out within {minutes} minutes: held-out-",
+        "not in it: names of servers, users",
         f"{hardware()['cpu']}, {hardware()['cores']} cores", f"torch {versions()['torch']}",
         "gcnsim calibrate profile.json --runs runs/calibration-0", "tar -czf s.tar.gz --exclude=graphs s",
-        "gcnsim validate runs/held-out-* --calibration calibration.json --out report",
+        "gcnsim validate runs/held-out-* --calibration calibration.json --out report --measured-compute measured",
+        "(cd .. && python -m runtime.measure --runs s/runs --out s/measured)",
     ):  # fmt: skip
         assert words in text
     rows = {line.split()[0]: line.split() for line in text.splitlines() if line.startswith(("calibration-", "held-"))}
