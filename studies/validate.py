@@ -72,7 +72,8 @@ def loop(rule: Mapping[str, Any], part: str, folder: Path, *, minutes: float, qu
     begun = time.monotonic()
     folder.mkdir(parents=True, exist_ok=True)
     runs = planned(rule, part, quick=quick)
-    made = make(runs, rule, graphs_of(rule, part, folder, quick=quick), begun + 60 * minutes, folder)
+    beside = Beside(runs, folder, EACH_S[quick])
+    made = make(runs, rule, graphs_of(rule, part, folder, quick=quick), begun + 60 * minutes, folder, beside)
     refused = refusals([run for run in made if not run.calibration], folder)
     known = [run for run in made if run not in refused]
     sys.stdout.write(f"{len(made)} of {len(runs)} runs are made; {len(made) - len(refused)} are modelled\n")
@@ -80,6 +81,7 @@ def loop(rule: Mapping[str, Any], part: str, folder: Path, *, minutes: float, qu
         sys.stderr.write("call again to make the others\n")
         return 1
     measure(known, folder, EACH_S[quick])
+    measure_links(folder)
     found = predicted(known, folder)
     sys.stdout.write(f"\n{(time.monotonic() - begun) / 60:.1f} minutes\n")
     checks = judged(found, quick=quick)
@@ -95,6 +97,32 @@ def loop(rule: Mapping[str, Any], part: str, folder: Path, *, minutes: float, qu
     return int(not (quiet and all(kept for _, kept in checks)))
 
 
+class Beside:
+    """Measures the parts of a graph as soon as each setting that trains them was made once.
+
+    A machine's speed changes within minutes, so parts are measured next to the runs.
+    """
+
+    def __init__(self, runs: Sequence[Planned], within: Path, each_s: float) -> None:
+        """runs: all of the loop."""
+        self._within, self._each_s = within, each_s
+        self._lacking: dict[tuple[str, int], set[tuple[str, ...]]] = {}
+        self._made: dict[tuple[str, int], list[Planned]] = {}
+        for run in runs:
+            self._lacking.setdefault(run.parts, set()).add(run.args)
+
+    def __call__(self, made: Sequence[Planned]) -> None:
+        """Hear of runs that were made."""
+        for run in made:
+            self._made.setdefault(run.parts, []).append(run)
+            lacking = self._lacking[run.parts]
+            if run.args in lacking and not (lacking := lacking - {run.args}):
+                known = self._made[run.parts]
+                refused = refusals(known, self._within)
+                measure([one for one in known if one not in refused], self._within, self._each_s)
+            self._lacking[run.parts] = lacking
+
+
 def refusals(runs: Sequence[Planned], within: Path) -> dict[Planned, str]:
     """The runs that the simulator says it does not model, with what it says."""
     found = {}
@@ -108,12 +136,16 @@ def refusals(runs: Sequence[Planned], within: Path) -> dict[Planned, str]:
 
 
 def measure(runs: Sequence[Planned], within: Path, each_s: float) -> None:
-    """Times of the runs' parts, and of messages, into `within`; what is there stays."""
+    """Times of the runs' parts, into `within`; what is there stays."""
     paths = [str(within / "runs" / run.name) for run in runs]
     settings = sum(map(len, files_of(runs_in(paths)).values()))
     words = [word for path in paths for word in ("--runs", path)]
     command = [sys.executable, "-m", "runtime.measure", *words, "--out", str(within / "measured")]
     subprocess.run([*command, "--seconds", f"{each_s * settings:g}"], check=True, stdout=subprocess.DEVNULL)
+
+
+def measure_links(within: Path) -> None:
+    """What messages cost, into `within`, unless it is there."""
     links = within / "links.json"
     if not links.is_file():
         command = [sys.executable, "-m", "runtime.measure", "--links", "--out", str(links)]

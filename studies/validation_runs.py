@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import exp, log
 from pathlib import Path
@@ -55,6 +55,11 @@ class Planned:
     def cluster(self) -> tuple[int, int, str]:
         """What one launch has in common."""
         return self.hosts, self.workers_per_host, self.bandwidth
+
+    @property
+    def parts(self) -> tuple[str, int]:
+        """The graph, and into how many parts it is cut."""
+        return self.graph, self.hosts * self.workers_per_host
 
 
 def planned(rule: Mapping[str, Any], part: str = COMMITTED, *, quick: bool = False) -> list[Planned]:
@@ -179,9 +184,17 @@ def finished(run: Planned, text: str, within: Path) -> bool:
 
 
 def make(
-    runs: Sequence[Planned], rule: Mapping[str, Any], graphs: Mapping[str, Sequence[str]], until: float, within: Path
+    runs: Sequence[Planned],
+    rule: Mapping[str, Any],
+    graphs: Mapping[str, Sequence[str]],
+    until: float,
+    within: Path,
+    after: Callable[[Sequence[Planned]], None] = lambda _: None,
 ) -> list[Planned]:
-    """Make the runs that are lacking until the clock says so; those that are there then."""
+    """Make the runs that are lacking until the clock says so; those that are there then.
+
+    after: gets the runs of each launch.
+    """
     texts = {run: scenario_text(run, arguments(run, rule, graphs, within)) for run in runs}
     lacking = [run for run in runs if not finished(run, texts[run], within)]
     for _, group in itertools.groupby(lacking, key=lambda run: (run.graph, run.cluster)):
@@ -191,6 +204,7 @@ def make(
             train(few, rule, graphs, within)
             for run in few:
                 (within / "runs" / run.name / SCENARIO_FILE).write_text(texts[run], encoding="utf-8")
+            after(few)
     return [run for run in runs if finished(run, texts[run], within)]
 
 

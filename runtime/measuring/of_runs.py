@@ -1,7 +1,7 @@
 """The parts that recorded runs trained: which settings, and the file of measured times that each belongs to.
 
-Runs of one graph, partition and model are one file; each method with its knobs is measured once, staleness apart, which
-changes no kernel.
+Runs of one graph, partition and model are one file; each method with its knobs is measured once, staleness and refresh
+apart, which change no kernel.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from runtime.measuring.request import options_from
 from runtime.methods import METHODS
 from runtime.options import Options
 
-FREE: Final = ("tau",)
+FREE: Final = ("tau", "refresh")
 """Knobs that need no measurement of their own."""
 
 DIGITS: Final = 8
