@@ -1,8 +1,6 @@
-"""What costs time however small the work: starting a kernel, a backward pass, a span, a hand-over between threads."""
+"""What costs time however small the work: starting a kernel, a backward pass, a span."""
 
 from __future__ import annotations
-
-from concurrent.futures import ThreadPoolExecutor
 
 import torch
 
@@ -14,14 +12,12 @@ from runtime.record import Recorder
 
 
 def measure(bench: Bench) -> None:
-    """`launch` (a product of one entry), `launch_backward`, `span`, `handoff`. params: none."""
+    """`launch` (a product of one entry), `launch_backward`, `span`. params: none."""
     matrix = matrix_of(Shape(1, 1, 1).made(), bench.device, bench.request.aggregator)
     one, result = made_rows(1, 1, bench.device, "one"), torch.zeros(1, 1, device=bench.device)
     bench.time("launch", {}, lambda _: matrix.multiply(one, result))
     bench.time("launch_backward", {}, backward(torch.relu, [one.clone().requires_grad_()]))
     _span(bench)
-    with ThreadPoolExecutor(1, "handoff") as thread:
-        bench.time("handoff", {}, lambda i: thread.submit(int, i).result())
 
 
 def _span(bench: Bench) -> None:
