@@ -66,7 +66,7 @@ def measure(bench: Bench, train: Call, channel: Channel, wire: Channel, processe
     """`answer` and `answer_beside`: alone, and while all `processes` of `channel` train; and their processor times.
 
     params: bytes. seconds: the mean, since an iteration waits for all of its exchanges. `answer_cpu` and
-    `answer_beside_cpu` are of all threads but the one that trains, the mean of both processes.
+    `answer_beside_cpu` are of the process that answers, which does not sleep between, all its threads but the training.
     """
     for name, trains in (("answer", False), ("answer_beside", True)):
         train(0)
@@ -86,7 +86,7 @@ def measure(bench: Bench, train: Call, channel: Channel, wire: Channel, processe
         every = [float(tensor) for tensor in channel.gather(own)]
         if answers is not None and channel.rank == 0:
             bench.found(name, {"bytes": 4}, answers.seconds, processes, fmean(answers.seconds))
-            bench.found(f"{name}_cpu", {"bytes": 4}, every[:2], processes, fmean(every[:2]))
+            bench.found(f"{name}_cpu", {"bytes": 4}, [every[1]], processes)
         channel.barrier()
 
 
