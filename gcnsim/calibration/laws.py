@@ -18,6 +18,7 @@ from gcnsim.calibration.hosts import drawing, messages
 from gcnsim.calibration.maps import fit_maps
 from gcnsim.calibration.pooling import fit_pooling
 from gcnsim.calibration.sums import fit_sums
+from gcnsim.calibration.waking import beside_training
 from gcnsim.calibration_record.measurements import Measurement, Measurements
 from gcnsim.calibration_record.record import Fitted
 from gcnsim.cost.core import RELU_BACKWARD_PASSES, RELU_PASSES, RESULT_PASSES
@@ -49,12 +50,6 @@ SLICE_S = 4e-3
 WAKE_S = 5e-5
 """How long it keeps one from a thread that a message wakes, where that was not measured: the same benchmark, the mean
 on crowded cores."""
-
-WOKEN = 4
-"""Threads that a message and its answer wake: at either end the one that moves bytes, then the one that waits."""
-
-LEAST_WAKE_S = 1e-6
-"""What is left of a difference that noise hides."""
 
 NORMAL_90 = 1.2816
 """The 90th percentile of the standard normal distribution."""
@@ -254,32 +249,8 @@ def _sockets(laws: Laws, measured: Measurements) -> None:
     laws.host["reduce_step_s"] = Fitted(_ring_step(measured), "processor time of small all-reduces, per step")
     laws.host["slice_s"] = Fitted(SLICE_S, "turns of busy processes on crowded cores, median; another machine")
     laws.host["wake_s"] = Fitted(WAKE_S, "answers of a process that messages wake on busy cores, mean; another machine")
-    _beside_training(laws, measured)
+    beside_training(laws, measured)
     laws.network["queue"] = Fitted(QUEUE, "bytes one connection may have in the queues of an emulated link")
-
-
-def _beside_training(laws: Laws, measured: Measurements) -> None:
-    """What a message costs, and its receiver waits, while all cores train, as in a run; nothing where unmeasured.
-
-    Messages one right behind another, alone, find their code in the caches and an idle core. A message and its answer
-    wake WOKEN threads, one after the other, and are two messages at each end. Of all numbers of processes that leave no
-    core idle the least counts.
-    """
-    cores = int(measured.machine["cores"])
-    crowds = [item for item in measured.of("answer_beside") if item.processes >= cores]
-    if not crowds:
-        return
-    found = min(crowds, key=lambda item: item.processes)
-    alone, cpu = (
-        next(item.seconds for item in measured.of(name) if item.processes == found.processes)
-        for name in ("answer", "answer_beside_cpu")
-    )
-    where = f"while {found.processes} processes train on {cores} cores"
-    waited = max((found.seconds - alone) / WOKEN, LEAST_WAKE_S)
-    laws.host["wake_s"] = Fitted(
-        waited, f"a message and its answer {where}, over the same alone, per thread that wakes"
-    )
-    laws.host["message_s"] = Fitted(cpu / 2, f"processor time of small messages {where}, per message and end")
 
 
 def _ring_step(measured: Measurements) -> float:

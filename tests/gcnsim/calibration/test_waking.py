@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from gcnsim.calibration.fitting import Laws
-from gcnsim.calibration.laws import LEAST_WAKE_S, WAKE_S, fit_links
+from gcnsim.calibration.laws import WAKE_S, fit_links
+from gcnsim.calibration.waking import LEAST_WAKE_S
 from gcnsim.calibration_record.measurements import read_measurements
 from tests.gcnsim.calibration.made import HOST, NETWORK, measurements, messages, point, write_measurements
 
