@@ -6,6 +6,7 @@ import numpy as np
 
 from gcnsim.calibration.fitting import Laws, mean
 from gcnsim.calibration.hosts import messages
+from gcnsim.calibration.waking import beside_training
 from gcnsim.calibration_record.measurements import Measurements
 from gcnsim.calibration_record.record import Fitted
 from gcnsim.errors import ScenarioError
@@ -20,14 +21,19 @@ SLICE_S = 4e-3
 """How long a thread keeps a core that another waits for: `benchmarks/bench_waking.py`, a tick of 250 a second."""
 
 WAKE_S = 5e-5
-"""How long it keeps one from a thread that a message wakes: the same benchmark, the mean on crowded cores."""
+"""How long it keeps one from a thread that a message wakes, where that was not measured: the same benchmark, the mean
+on crowded cores."""
 
 
 def fit_links(measured: Measurements) -> Laws:
-    """The figures of messages and of busy cores. Raises ScenarioError where what they need was not measured."""
+    """The figures of messages, on CPUs also of busy cores. Raises ScenarioError where they were not measured."""
     laws = Laws()
-    _sharing(laws, measured)
-    _sockets(laws, measured)
+    if measured.device == "cpu":
+        _sharing(laws, measured)
+        _sockets(laws, measured)
+    else:
+        laws.host["cores"] = Fitted(float(measured.machine["cores"]), "cores of the machine")
+        messages(laws, measured)
     if not laws.network:
         raise ScenarioError(f"{measured.path}: has no transfers; python -m runtime.measure --links measures them")
     return laws
@@ -60,6 +66,7 @@ def _sockets(laws: Laws, measured: Measurements) -> None:
     laws.host["reduce_step_s"] = Fitted(_ring_step(measured), "processor time of small all-reduces, per step")
     laws.host["slice_s"] = Fitted(SLICE_S, "turns of busy processes on crowded cores, median; another machine")
     laws.host["wake_s"] = Fitted(WAKE_S, "answers of a process that messages wake on busy cores, mean; another machine")
+    beside_training(laws, measured)
     laws.network["queue"] = Fitted(QUEUE, "bytes one connection may have in the queues of an emulated link")
 
 

@@ -90,8 +90,9 @@ WARMUP: Final = "warmup"
 def scenario_of(run: RecordedRun, calibration: str | None = None, measured: Sequence[MeasuredCompute] = ()) -> Scenario:
     """What to ask the simulator so that it predicts `run`; calibration: the record to predict with.
 
-    measured: files of compute times, of which the one of the run's graph and parts answers. Raises ScenarioError,
-    naming the run, for what the simulator has no model of, and where none of `measured` is of its graph and parts.
+    measured: files of compute times, of which the one of the run's graph and parts answers; of a run whose workers
+    waited, the one that they waited for, or none. Raises ScenarioError, naming the run, for what the simulator has no
+    model of, and where none of `measured` is of its graph and parts.
     """
     _refuse(run)
     place = run.place
@@ -101,7 +102,7 @@ def scenario_of(run: RecordedRun, calibration: str | None = None, measured: Sequ
         "device": device_of(run),
         "shared_cores": run.emulation is not None and run.accelerator is None,
         "calibration": calibration,
-        "measured_compute": _measured_for(run, measured).path if measured else None,
+        "measured_compute": found.path if (found := _measured_for(run, measured)) else None,
     }
     if place is not None:
         cluster["bandwidth"] = BANDWIDTH.exact(float(place["bandwidth"]))
@@ -143,11 +144,16 @@ def scenario_of(run: RecordedRun, calibration: str | None = None, measured: Sequ
         raise ScenarioError(f"{run.path}: {error}") from None
 
 
-def _measured_for(run: RecordedRun, files: Sequence[MeasuredCompute]) -> MeasuredCompute:
+def _measured_for(run: RecordedRun, files: Sequence[MeasuredCompute]) -> MeasuredCompute | None:
     """The file of the run's graph and parts; of several the one nearest in model, then method, then training.
 
-    Raises ScenarioError where there is none; what else is not as it was measured is refused when it is simulated.
+    None without files, and of waits as long as the cost laws say. Raises ScenarioError where files lack the run's;
+    what else is not as it was measured is refused when it is simulated.
     """
+    if run.accelerator is not None:
+        return _waited_for(run, run.accelerator, files)
+    if not files:
+        return None
     alike = [
         file
         for file in files
@@ -170,6 +176,20 @@ def _measured_for(run: RecordedRun, files: Sequence[MeasuredCompute]) -> Measure
             unlike(measured.training),
         ),
     )
+
+
+def _waited_for(
+    run: RecordedRun, accelerator: Mapping[str, Any], files: Sequence[MeasuredCompute]
+) -> MeasuredCompute | None:
+    """The file whose times the workers waited; None where they were the laws'. Raises ScenarioError without it."""
+    own = accelerator.get("measured_sha256")
+    found = next((file for file in files if file.sha256 == own), None)
+    if own is not None and found is None:
+        raise ScenarioError(
+            f"{run.path}: its kernels took the times in {accelerator['measured_compute']}; allowed: with that file "
+            "(--measured-compute)"
+        )
+    return found
 
 
 def device_of(run: RecordedRun) -> str:

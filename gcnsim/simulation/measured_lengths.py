@@ -27,34 +27,30 @@ from gcnsim.boundary import AccessCounts
 from gcnsim.errors import ScenarioError
 from gcnsim.ids import BoolArray, FloatArray, IntArray, Rank, Seconds
 from gcnsim.measured_compute import MeasuredPart, OpKey, iteration_weights
+from gcnsim.measured_compute.words import (
+    LOOKUP,
+    MOVED,
+    STEP,
+    WITHOUT_LAYER,
+    first_gap,
+    in_schedule_words,
+    placed,
+    unmeasured,
+)
 from gcnsim.methods.families.boundary_rows import BoundaryRows
 from gcnsim.scenario import Scenario
 from gcnsim.schedule import COMPUTE_STREAM, Schedule
 from gcnsim.schedule.columns import KIND_OF
 from gcnsim.simulation.measured_setting import Answering
 from gcnsim.streams import stream
-from gcnsim.timeline import Direction, OpKind
+from gcnsim.timeline import Direction
 
 REPLAYED: Final = 24
 """Measured iterations that are replayed before they begin again, at least."""
 
-WOKEN_S: Final = 1e-6
-"""A thread that waited needs a core again before it can go on."""
-
 THREADS: Final = (COMPUTE_STREAM, "sampler", "load")
 PACKING: Final = ".pack"
 """Streams, and the end of the names of others, in which a worker works by itself."""
-
-MOVED: Final = (OpKind.WIRE, OpKind.ALLREDUCE, OpKind.D2H, OpKind.H2D, OpKind.WAIT)
-"""What links and peers decide, in a schedule as in a file."""
-
-SAME: Final = {OpKind.ATTENTION: OpKind.UPDATE, OpKind.UNPACK: OpKind.SCATTER, OpKind.CACHE_REFRESH: OpKind.SAMPLE}
-"""A recorder's words for operations that schedules have another word for."""
-
-WITHOUT_LAYER: Final = (OpKind.LOSS, OpKind.STEP, OpKind.SAMPLE, OpKind.INDEX)
-"""Operations of a schedule that have neither layer nor direction."""
-
-LOOKUP: Final = OpKey(OpKind.LOOKUP, 0, Direction.FORWARD)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,28 +104,25 @@ def _replace(
         kind = KIND_OF[int(columns.kind[op])]
         key = OpKey(kind, int(columns.layer[op]), Direction(int(columns.direction[op])))
         groups.setdefault(OpKey(kind, -1, Direction.NONE) if kind in WITHOUT_LAYER else key, []).append(op)
-    step = groups.pop(OpKey(OpKind.STEP, -1, Direction.NONE), [])
+    step = groups.pop(STEP, [])
     # What the optimizer does waits for its gradients; what else is a step there hands over between threads.
     updates = [op for op in step if columns.after[op]] or step[-1:]
     stalls = [op for op in step if op not in updates and columns.way[op] < 0]
-    groups[OpKey(OpKind.STEP, -1, Direction.NONE)] = updates
+    groups[STEP] = updates
     demand[:, stalls] = 0.0
     hand_overs = [op for op in step if op not in updates and op not in stalls]
     if hand_overs:
         _share(demand, hand_overs, np.array([lengths.outside]))
     if LOOKUP not in groups:
         left.pop(LOOKUP, None)  # a cache was measured, and none is asked about
-    for key in [key for key in left if key not in groups]:
-        instead = OpKey(OpKind.UPDATE, key.layer, key.direction)
-        instead = instead if instead in groups else OpKey(OpKind.STEP, -1, Direction.NONE)
-        left[instead] = left.get(instead, np.zeros(1)) + left.pop(key)
+    left = placed(left, groups)
     for key, own in groups.items():
         if key == LOOKUP:
             _look_up(demand, own, left.get(key), lengths.looked_up, counts, rank)
         elif key in left:
             _share(demand, own, left[key])
         else:
-            demand[:, own] = np.minimum(demand[:, own], WOKEN_S if key.kind is OpKind.SCATTER else 0.0)
+            demand[:, own] = unmeasured(key, demand[:, own])
 
 
 def _share(demand: FloatArray, ops: list[int], seconds: FloatArray) -> None:
@@ -210,27 +203,14 @@ def _between(near: Seconds, far: Seconds, share: float) -> Seconds:
 
 def _mapped(scenario: Scenario, part: MeasuredPart) -> dict[OpKey, FloatArray]:
     """Seconds of each measured iteration, float64[iterations], by the schedule's words."""
-    method, mapped = scenario.method, dict[OpKey, FloatArray]()
-    on_host = method.draws_on_host and not method.mini_batches
-    for column, key in enumerate(part.keys):
-        if key.kind in MOVED:
-            continue
-        kind = SAME.get(key.kind, key.kind)
-        # What tells the owners of a drawn graph's rows is the sampling thread's work.
-        kind = OpKind.SAMPLE if kind is OpKind.INDEX and on_host else kind
-        own = OpKey(kind, -1, Direction.NONE) if kind in WITHOUT_LAYER else key._replace(kind=kind)
-        mapped[own] = mapped.get(own, np.zeros(len(part.seconds))) + part.seconds[:, column]
-    return mapped
+    method = scenario.method
+    return in_schedule_words(part, on_host=method.draws_on_host and not method.mini_batches)
 
 
 def _refuse_gaps(scenario: Scenario, lengths: Mapping[OpKey, FloatArray], rank: Rank) -> None:
     """Raises ScenarioError for times without the map of a layer, in either direction, or the optimizer's step."""
-    layers = range(scenario.workload.layers or 0)
-    maps = [OpKey(OpKind.UPDATE, layer, way) for layer in layers for way in (Direction.FORWARD, Direction.BACKWARD)]
-    for key in (*maps, OpKey(OpKind.STEP, -1, Direction.NONE)):
-        if key not in lengths:
-            where = "" if key.layer < 0 else f" of layer {key.layer}, {key.direction.name.lower()}"
-            raise ScenarioError(
-                f"cluster.measured_compute: {scenario.cluster.measured_compute}: part {rank} has no {key.kind}{where}; "
-                "measure it again (python -m runtime.measure)"
-            )
+    if gap := first_gap(lengths, range(scenario.workload.layers or 0)):
+        raise ScenarioError(
+            f"cluster.measured_compute: {scenario.cluster.measured_compute}: part {rank} has no {gap}; "
+            "measure it again (python -m runtime.measure)"
+        )

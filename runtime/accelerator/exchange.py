@@ -163,7 +163,7 @@ class WaitingExchange(Exchange):
         assert self.lengths is not None
         own = self.lengths.layers[layer]
         seconds = own.pack if direction is Direction.FORWARD else own.pack_back
-        return self._machine.ns(float(seconds[number % len(self.graphs)]))
+        return self._machine.ns(float(seconds[number % seconds.size]))
 
     def _copied(self, direction: Direction, stage: str, ready: int, messages: list[Message]) -> tuple[int, int]:
         way = self._machine.to_host if stage == "down" else self._machine.to_device

@@ -108,7 +108,7 @@ class EdgeSampler(_Drawing):
         coming = self._channel.post(self._ids(_sizes(graph.incoming_requests().ptr), outgoing=False))
 
         def draw() -> None:
-            end = self._drawn(t, ready, self._seconds)
+            end = self._drawn(t, ready, _of(self._seconds, t))
             leaving = self._channel.post(self._ids(_sizes(graph.ptr), outgoing=True))
             self._threads["graph"].submit(bring, end)
             self._threads["ids"].submit(hear)
@@ -154,7 +154,7 @@ class NodeSampler(_Drawing):
         self._there[t] = there
 
         def draw() -> None:
-            drawn = self._drawn(t, ready, self._seconds)
+            drawn = self._drawn(t, ready, _of(self._seconds, t))
             self._told(graph, counts=True)
             self._told(graph, counts=False)
             requests_known = now()
@@ -205,7 +205,6 @@ class DeviceIteration:
     lengths: OpSeconds
     exchange: WaitingExchange | None
     sampler: Sampler
-    graphs: int
     central: bool
     nbytes: int
 
@@ -223,19 +222,19 @@ class DeviceIteration:
         self._await_graph(t)
         for layer in range(len(self.lengths.layers)):
             self._forward(t, layer, requests_known if layer == 0 else None)
-        self._kernel(OpKind.LOSS, t, self.lengths.loss)
+        self._kernel(OpKind.LOSS, t, _of(self.lengths.loss, t))
         for layer in reversed(range(len(self.lengths.layers))):
             self._backward(t, layer)
         if self.exchange is not None:
             self._reduce(t, reduce)
-        self._kernel(OpKind.STEP, t, self.lengths.step)
+        self._kernel(OpKind.STEP, t, _of(self.lengths.step, t))
         return self.recorder.at(self._compute.free) - self.recorder.at(begun)
 
     def _await_graph(self, t: Iteration) -> None:
         for kind, until in self.sampler.wait(t):
             self._blocked(kind, t, until)
         if self.sampler.picks:
-            self._kernel(OpKind.INDEX, t, self._of(self.lengths.pick(), t))
+            self._kernel(OpKind.INDEX, t, _of(self.lengths.pick(), t))
 
     def _forward(self, t: Iteration, layer: Layer, requests_known: Future[int] | None) -> None:
         own, exchange = self.lengths.layers[layer], self.exchange
@@ -243,32 +242,32 @@ class DeviceIteration:
         if exchange is not None and not self.tau:
             exchange.send(t, layer, FORWARD, self._compute.free, requests_known)
         if beneath:
-            self._kernel(OpKind.AGGREGATE, t, self._of(own.inner_sum, t), layer, FORWARD)
+            self._kernel(OpKind.AGGREGATE, t, _of(own.inner_sum, t), layer, FORWARD)
         if exchange is not None:
-            self._take_in(exchange, t, layer, FORWARD, self._of(own.unpack, t))
+            self._take_in(exchange, t, layer, FORWARD, _of(own.unpack, t))
             if self.tau:
                 exchange.send(t, layer, FORWARD, self._compute.free, requests_known)
         if layer == 0:
-            self._kernel(OpKind.LOOKUP, t, self._of(self.lengths.lookup, t), layer, FORWARD)
+            self._kernel(OpKind.LOOKUP, t, _of(self.lengths.lookup, t), layer, FORWARD)
         summed = own.cross_sum if beneath else own.cost.aggregate
-        self._kernel(OpKind.AGGREGATE, t, self._of(summed, t), layer, FORWARD)
-        self._kernel(OpKind.UPDATE, t, self._of(own.cost.update, t), layer, FORWARD)
+        self._kernel(OpKind.AGGREGATE, t, _of(summed, t), layer, FORWARD)
+        self._kernel(OpKind.UPDATE, t, _of(own.cost.update, t), layer, FORWARD)
 
     def _backward(self, t: Iteration, layer: Layer) -> None:
         own, exchange = self.lengths.layers[layer], self.exchange
-        self._kernel(OpKind.UPDATE, t, self._of(own.cost.update_backward, t), layer, BACKWARD)
+        self._kernel(OpKind.UPDATE, t, _of(own.cost.update_backward, t), layer, BACKWARD)
         if layer == 0:
             return
         beneath = self.central and not self.tau and exchange is not None
         summed = own.cross_sum_back if beneath else own.cost.aggregate_backward
-        self._kernel(OpKind.AGGREGATE, t, self._of(summed, t), layer, BACKWARD)
+        self._kernel(OpKind.AGGREGATE, t, _of(summed, t), layer, BACKWARD)
         if exchange is None:
             return
         if not self.tau:
             exchange.send(t, layer, BACKWARD, self._compute.free)
         if beneath:
-            self._kernel(OpKind.AGGREGATE, t, self._of(own.inner_sum, t), layer, BACKWARD)
-        self._take_in(exchange, t, layer, BACKWARD, self._of(own.unpack_back, t - self.tau))
+            self._kernel(OpKind.AGGREGATE, t, _of(own.inner_sum_back, t), layer, BACKWARD)
+        self._take_in(exchange, t, layer, BACKWARD, _of(own.unpack_back, t - self.tau))
         if self.tau:
             exchange.send(t, layer, BACKWARD, self._compute.free)
 
@@ -310,6 +309,7 @@ class DeviceIteration:
             at = self.recorder.at
             self.recorder.add(kind, "compute", t, at(start), at(end), layer=layer, direction=direction)
 
-    def _of(self, seconds: FloatArray, number: int) -> float:
-        """Of the graph that iteration `number` trains."""
-        return float(seconds[number % self.graphs]) if seconds.ndim else float(seconds)
+
+def _of(seconds: FloatArray, number: int) -> float:
+    """Of iteration `number`, which trains the graph of this number; they come in turn."""
+    return float(seconds[number % seconds.size]) if seconds.ndim else float(seconds)

@@ -1,5 +1,5 @@
 """How long one worker's kernels and copies take, by the laws and figures that the simulator has: the one place of the
-runtime that knows them, since there is nothing else that a wait could stand for.
+runtime that knows them. Waits may also stand for measured times (`runtime.accelerator.measured_lengths`).
 
 What follows from the lengths (who waits for whom, what is beneath what, how links are shared) is not in here.
 """
@@ -79,6 +79,7 @@ class Layered:
     cost: LayerCost
     inner_sum: FloatArray
     cross_sum: FloatArray
+    inner_sum_back: FloatArray
     cross_sum_back: FloatArray
     pack: FloatArray
     unpack: FloatArray
@@ -104,8 +105,8 @@ class OpSeconds:
         self._factor, self._norm = factor, norm
         self.layers = [self._layer(layer, shape, last=layer + 1 == len(shapes)) for layer, shape in enumerate(shapes)]
         self.lookup = self._slowed(rows_seconds(device, counts.hits, shapes[0].d_in))
-        self.loss = float(factor * loss_seconds(device, part.inner_nodes, shapes[-1].d_out))
-        self.step = float(factor * step_seconds(device, tuple(shapes)))
+        self.loss = self._slowed(loss_seconds(device, part.inner_nodes, shapes[-1].d_out))
+        self.step = self._slowed(step_seconds(device, tuple(shapes)))
 
     def _layer(self, layer: Layer, shape: LayerShape, *, last: bool) -> Layered:
         device, counts, inner, width = self._device, self._drawn, self._part.inner_nodes, shape.d_in
@@ -128,10 +129,12 @@ class OpSeconds:
         if layer == 0:
             leaving, coming = counts.missed, counts.needed - counts.hits
         slowed = self._slowed
+        inner_sum = slowed(spmm_seconds(device, counts.inner + inner, inner, width, inner))
         return Layered(
             cost=cost.slowed(np.asarray(self._factor)),
-            inner_sum=slowed(spmm_seconds(device, counts.inner + inner, inner, width, inner)),
+            inner_sum=inner_sum,
             cross_sum=slowed(cross[0]),
+            inner_sum_back=inner_sum,
             cross_sum_back=slowed(cross[1]),
             pack=slowed(pack_seconds(device, leaving, width, PAYLOAD)),
             unpack=slowed(unpack_seconds(device, coming, width, PAYLOAD)),
@@ -142,17 +145,17 @@ class OpSeconds:
     def _slowed(self, seconds: FloatArray) -> FloatArray:
         return np.asarray(self._factor * seconds, dtype=np.float64)
 
-    def draw_edges(self, refresh: int, *, weighted: bool) -> float:
-        """Of the thread that draws a graph of edges (PSC-GCN)."""
-        return float(draw_core_seconds(self._host, self._part.entries, refresh, weighted=weighted))
+    def draw_edges(self, refresh: int, *, weighted: bool) -> FloatArray:
+        """Of the thread that draws a graph of edges (PSC-GCN), by iteration."""
+        return np.asarray(draw_core_seconds(self._host, self._part.entries, refresh, weighted=weighted))
 
     def graph_bytes(self) -> FloatArray:
         """Of each drawn graph on its way to the device."""
         return graph_bytes(self._drawn.inner + self._drawn.cross, self._part.inner_nodes)
 
-    def draw_nodes(self, rate: float) -> float:
-        """Of the thread that draws boundary nodes (BNS-GCN)."""
-        return draw_nodes_core_seconds(self._host, float(self._drawn.requested.mean()) / rate)
+    def draw_nodes(self, rate: float) -> FloatArray:
+        """Of the thread that draws boundary nodes (BNS-GCN), by iteration."""
+        return np.asarray(draw_nodes_core_seconds(self._host, float(self._drawn.requested.mean()) / rate))
 
     def node_bytes(self) -> FloatArray:
         """Of the ids of drawn nodes on their way to the device."""

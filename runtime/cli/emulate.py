@@ -6,6 +6,7 @@ It parses and refuses here; `runtime.emulation` makes the cluster, runs torchrun
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 from collections.abc import Mapping, Sequence
@@ -18,7 +19,9 @@ from gcnsim.errors import GcnsimError, ScenarioError
 from gcnsim.fields import Number, QuantityRange
 from gcnsim.hardware import NetworkBandwidth, device, host, link
 from gcnsim.ids import Rank
+from gcnsim.measured_compute import measured_compute
 from gcnsim.units import BANDWIDTH, SECONDS
+from runtime.accelerator.measured_file import measured_setting
 from runtime.emulation import Emulation
 from runtime.emulation.cluster import EmulationRequest, clean_folders, emulate
 from runtime.emulation.network import clean, small_queue
@@ -29,7 +32,9 @@ from runtime.methods import METHODS
 from runtime.options import RULES, flag
 from runtime.train.tasks import Task, error_text, naming, refuse, tasks_of, with_folder
 
-OPTIONS: Final = ("scale", "host", "gpus_per_switch", "slow_worker", "background", "receives")
+OPTIONS: Final = (
+    "scale", "host", "gpus_per_switch", "slow_worker", "background", "receives", "measured_compute",
+)  # fmt: skip
 SCALE: Final = 20.0
 HOST: Final = "generic-16"
 
@@ -72,7 +77,7 @@ def accelerated(request: EmulationRequest, options: Mapping[str, Any]) -> Emulat
     shared = options["gpus_per_switch"] or 0
     _SWITCH.check(shared, "--gpus-per-switch")
     worker, factor = _slow(options["slow_worker"], request.workers)
-    memory = link("host-memory")
+    memory, path = link("host-memory"), options["measured_compute"]
     return replace(
         request,
         bandwidth=request.bandwidth / scale,
@@ -88,6 +93,8 @@ def accelerated(request: EmulationRequest, options: Mapping[str, Any]) -> Emulat
             background=_background(options["background"], request),
             receives=options["receives"] or REACHED,
             queue=small_queue(request.hosts),
+            measured_compute=None if path is None else os.path.abspath(path),
+            measured_sha256=None if path is None else measured_compute(path).sha256,
         ),
     )
 
@@ -115,8 +122,8 @@ def _background(text: str | None, request: EmulationRequest) -> float:
     return QuantityRange(BANDWIDTH, 0.0, 0.9 * request.bandwidth, low_open=True).read(text, "--background")
 
 
-def refuse_training(tasks: Sequence[Task]) -> None:
-    """Raise ScenarioError for what has no waits to stand for it."""
+def refuse_training(tasks: Sequence[Task], accelerator: Accelerator) -> None:
+    """Raise ScenarioError for what has no waits to stand for it, and for what was not measured where it must be."""
     for task in tasks:
         options = task.options
         allowed: dict[str, tuple[object, ...]] = {
@@ -137,6 +144,8 @@ def refuse_training(tasks: Sequence[Task]) -> None:
                     raise ScenarioError(
                         f"{flag(name)}: {getattr(options, name)} is not possible with --accelerator; allowed: {words}"
                     )
+            if accelerator.measured_compute is not None:
+                measured_setting(accelerator.measured_compute, device(accelerator.name).name, options)
 
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
@@ -173,6 +182,11 @@ _LATENCY: Final = QuantityRange(SECONDS, 0.0, 1.0)
     "--receives",
     type=click.Choice(RECEIVES),
     help="With --accelerator: post synchronous receives when reached, or ahead.  [default: reached]",
+)
+@click.option(
+    "--measured-compute",
+    metavar="FILE",
+    help="With --accelerator: kernels take the times in this file, which `runtime.measure` took on such a GPU.",
 )
 @click.option("--plan", metavar="FILE", help="Train the runs of this list (.yaml); workers start only once.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: a line for the cluster, then one for each run.")
@@ -253,9 +267,10 @@ def _request(options: dict[str, Any]) -> tuple[EmulationRequest, list[str]]:
         if word.partition("=")[0] == "--workers" and typed != request.workers:
             raise ScenarioError(f"--workers: {typed} is not allowed; the hosts have {request.workers}; leave it out")
     training, settled = with_folder(training, tasks)
+    settled = tuple(replace(task, options=replace(task.options, workers=request.workers)) for task in settled)
     if request.accelerator is not None:
-        refuse_training(settled)
-    refuse([replace(task, options=replace(task.options, workers=request.workers)) for task in settled])
+        refuse_training(settled, request.accelerator)
+    refuse(settled)
     return request, training
 
 

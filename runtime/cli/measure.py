@@ -16,7 +16,8 @@ from gcnsim.errors import FileError, GcnsimError, ScenarioError
 from gcnsim.processes import cores
 from gcnsim.terminal import LiveLine
 from runtime.cli.microbench import out_file, take
-from runtime.launch import check_libraries
+from runtime.launch import Place, Watch, check_libraries, connect, place, run_worker
+from runtime.launch.group import quiet_sockets
 from runtime.measuring.request import HELP_OF, KNOBS, MeasureRequest, settings_of
 from runtime.microbench import FULL, MicrobenchRequest, ProcessError
 from runtime.options import flag
@@ -45,8 +46,8 @@ def _with_options(command: Any) -> Any:
 @click.option(
     "--links",
     is_flag=True,
-    help="Instead of parts of a graph, measure the cost of messages and busy cores between processes of this machine; "
-    "`gcnsim calibrate` reads the file.  [default of --out: links.json]",
+    help="Instead of parts of a graph, measure messages and busy cores of this machine; under torchrun on several "
+    "servers, also the network between them. `gcnsim calibrate` reads the file.  [default of --out: links.json]",
 )
 @click.option(
     "--runs",
@@ -69,6 +70,8 @@ def command(context: click.Context, /, **given: Any) -> None:
       python -m runtime.measure --graph graph.npz --parts 6 --method psc-gcn,pipegcn --epsilon 0.1,0.3
       python -m runtime.measure --links
       python -m runtime.measure --runs runs --out measured
+      torchrun --nnodes 2 --nproc-per-node 1 --rdzv-backend c10d --rdzv-endpoint HOST:29500 \\
+          -m runtime.measure --links
     """
     for name, allowed in (("links", OF_LINKS), ("runs", OF_RUNS)):
         for other in sorted(given.keys() - set(allowed)) if given[name] else ():
@@ -81,29 +84,41 @@ def command(context: click.Context, /, **given: Any) -> None:
 def main(argv: Sequence[str]) -> int:
     """Parse `argv`, measure, write; the exit code, 2 for a user's error."""
     signal.signal(signal.SIGTERM, _leave)
+    where: Place | None = None
     try:
+        where = place()
         with command.make_context(PROGRAM, list(argv)) as context:
             command.invoke(context)
             options = context.obj
         if options["links"]:
-            return _links(options)
+            return _links(options, where)
+        if where is not None:
+            raise ScenarioError("RANK: is set: one process measures all parts; allowed under torchrun: --links")
         return _of_runs(options) if options["runs"] else _measure(options)
     except click.exceptions.Exit as ended:
         return ended.exit_code
-    except click.ClickException as error:
-        return _failed(" ".join(error.format_message().split()) + f" (see python -m {PROGRAM} --help)", 2)
-    except GcnsimError as error:
-        return _failed(str(error), 2)
+    except (click.ClickException, GcnsimError) as error:
+        # All workers of torchrun were given the same arguments: one of them says what is wrong with these.
+        return _failed(_text(error), 2) if where is None or where.rank == 0 else 2
     except ProcessError as error:
         return _failed(str(error), error.code)
     except KeyboardInterrupt:
         return _failed("stopped by SIGINT", 128 + signal.SIGINT)
 
 
-def _links(options: dict[str, Any]) -> int:
-    """Measure messages between processes, and kernels in several at once: as many as cores, and twice as many."""
+def _links(options: dict[str, Any], where: Place | None) -> int:
+    """Measure messages between processes, and kernels in several at once: as many as cores, and twice as many.
+
+    where: this worker among those of several servers; None: on this machine alone. Raises ScenarioError for several
+    workers of one server alone, and what `take` does.
+    """
+    if where is not None and where.local_world == where.world:
+        raise ScenarioError("--links: torchrun started all workers on one server; allowed: several, or no torchrun")
     counts = tuple(sorted({1, 2, cores(), min(2 * cores(), 16)}))
     request = MicrobenchRequest(FULL, options["device"], options["threads"] or 1, counts, kernels=False)
+    if where is not None:
+        check_libraries()
+        run_worker(lambda place: _between_servers(request, options, place))
     return take(request, LINKS, options)
 
 
@@ -124,6 +139,20 @@ def _of_runs(options: dict[str, Any]) -> int:
     for name, settings in lacking.items():
         _take(MeasureRequest(settings, each_s * len(settings)), str(folder / name), options)
     return 0
+
+
+def _between_servers(request: MicrobenchRequest, options: dict[str, Any], place: Place) -> int:
+    """Take part at `place`; worker 0 writes the file."""
+    quiet_sockets()
+    with Watch(place):
+        from runtime.microbench.servers import MEETING_S, measured_together, meet
+
+        connect(place, MEETING_S, "gloo")
+        servers = meet(place, request.device)
+        if place.rank:
+            measured_together(servers, request)
+            return 0
+        return take(request, LINKS, options, lambda own, show: measured_together(servers, own, show)[0])
 
 
 def _measure(options: dict[str, Any]) -> int:
@@ -162,6 +191,12 @@ def _take(request: MeasureRequest, out: str, options: dict[str, Any]) -> int:
     finally:
         write(out, head, measured_workload.settings)
     return 0
+
+
+def _text(error: click.ClickException | GcnsimError) -> str:
+    if isinstance(error, click.ClickException):
+        return " ".join(error.format_message().split()) + f" (see python -m {PROGRAM} --help)"
+    return str(error)
 
 
 def _failed(line: str, code: int) -> int:

@@ -12,10 +12,10 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import click
 
@@ -119,10 +119,18 @@ def _microbench(options: dict[str, Any], budget: TimeBudget | None) -> int:
     return take(request, DEFAULT, options)
 
 
-def take(request: MicrobenchRequest, default: str, options: Mapping[str, Any]) -> int:
+Show: TypeAlias = Callable[[Measurement], None]
+
+
+def take(
+    request: MicrobenchRequest,
+    default: str,
+    options: Mapping[str, Any],
+    measure: Callable[[MicrobenchRequest, Show], list[Measurement]] | None = None,
+) -> int:
     """Take the measurements, write them and say so; the exit code. default: the file where `options` names none.
 
-    Raises GcnsimError and ProcessError.
+    measure: takes them, in place of processes of this machine alone. Raises GcnsimError and ProcessError.
     """
     check_libraries()
     out = out_file(default, options["out"], overwrite=options["overwrite"])
@@ -134,7 +142,7 @@ def take(request: MicrobenchRequest, default: str, options: Mapping[str, Any]) -
             line.show(f"{next(count)} measurements, {last.kernel}, processes: {last.processes} ...")
 
     try:
-        found = measured(request, show)
+        found = (measure or measured)(request, show)
     finally:
         if line is not None:
             line.clear()

@@ -58,6 +58,10 @@ class Accelerator:
     """What a message right behind another adds."""
     queue: Count = field(default=0, metadata=SINCE)
     """Bytes that a connection may have in a link's queue, by the settings of the hosts."""
+    measured_compute: str | None = field(default=None, metadata=SINCE)
+    """The file of measured times that kernels take; null: those of the cost laws."""
+    measured_sha256: str | None = field(default=None, metadata=SINCE)
+    """Of that file."""
     figures: Mapping[str, float] | None = field(default=None, metadata=SINCE)
     """Of the device, as they were, in SI units."""
     realtime: bool | None = field(default=None, metadata=SINCE)

@@ -16,11 +16,12 @@ from gcnsim.ids import Seconds
 from gcnsim.io.atomic import atomic_write
 from gcnsim.shapes import As, OneOrMore, Within
 from gcnsim.terminal import aligned
-from gcnsim.units import format_seconds
+from gcnsim.units import BANDWIDTH, format_seconds
+from runtime.emulation.spec import PAYLOAD_SHARE
 from runtime.microbench.request import MicrobenchRequest
 from runtime.record.machine import MachineFacts, Versions, hardware, versions
 
-KERNELS: Final[Mapping[str, str]] = {
+_KERNELS: Final[Mapping[str, str]] = {
     "spmm": "sum over neighbours: sparse matrix times rows",
     "spmm_t": "its gradient: the transposed matrix times rows",
     "gemm": "learnt map of a layer",
@@ -49,14 +50,30 @@ KERNELS: Final[Mapping[str, str]] = {
     "all_reduce_cpu": "processor time of it, per process",
     "all_to_all": "messages to and from every peer at once",
     "all_to_all_cpu": "processor time of it, per process",
+    "answer": "4-byte message to a process of this machine and its answer",
+    "answer_cpu": "processor time of it, at the end that answers",
+    "answer_beside": "the same while every process trains",
+    "answer_beside_cpu": "processor time of it, at the end that answers, training aside",
+    "links_filled": "messages from each server to the next, of all workers at once",
     "copy_to_device": "host to device",
     "copy_to_host": "device to host",
     "spmm_copying": "spmm while a stream copies both ways",
     "gemm_copying": "gemm while a stream copies both ways",
 }
 
-CUDA_ONLY: Final = frozenset({"copy_to_device", "copy_to_host", "spmm_copying", "gemm_copying"})
-NETWORK: Final = frozenset(name for name in KERNELS if name.startswith(("p2p_", "all_")))
+_OVER_NCCL: Final = {
+    f"nccl_{name}": f"{words}; between GPUs over NCCL"
+    for name, words in _KERNELS.items()
+    if name.startswith(("p2p_", "all_")) and name != "p2p_both_softirq"
+}
+KERNELS: Final[Mapping[str, str]] = {**_KERNELS, **_OVER_NCCL}
+"""What each is, by name."""
+
+CUDA_ONLY: Final = frozenset({"copy_to_device", "copy_to_host", "spmm_copying", "gemm_copying", *_OVER_NCCL})
+BETWEEN_SERVERS: Final = "links_filled"
+"""Measured only where there are several."""
+
+NETWORK: Final = frozenset(name for name in KERNELS if name.startswith(("p2p_", "all_", "nccl_", "answer", "links_")))
 WHERE_VISIBLE: Final = frozenset({"p2p_both_softirq"})
 """Measured only where the system shows it."""
 
@@ -168,4 +185,20 @@ def table(results: Mapping[str, Any], path: str) -> str:
     ]
     heads = ("kernel", "sizes", "quickest", "slowest", "what it does")
     head = f"{len(results['measurements'])} measurements in {format_seconds(results['seconds'])}, written to {path}"
-    return "\n".join([head, *aligned(rows, heads, left=(True, False, False, False, True), indent=2)])
+    return "\n".join(
+        [head, *aligned(rows, heads, left=(True, False, False, False, True), indent=2), *_between(results)]
+    )
+
+
+def _between(results: Mapping[str, Any]) -> list[str]:
+    """What the network between servers carries, in a line; none where they are not several."""
+    found = {name: [item for item in results["measurements"] if item["kernel"] == name] for name in KERNELS}
+    if not found[BETWEEN_SERVERS]:
+        return []
+    (filled,) = found[BETWEEN_SERVERS]
+    rate = filled["params"]["bytes"] / filled["seconds"]
+    small = min(found["p2p_oneway"], key=lambda item: float(item["params"]["bytes"]))["seconds"] / 2
+    return [
+        f"between {filled['params']['servers']:.0f} servers: {BANDWIDTH.shown_as(rate)} of payload each way, as with "
+        f"--bandwidth {8e-6 * rate / PAYLOAD_SHARE:.0f}Mbps; a small message takes {format_seconds(small)}"
+    ]

@@ -1,22 +1,29 @@
-"""Transfers between processes of this machine, over its loopback: by size and number of peers, in seconds and in
-processor time."""
+"""Transfers between processes: by size and number of peers, in seconds and in processor time.
+
+Gloo carries tensors of the host, NCCL those of GPUs. **NCCL's have not run on GPUs yet.**
+"""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 import torch
+import torch.distributed as dist
 
 from gcnsim.ids import Rank
 from runtime.exchange import Channel
 from runtime.exchange.channels import Message
 from runtime.microbench.bench import Bench, no_collector
+
+NCCL: Final = "nccl_"
+"""Before the names of transfers that NCCL carries."""
 
 BATCHES: Final = 5
 """Processor time is read so often, since reading it costs a message's worth."""
@@ -34,8 +41,58 @@ class Timed:
     cpu: list[list[float]]
 
 
-def pairs(bench: Bench, channel: Channel, peer: Rank) -> None:
-    """`p2p_oneway`, `p2p_both` and their processor times between the two processes of `channel`. params: bytes.
+@dataclass(frozen=True, slots=True)
+class Carrier:
+    """What carries messages. channel: theirs. control: gloo's, of the same processes, for numbers on the host.
+    device: where tensors lie. name: before the names of transfers."""
+
+    channel: Channel
+    control: Channel
+    device: torch.device
+    name: str = ""
+
+    @classmethod
+    def gloo(cls, channel: Channel) -> Carrier:
+        """Of tensors on the host."""
+        return cls(channel, channel, torch.device("cpu"))
+
+    @property
+    def rank(self) -> Rank:
+        """Of this process."""
+        return self.control.rank
+
+    def buffer(self, nbytes: int) -> torch.Tensor:
+        """A tensor of so many bytes."""
+        return torch.zeros(max(1, nbytes // 4), device=self.device)
+
+    def exchange(self, messages: Sequence[Message]) -> None:
+        """Send and receive all `messages`; returns when they are through."""
+        self.channel.exchange(messages)
+        self._through()
+
+    def all_reduce(self, tensor: torch.Tensor) -> None:
+        """Sum `tensor` over all processes; returns when it is summed."""
+        self.channel.wait(self.channel.all_reduce(tensor))
+        self._through()
+
+    def _through(self) -> None:
+        # NCCL's calls return before the GPU has done what they ask for.
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+
+
+def over_nccl(name: str, members: Sequence[Rank], control: Channel, device: torch.device) -> Carrier:
+    """NCCL among the GPUs of `members`, whose own is `device`; all workers open it. control: gloo's among them."""
+    group = dist.new_group(list(members), timeout=timedelta(seconds=control.timeout_s), backend="nccl")
+    carrier = Carrier(Channel(name, group, control.rank, control.timeout_s), control, device, NCCL)
+    if control.rank in members:
+        # The first use of a communicator needs all of them.
+        carrier.all_reduce(carrier.buffer(4))
+    return carrier
+
+
+def pairs(bench: Bench, carrier: Carrier, peer: Rank) -> None:
+    """`p2p_oneway`, `p2p_both` and their processor times between the two processes of `carrier`. params: bytes.
 
     peer: the other one; worker 0 is one of them.
     """
@@ -43,19 +100,19 @@ def pairs(bench: Bench, channel: Channel, peer: Rank) -> None:
         (1 << 10,), (1 << 10, 1 << 14, 1 << 17, 1 << 20, 1 << 22), tuple(4**i for i in range(5, 13))
     )
     for nbytes in (4, *sizes):
-        out, into, tiny = _buffer(nbytes), _buffer(nbytes), _buffer(4)
-        first, answer = (out, tiny) if channel.rank == 0 else (tiny, into)
+        out, into, tiny = carrier.buffer(nbytes), carrier.buffer(nbytes), carrier.buffer(4)
+        first, answer = (out, tiny) if carrier.rank == 0 else (tiny, into)
 
         def oneway(first: torch.Tensor = first, answer: torch.Tensor = answer) -> None:
-            for tensor, outgoing in ((first, True), (answer, False))[:: 1 if channel.rank == 0 else -1]:
-                channel.exchange([Message(peer, tensor, outgoing)])
+            for tensor, outgoing in ((first, True), (answer, False))[:: 1 if carrier.rank == 0 else -1]:
+                carrier.exchange([Message(peer, tensor, outgoing)])
 
         def both(out: torch.Tensor = out, into: torch.Tensor = into) -> None:
-            channel.exchange([Message(peer, into, False), Message(peer, out, True)])
+            carrier.exchange([Message(peer, into, False), Message(peer, out, True)])
 
         params = {"bytes": nbytes}
-        _record(bench, channel, "p2p_oneway", params, oneway, ("_cpu_sender", "_cpu_receiver"))
-        _record(bench, channel, "p2p_both", params, both, ("_cpu",))
+        _record(bench, carrier, "p2p_oneway", params, oneway, ("_cpu_sender", "_cpu_receiver"))
+        _record(bench, carrier, "p2p_both", params, both, ("_cpu",))
 
 
 def interrupts(bench: Bench, channel: Channel) -> None:
@@ -65,7 +122,7 @@ def interrupts(bench: Bench, channel: Channel) -> None:
     meantime is counted too. params: bytes.
     """
     for nbytes in (1 << 10, 1 << 20):
-        messages = [Message(1 - channel.rank, _buffer(nbytes), outgoing) for outgoing in (False, True)]
+        messages = [Message(1 - channel.rank, torch.zeros(nbytes // 4), outgoing) for outgoing in (False, True)]
         channel.barrier()
         start = time.perf_counter()
         channel.exchange(messages)
@@ -79,33 +136,33 @@ def interrupts(bench: Bench, channel: Channel) -> None:
             bench.found("p2p_both_softirq", {"bytes": nbytes}, [(after - before) / int(count)], 2)
 
 
-def all_reduces(bench: Bench, channel: Channel, processes: int) -> None:
-    """`all_reduce` among the processes of `channel`. params: bytes (of the tensor summed)."""
+def all_reduces(bench: Bench, carrier: Carrier, processes: int) -> None:
+    """`all_reduce` among the processes of `carrier`. params: bytes (of the tensor summed)."""
     sizes = bench.budget.of((1 << 10,), (1 << 10, 1 << 16, 1 << 20), tuple(4**i for i in range(5, 12)))
     for nbytes in sizes:
-        tensor = _buffer(nbytes)
+        tensor = carrier.buffer(nbytes)
 
         def call(tensor: torch.Tensor = tensor) -> None:
-            channel.wait(channel.all_reduce(tensor))
+            carrier.all_reduce(tensor)
 
-        _record(bench, channel, "all_reduce", {"bytes": nbytes}, call, ("_cpu",), processes)
+        _record(bench, carrier, "all_reduce", {"bytes": nbytes}, call, ("_cpu",), processes)
 
 
-def all_to_alls(bench: Bench, channel: Channel, processes: int) -> None:
-    """`all_to_all` among the processes of `channel`. params: bytes (of each message), peers."""
-    peers = [rank for rank in range(processes) if rank != channel.rank]
+def all_to_alls(bench: Bench, carrier: Carrier, processes: int) -> None:
+    """`all_to_all` among the processes of `carrier`. params: bytes (of each message), peers."""
+    peers = [rank for rank in range(processes) if rank != carrier.rank]
     for nbytes in bench.budget.of((1 << 10,), (1 << 10, 1 << 16, 1 << 20), tuple(4**i for i in range(5, 12))):
-        messages = [Message(peer, _buffer(nbytes), outgoing) for outgoing in (False, True) for peer in peers]
+        messages = [Message(peer, carrier.buffer(nbytes), outgoing) for outgoing in (False, True) for peer in peers]
 
         def call(messages: list[Message] = messages) -> None:
-            channel.exchange(messages)
+            carrier.exchange(messages)
 
-        _record(bench, channel, "all_to_all", {"bytes": nbytes, "peers": len(peers)}, call, ("_cpu",), processes)
+        _record(bench, carrier, "all_to_all", {"bytes": nbytes, "peers": len(peers)}, call, ("_cpu",), processes)
 
 
 def _record(
     bench: Bench,
-    channel: Channel,
+    carrier: Carrier,
     kernel: str,
     params: dict[str, float],
     call: Callable[[], None],
@@ -116,8 +173,8 @@ def _record(
 
     Several of them are of one process each, by rank; a single one is of all.
     """
-    timed = repeated(bench, channel, call)
-    if channel.rank:
+    timed, kernel = repeated(bench, carrier.control, call), carrier.name + kernel
+    if carrier.rank:
         return
     bench.found(kernel, params, timed.seconds, processes)
     if len(cpu) == 1:
@@ -160,7 +217,3 @@ def _interrupt_seconds() -> float | None:
         return None
     ticks = sum(int(field) for field in fields[6:8])
     return ticks / os.sysconf("SC_CLK_TCK")
-
-
-def _buffer(nbytes: int) -> torch.Tensor:
-    return torch.zeros(max(1, nbytes // 4))

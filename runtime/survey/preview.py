@@ -18,11 +18,11 @@ from gcnsim.errors import ScenarioError, plural
 from gcnsim.hardware import gpu_of
 from gcnsim.terminal import aligned
 from runtime.launch import Place
+from runtime.microbench.servers import versions_here
 from runtime.options import Options
 from runtime.record import hardware
 from runtime.survey.folder import MICROBENCH, NOT_TOLD, commands, earlier, failures
 from runtime.survey.rule import STATE, GeneratedGraph, PlannedRun, SurveyRequest, fitting
-from runtime.survey.servers import versions_here
 
 VALUE: Final = 4
 """Bytes of a float and of a node's number."""

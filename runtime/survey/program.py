@@ -21,17 +21,15 @@ from gcnsim.runs.files import Cluster
 from gcnsim.streams import stream
 from runtime.data import DatasetCache
 from runtime.emulation import Emulation
+from runtime.emulation.spec import PAYLOAD_SHARE
 from runtime.launch import Place, Watch, connect
-from runtime.microbench import Measurement, MicrobenchRequest, document, measured, write
+from runtime.microbench import MicrobenchRequest, document, write
+from runtime.microbench.servers import MEETING_S, Servers, measured_together, meet
 from runtime.survey.folder import MICROBENCH, SurveyFolder, clear, note_failure
 from runtime.survey.rule import BUDGETS, GRAPHS, GeneratedGraph, SurveyRequest, fitting
-from runtime.survey.servers import Servers, carried, cluster_of, meet, transfers
 from runtime.train.preflight import agree_on
 from runtime.train.tasks import naming
 from runtime.train.worker import train
-
-MEETING_S: Final = 120.0
-"""How long workers wait for one another at the start."""
 
 _SHOWN: Final = 12
 """Digits of a hash that tell two files apart, and that a line has room for."""
@@ -96,32 +94,28 @@ def _measure(survey_request: SurveyRequest, servers: Servers, folder: SurveyFold
     if _broadcast(servers, int(folder is not None and folder.has_microbench)):
         return
     start = time.perf_counter()
-    several = servers.count > 1
     budget = BUDGETS[survey_request.rule.profile]
-    measurements: list[Measurement] = []
     # Kernels of cores are measured with their workload, afterwards.
-    request = MicrobenchRequest(
-        budget,
-        survey_request.device,
-        1,
-        _at_once(survey_request, servers),
-        network=not several,
-        kernels=survey_request.device == "cuda",
+    kernels = survey_request.device == "cuda"
+    request = MicrobenchRequest(budget, survey_request.device, 1, _at_once(survey_request, servers), kernels=kernels)
+    if folder is not None:
+        _say(f"micro-benchmarks ({budget.level}) of {'the first' if servers.count > 1 else 'this'} server")
+    measurements, rate = measured_together(servers, request)
+    if folder is not None:
+        # What is emulated is said by the emulation.
+        rate = None if Emulation.here() else rate
+        folder.measured(None if rate is None else cluster_of(servers, rate, survey_request.bandwidth))
+        write(folder.path / MICROBENCH, document(request, measurements, time.perf_counter() - start))
+
+
+def cluster_of(servers: Servers, measured: float, bandwidth: float | None) -> Cluster:
+    """The facts that a simulation needs. bandwidth: of the wire; None: what carries the payload that was `measured`."""
+    return Cluster(
+        hosts=servers.count,
+        workers_per_host=servers.each,
+        bandwidth=measured / PAYLOAD_SHARE if bandwidth is None else bandwidth,
+        measured=measured,
     )
-    if folder is not None:
-        _say(f"micro-benchmarks ({budget.level}) of {'the first' if several else 'this'} server")
-        measurements = measured(request)
-    servers.channel.barrier()
-    cluster: Cluster | None = None
-    if several:
-        transfers(servers, budget, measurements.append)
-        rate = carried(servers, budget.window_s)
-        cluster = None if Emulation.here() else cluster_of(servers, rate, survey_request.bandwidth)
-    if folder is not None:
-        folder.measured(cluster)
-        whole = document(request, measurements, time.perf_counter() - start)
-        whole["options"]["network"] = True
-        write(folder.path / MICROBENCH, whole)
 
 
 def _at_once(request: SurveyRequest, servers: Servers) -> tuple[int, ...]:

@@ -13,6 +13,8 @@ from runtime.accelerator.exchange import WaitingExchange
 from runtime.accelerator.iteration import DeviceIteration, EdgeSampler, NodeSampler, Sampler
 from runtime.accelerator.lengths import GraphCounts, OpSeconds
 from runtime.accelerator.machine import WaitMachine
+from runtime.accelerator.measured_file import measured_setting, refuse_other_graph
+from runtime.accelerator.measured_lengths import MeasuredSeconds
 from runtime.emulation.priority import realtime_priority
 from runtime.exchange import SampledGraph
 from runtime.methods.worker import Context
@@ -42,7 +44,6 @@ class WaitingTrainer(Trainer):
             lengths,
             exchange,
             self._sampler,
-            len(self._graphs),
             self.options.overlap == "central",
             sum(weight.numel() * weight.element_size() for weight in self.network.parameters()),
         )
@@ -80,18 +81,36 @@ def _drawn(context: Context, graphs: Any) -> Sequence[SampledGraph]:
 
 
 def _lengths(context: Context, machine: WaitMachine, graphs: Sequence[SampledGraph]) -> OpSeconds:
-    options, widths = context.options, context.widths
+    """Of this worker's kernels, by the laws or as measured.
+
+    Raises ScenarioError where the graph, its parts or the run are not those that were measured.
+    """
+    options, widths, share = context.options, context.widths, context.share
     hidden = widths[1] if len(widths) > 2 else widths[0]
     shapes = layer_shapes(options.model, widths[0], hidden, len(widths) - 1, widths[-1])
-    return OpSeconds(
-        machine.device,
-        machine.host,
-        shapes,
-        context.share.part,
-        GraphCounts.of(graphs),
-        norm=options.norm == "layer",
+    arguments = machine.device, machine.host, shapes, share.part, GraphCounts.of(graphs)
+    norm, path = options.norm == "layer", machine.accelerator.measured_compute
+    if path is None:
+        return OpSeconds(*arguments, norm=norm, factor=machine.factor)
+    refuse_other_graph(path, options, context.partitioning.graph_hash, context.partitioning.owner_hash)
+    setting = measured_setting(path, machine.device.name, options)
+    epsilon, rate = _drawn_at(context)
+    picks = 0.0 < rate < 1.0
+    return MeasuredSeconds(
+        setting.parts[share.part.rank],
+        *arguments,
+        exchanges=context.world > 1,
+        samples=epsilon < 1.0 or picks,
+        picks=picks,
+        norm=norm,
         factor=machine.factor,
     )
+
+
+def _drawn_at(context: Context) -> tuple[float, float]:
+    """The rates at which edges and boundary nodes are drawn."""
+    knobs = context.options.knobs
+    return float(str(knobs.get("epsilon", 1.0))), float(str(knobs.get("rate", 1.0)))
 
 
 def _sampler(
@@ -99,7 +118,7 @@ def _sampler(
 ) -> Sampler:
     """What draws the method's graphs, by what its knobs say."""
     knobs, channel = context.options.knobs, context.channels.open("ids")
-    epsilon, rate = float(str(knobs.get("epsilon", 1.0))), float(str(knobs.get("rate", 1.0)))
+    epsilon, rate = _drawn_at(context)
     if epsilon < 1.0:
         refresh, weighted = int(str(knobs["refresh"])), knobs["sampler"] == "vr"
         return EdgeSampler(machine, exchange, channel, recorder, lengths, refresh, weighted=weighted)

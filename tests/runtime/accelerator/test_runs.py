@@ -15,11 +15,14 @@ from gcnsim.engine.run import timeline
 from gcnsim.errors import ScenarioError
 from gcnsim.evidence import scenario_of
 from gcnsim.evidence.recorded_run import accelerated_cluster, accelerated_faults
+from gcnsim.measured_compute import measured_compute
 from gcnsim.runs.recorded_run import RecordedRun, read_recorded_run
 from gcnsim.simulation import simulate_scenario
-from gcnsim.timeline import KIND_CODE, OpKind, Timeline
+from gcnsim.timeline import KIND_CODE, Direction, OpKind, Timeline
 from gcnsim.validation import judge
 from runtime.record import read_run
+from tests.measured_files import measured_file, write_graph
+from tests.runtime.accelerator.test_measured_file import knobs
 from tests.runtime.emulation.places import emulated, needs_namespaces
 
 ITERATIONS = 12
@@ -143,3 +146,55 @@ def changed(run: RecordedRun, **facts: Any) -> RecordedRun:
     emulation = json.loads(json.dumps(run.emulation))
     emulation["accelerator"] |= facts
     return replace(run, emulation=emulation)
+
+
+def chosen(kind: str, layer: int, part: int, direction: str, iteration: int) -> float:
+    """Tenths of a millisecond, of every operation and part others."""
+    return 1e-4 * (1 + len(kind) % 5 + 0.25 * (layer + 1) + 0.5 * part + (direction == "backward"))
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The four runs of PLAN with measured times, worker 1 being slow, and the file of the times."""
+    found = tmp_path_factory.mktemp("measured")
+    graph = write_graph(found)
+    drawn: dict[str, dict[str, Any]] = {"psc-gcn": {"epsilon": 0.3, "cache": "20%"}, "bns-gcn": {"rate": 0.3}}
+    settings = [(name, knobs(name, **drawn.get(name, {}))) for name in NAMES]
+    file = measured_file(found, graph, 2, settings, chosen)
+    (found / "plan.yaml").write_text(PLAN, encoding="utf-8")
+    words = ("--hosts", "2", "--bandwidth", "2Gbps", "--accelerator", "t4", "--scale", "20", "--slow-worker", "1:1.5")
+    options = ("--graph", str(graph), "--random-features", "16", "--random-classes", "4", "--hidden", "8", "--quiet")
+    more = ("--measured-compute", str(file), "--plan", "plan.yaml", "--", *options, "--iterations", str(ITERATIONS))
+    code, _, err = emulated(found, *words, *more).end()
+    assert code == 0, err
+    return found, file
+
+
+@needs_namespaces
+@pytest.mark.parametrize("name", NAMES)
+def test_kernels_take_the_measured_times_as_in_a_simulation(measured: tuple[Path, Path], name: str) -> None:
+    folder, path = measured
+    run = read_recorded_run(folder / name)
+    with pytest.raises(ScenarioError, match=r"its kernels took the times in .*; allowed: with that file"):
+        scenario_of(run)
+    scenario = scenario_of(run, measured=[measured_compute(str(path))])
+    simulated = simulate_scenario(scenario)
+    recorded, predicted = run.timeline(), timeline(simulated.run)
+    update = lengths(recorded, OpKind.UPDATE, ITERATIONS - 3)
+    for worker, slow in ((0, 1.0), (1, 1.5)):
+        rate = 0.3 if name == "psc-gcn" else 1.0
+        wanted = 1e9 * slow * rate * chosen("update", 1, worker, "backward", 0)
+        assert update[worker, 1, int(Direction.BACKWARD)] == pytest.approx(wanted, abs=2.0)
+    for kind in KERNELS:
+        found = lengths(recorded, kind, ITERATIONS - 3)
+        assert found == pytest.approx(lengths(predicted, kind, simulated.run.iterations - 3), abs=2.0)
+
+
+@needs_namespaces
+def test_runs_of_measured_times_are_judged_with_their_file(measured: tuple[Path, Path]) -> None:
+    folder, path = measured
+    judged, _ = judge([folder / name for name in NAMES], None, measured=[path])
+    for run_check in judged:
+        assert run_check.measured["compute"] == pytest.approx(run_check.predicted["compute"], rel=0.01)
+        # Kernels of tenths of a millisecond, and a machine that other tests crowd.
+        assert run_check.predicted_s == pytest.approx(run_check.measured_s, rel=0.25)

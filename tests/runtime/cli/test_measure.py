@@ -16,9 +16,6 @@ import numpy as np
 import pytest
 import torch
 
-from gcnsim.api import calibrate, simulate
-from gcnsim.calibration_record.measurements import read_measurements
-from gcnsim.errors import ScenarioError
 from gcnsim.graph import load_graph
 from gcnsim.io.parquet import read_parquet_table
 from gcnsim.measured_compute.header import FORMAT
@@ -27,10 +24,7 @@ from runtime.cli.measure import main
 from runtime.measuring.document import KEY
 from runtime.measuring.part import COUNTS, PartRun
 from runtime.measuring.rounds import FEWEST_ROUNDS, LEAST_WARMUP, relative_error
-from runtime.microbench import TINY
-from runtime.record import hardware
 from runtime.train.loop import DivergedError
-from tests.measured_files import measured_file, write_graph
 from tests.runtime.conftest import Case
 from tests.runtime.shell import ROOT
 
@@ -357,38 +351,3 @@ def test_a_table_says_what_was_reached(measure: Measure, capsys: pytest.CaptureF
     assert lines[0].startswith("bns-gcn (rate 0.3, boundary scale rate) in ")
     assert lines[2].split() == ["part", "nodes", "boundary", "iterations", "mean", "+-", "memory"]
     assert lines[-1].startswith("Written to ")
-
-
-def test_links_are_measured_without_kernels_and_calibrate_measured_compute(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("runtime.cli.measure.FULL", TINY)
-    monkeypatch.setattr("runtime.cli.measure.cores", lambda: hardware(False)["cores"])
-    assert main(["--links", "--out", "links.json", "--quiet"]) == 0
-    assert "written to links.json" in capsys.readouterr().out
-    measurements = read_measurements("links.json")
-    assert measurements.links_only
-    kernels = {item.kernel for item in measurements.found}
-    assert {"p2p_oneway", "all_reduce_cpu", "shared_spmm"} <= kernels
-    assert not kernels & {"spmm", "gemm", "iteration", "spmm_beside"}
-    record = calibrate("links.json", out="record.json")
-    assert record.links_only
-    assert {"message_s", "socket_bandwidth", "busy_core_rate", "reduce_step_s"} <= record.figures["host"].keys()
-    with pytest.raises(ScenarioError, match="runs need the times of their kernels; allowed: with --measured-compute"):
-        calibrate("links.json", ["run"])
-    graph = write_graph(tmp_path)
-    core = measured_file(tmp_path, graph, 2, device={"kind": "cpu", "name": "a core", "threads": 1})
-    cluster = {"gpus": 2, "device": "cpu-core", "calibration": "record.json"}
-    with pytest.raises(
-        ScenarioError, match=r"null is not allowed on CPU cores \(cpu-core\), whose compute is measured"
-    ):
-        simulate({"schema": "gcnsim.scenario/1", "cluster": cluster, "workload": {"graph": str(graph)}})
-    answer = simulate(
-        {
-            "schema": "gcnsim.scenario/1",
-            "cluster": cluster | {"measured_compute": str(core)},
-            "workload": {"graph": str(graph)},
-            "method": {"name": "full-graph"},
-        }
-    )
-    assert answer.result.metrics.compute_s > 0.09

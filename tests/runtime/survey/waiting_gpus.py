@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import torch
 
 import runtime.cli.survey
-import runtime.survey.program
+import runtime.microbench.servers
 import runtime.train.worker
 from gcnsim.hardware import device
 from gcnsim.processes import cores
@@ -31,7 +31,7 @@ NAME: Final = "Tesla T4"
 BANDWIDTH, SCALE = 1.25e9, 2.0
 
 
-def by_laws(microbench_request: MicrobenchRequest) -> list[Measurement]:
+def by_laws(microbench_request: MicrobenchRequest, show: Callable[[Measurement], None]) -> list[Measurement]:
     """What the micro-benchmarks would measure."""
     assert microbench_request.device == "cuda"
     found = measurements(device("t4"))["measurements"]
@@ -65,7 +65,7 @@ def main(argv: Sequence[str]) -> int:
         (torch.cuda, "is_available", lambda: gpus > 0),
         (torch.cuda, "device_count", lambda: gpus),
         (torch.cuda, "get_device_name", lambda _: NAME),
-        (runtime.survey.program, "measured", by_laws),
+        (runtime.microbench.servers, "measured", by_laws),
         (runtime.train.worker, "device_of", device_of),
         (runtime.cli.survey, "PROGRAM", "tests.runtime.survey.waiting_gpus"),  # what workers are started as
     ]

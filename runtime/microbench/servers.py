@@ -1,6 +1,6 @@
 """The servers of a cluster: which workers stand on which, what hardware each is, and what the network between carries.
 
-Transfers are measured as training makes them: by gloo, between the processes that train.
+Transfers are measured as training makes them: by gloo, between the processes that train; for links alone also by NCCL.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Final
 
@@ -16,15 +16,20 @@ import torch
 import torch.distributed as dist
 
 from gcnsim.errors import ScenarioError
-from gcnsim.runs.files import Cluster
-from runtime.emulation.spec import PAYLOAD_SHARE
 from runtime.exchange import Channel
 from runtime.exchange.channels import Message
 from runtime.launch import Place
-from runtime.microbench import Measurement, MicrobenchRequest, TimeBudget, network
+from runtime.microbench import network
 from runtime.microbench.bench import Bench
+from runtime.microbench.measurements import BETWEEN_SERVERS, Measurement
+from runtime.microbench.network import Carrier
+from runtime.microbench.process_group import measured
+from runtime.microbench.request import MicrobenchRequest
 from runtime.record import hardware, versions
 from runtime.train.setup import check_gpus
+
+MEETING_S: Final = 120.0
+"""How long workers wait for one another at the start."""
 
 PATIENCE_S: Final = 3600.0
 """The other workers wait while worker 0 measures kernels."""
@@ -95,26 +100,63 @@ def _channel(name: str, members: list[int], place: Place) -> Channel:
     return Channel(name, group, place.rank, PATIENCE_S)
 
 
-def transfers(servers: Servers, budget: TimeBudget, tell: Callable[[Measurement], None]) -> None:
-    """Transfers between servers: `p2p_*` from the first to the second, sums and exchanges of all.
+def measured_together(
+    servers: Servers, request: MicrobenchRequest, show: Callable[[Measurement], None] = lambda _: None
+) -> tuple[list[Measurement], float | None]:
+    """What `request` asks: of the first server alone, transfers between all of them, where they are several.
 
-    All workers together; worker 0 decides.
+    All workers call this, worker 0 has the measurements; all have the payload bytes/s of the slowest server, None of a
+    single one. `show` is told of each as it comes.
     """
-    place = servers.place
-    request = MicrobenchRequest(budget=budget, workers=(min(place.world, 64),))
-    bench = Bench(request, torch.device("cpu"), tell)
-    ends = [0, servers.each]
+    several, found = servers.count > 1, list[Measurement]()
+    if servers.place.rank == 0:
+        found = measured(replace(request, network=request.network and not several), show)
+    servers.channel.barrier()
+    if not several:
+        return found, None
+
+    def tell(measurement: Measurement) -> None:
+        found.append(measurement)
+        show(measurement)
+
+    return found, _transfers(servers, Bench(request, torch.device("cpu"), tell))
+
+
+def _transfers(servers: Servers, bench: Bench) -> float:
+    """Transfers between servers: `p2p_*` from the first to the second, sums and exchanges of all, then `links_filled`.
+
+    Gives the payload bytes/s of the slowest server.
+    """
+    place, ends = servers.place, [0, servers.each]
     pair = _channel("pair", ends, place)
+    _of_carriers(servers, bench, Carrier.gloo(pair), Carrier.gloo(servers.channel))
+    rate = carried(servers, bench)
+    if bench.request.device == "cuda" and not bench.request.kernels and dist.is_nccl_available():
+        device = torch.device("cuda", 0 if check_gpus(place) else place.local_rank)
+        torch.cuda.set_device(device)
+        gpus = network.over_nccl("pair of GPUs", ends, pair, device)
+        every = network.over_nccl("GPUs", range(place.world), servers.channel, device)
+        _of_carriers(servers, bench, gpus, every)
+    return rate
+
+
+def _of_carriers(servers: Servers, bench: Bench, pair: Carrier, every: Carrier) -> None:
+    """Transfers of the first workers of two servers, then of all workers."""
+    place, ends = servers.place, [0, servers.each]
     if place.rank in ends:
         network.pairs(bench, pair, sum(ends) - place.rank)
     servers.channel.barrier()
-    network.all_reduces(bench, servers.channel, place.world)
-    network.all_to_alls(bench, servers.channel, place.world)
+    network.all_reduces(bench, every, place.world)
+    network.all_to_alls(bench, every, place.world)
     servers.channel.barrier()
 
 
-def carried(servers: Servers, window_s: float) -> float:
-    """Payload bytes/s that the slowest server receives while every one sends to the next, all its workers at once."""
+def carried(servers: Servers, bench: Bench) -> float:
+    """Payload bytes/s that the slowest server receives while every one sends to the next, all its workers at once.
+
+    Tells of it as `links_filled`. params: bytes (that a server receives in a round), servers. seconds: of a round at
+    the slowest server.
+    """
     channel, place, each = servers.channel, servers.place, servers.each
     into, out = torch.zeros(MESSAGE // 4), torch.zeros(MESSAGE // 4)
     messages = [
@@ -130,18 +172,14 @@ def carried(servers: Servers, window_s: float) -> float:
         return (time.perf_counter() - start) / count
 
     rounds(2)
-    agreed = torch.tensor([1 + int(_FILLS * window_s / max(rounds(4), 1e-6))])
+    agreed = torch.tensor([1 + int(_FILLS * bench.budget.window_s / max(rounds(4), 1e-6))])
     channel.broadcast(agreed)
     rate = torch.tensor([MESSAGE / rounds(int(agreed))], dtype=torch.float64)
     rates = [float(tensor) for tensor in channel.gather(rate)]
-    return min(sum(rates[first : first + each]) for first in range(0, place.world, each))
-
-
-def cluster_of(servers: Servers, measured: float, bandwidth: float | None) -> Cluster:
-    """The facts that a simulation needs. bandwidth: of the wire; None: what carries the payload that was `measured`."""
-    return Cluster(
-        hosts=servers.count,
-        workers_per_host=servers.each,
-        bandwidth=measured / PAYLOAD_SHARE if bandwidth is None else bandwidth,
-        measured=measured,
-    )
+    servers_rates = [sum(rates[first : first + each]) for first in range(0, place.world, each)]
+    if place.rank == 0:
+        nbytes = each * MESSAGE
+        params = {"bytes": nbytes, "servers": servers.count}
+        seconds = [nbytes / one for one in servers_rates]
+        bench.found(BETWEEN_SERVERS, params, seconds, place.world, max(seconds))
+    return min(servers_rates)
