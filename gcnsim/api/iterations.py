@@ -12,8 +12,8 @@ from gcnsim.api.simulation import simulate
 from gcnsim.errors import FileError, ScenarioError
 from gcnsim.planning import Progress, StudyCache, row_of
 from gcnsim.processes import cores
-from gcnsim.runs.recorded_run import RecordedRun, read_recorded_run
 from gcnsim.results import Row
+from gcnsim.runs.recorded_run import RecordedRun, read_recorded_run
 from gcnsim.simulation import Result
 
 if TYPE_CHECKING:

@@ -274,7 +274,7 @@ def _slider_callbacks(app: Dash, behind: AppState) -> None:
             figure,
             parts.table(rows, "Rows of the setting, the fastest first; the range is 90 % of the assumptions' draws"),
             what_if.headline(question, rows),
-            what_if.machine(rows, measured, question.calibration),
+            what_if.machine(rows, measured, question),
             replace(question, graph=behind.files.name(question.graph)).command(),
             question.address(),
             None,

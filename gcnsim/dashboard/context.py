@@ -26,17 +26,22 @@ class Context(NamedTuple):
     of: str
 
 
-def machine_text(row: Row, device_name: str = "") -> str:
-    """Data set, GPUs and servers of a row; device_name: in place of the catalogue's."""
-    each = row.gpus_per_server or ClusterSpec().gpus_per_server
-    servers = plural(-(-row.gpus // each), "server") if isinstance(each, int) else "servers"
+def servers_for(gpus: int, each: object = None) -> int | None:
+    """Servers of so many GPUs; each: GPUs in one of them, None for the usual number. None where that is no number."""
+    text = str(ClusterSpec().gpus_per_server if each is None else each)
+    return -(-gpus // int(text)) if text.isdecimal() else None
+
+
+def machine_text(row: Row, servers: int | None, host: str = "", device_name: str = "") -> str:
+    """Data set, GPUs and servers of a row; servers: None if not known; device_name: in place of the catalogue's."""
     known = device(row.device).title.removeprefix("NVIDIA ") if row.device in devices() else row.device
-    return plain(f"{row.dataset}, {row.gpus} x {device_name or known} in {servers}")
+    inside = "" if servers is None else f" in {plural(servers, 'server')}"
+    return plain(f"{row.dataset}, {row.gpus} x {device_name or known}{inside}{f' ({host})' if host else ''}")
 
 
-def row_text(row: Row) -> str:
-    """Data set, machine, bandwidth and setting of a row."""
-    return plain(f"{machine_text(row)} at {bandwidth_text(row)}, {', '.join((row.method, *row.knobs))}")
+def setting_text(row: Row) -> str:
+    """Method and knobs of a row."""
+    return plain(", ".join((row.method, *row.knobs)))
 
 
 def of_run(title: str, calibration: str | None) -> Context:
@@ -44,11 +49,17 @@ def of_run(title: str, calibration: str | None) -> Context:
     return Context(MEASURED, plain(f"{title}; the prediction: {UNCALIBRATED if calibration is None else CALIBRATED}"))
 
 
-def of_sweep(question: Any, first: Row) -> Context:
-    """Of the first point of a sweep."""
-    given = {*question.base.get("cluster", {}), *(axis.path.removeprefix("cluster.") for axis in question.axes)}
+def of_sweep(question: Any, record: Mapping[str, Any], row: Row) -> Context:
+    """Of a point of a sweep, as its table has it."""
+    prefix = "cluster."
+    varied = {name.removeprefix(prefix): value for name, value in record.items() if name.startswith(prefix)}
+    cluster = {**question.base.get("cluster", {}), **varied}
+    given = {name for name, value in cluster.items() if value is not None}
     badge = CALIBRATED if "calibration" in given else UNCALIBRATED
-    return Context(f"{MEASURED} compute" if "measured_compute" in given else badge, row_text(first))
+    host = str(cluster["host"]) if "host" in given else ""
+    servers = None if host else servers_for(row.gpus, cluster.get("gpus_per_server"))
+    text = f"{machine_text(row, servers, host)} at {bandwidth_text(row)}, {setting_text(row)}"
+    return Context(f"{MEASURED} compute" if "measured_compute" in given else badge, text)
 
 
 def of_comparison(found: Mapping[str, Any]) -> Context:

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from gcnsim.dashboard.context import Context, machine_text, of_comparison, of_run, of_validation
+from gcnsim.dashboard.context import Context, machine_text, of_comparison, of_run, of_validation, setting_text
 from gcnsim.dashboard.state import PageQuestion, moved
 from gcnsim.errors import GcnsimError, plural
 from gcnsim.io.atomic import atomic_write
@@ -85,7 +85,6 @@ def timeline(options: Options, folder: Path, say: Say) -> JobResult:
     """One steady iteration of a setting, or of a recorded run beside its prediction. Raises GcnsimError."""
     from gcnsim import api
     from gcnsim.planning.certainty import label_of
-    from gcnsim.report.answer.sentences import limit_text
     from gcnsim.report.figures.timeline import timeline_figure, timeline_of_result
     from gcnsim.report.page.sections import DrawnTimeline, caption_of, write_timelines, write_timelines_csv
     from gcnsim.units import format_seconds
@@ -107,10 +106,11 @@ def timeline(options: Options, folder: Path, say: Say) -> JobResult:
         result, row = api.setting_run(say, **options["setting"])
         say("drawing")
         shown = [DrawnTimeline("predicted", timeline_of_result(result))]
-        setting = ", ".join((row.method, *row.knobs))
         ends = range_text(row.iteration_s_low, row.iteration_s_high)
-        heading = f"{setting}: {format_seconds(row.iteration_s)} an iteration{ends}; limited by {limit_text(row)}."
-        context = Context(label_of(result.scenario), f"{machine_text(row)} at {bandwidth_text(row)}")
+        time = f"{format_seconds(row.iteration_s)} an iteration{ends}"
+        heading = f"{setting_text(row)}: {time}; limited by {row.limited_by}."
+        machine = machine_text(row, result.scenario.cluster.servers, options["setting"].get("host", ""))
+        context = Context(label_of(result.scenario), f"{machine} at {bandwidth_text(row)}")
         write_scenario(folder, result.scenario)
         api.write_timeline(result, folder / "timeline.json")
     write_timelines(folder / "timeline.html", heading, shown)
@@ -174,7 +174,6 @@ def what_if_address(point: PointReport) -> str | None:
             bandwidth=row.bandwidth_bytes_per_s * 8 / 1e9,
             methods=[row.method],
             host=point.host or "",
-            gpus_per_server="" if row.gpus_per_server is None else f"{row.gpus_per_server}",
             **{name: value for name, value in knobs.items() if has_knob(row.method, name)},
         )
     except GcnsimError:

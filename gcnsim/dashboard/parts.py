@@ -97,9 +97,7 @@ def table(rows: Sequence[Row], caption: str) -> html.Div:
     return sheet(caption, heads, list(zip(*(column.cells for column in columns), strict=True)))
 
 
-def sheet(
-    caption: str, heads: Sequence[str], lines: Sequence[Sequence[Any]], marked: Sequence[int] = ()
-) -> html.Div:
+def sheet(caption: str, heads: Sequence[str], lines: Sequence[Sequence[Any]], marked: Sequence[int] = ()) -> html.Div:
     """Lines of cells as a table; on a phone each is a block. marked: places of lines that stand out."""
     body = [
         html.Tr(

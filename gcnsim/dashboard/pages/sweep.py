@@ -126,9 +126,7 @@ def view(values: Mapping[str, str], files: Files, theme: str) -> html.Div:
         return html.Div(html.P("Give a folder that gcnsim sweep wrote.", className="note"))
     chosen = options(values, files)
     sweep, records = TABLES.records(chosen["folder"])
-    best = sweep.best(
-        None, chosen["by"], records=records, descending=chosen["descending"], where=chosen["where"]
-    )
+    best = sweep.best(None, chosen["by"], records=records, descending=chosen["descending"], where=chosen["where"])
     children = [html.P(_status(sweep, records, best), className="note")]
     if not best:
         none = "No point is answered." if not chosen["where"] else "No answered point passes the filter."
@@ -141,7 +139,7 @@ def view(values: Mapping[str, str], files: Files, theme: str) -> html.Div:
     return html.Div(
         [
             html.H2(first_sentence(first, len(best), order)),
-            parts.context(*of_sweep(sweep.question, first)),
+            parts.context(*of_sweep(sweep.question, best[0], first)),
             *children,
             parts.legend([(name, getattr(THEMES[theme], color), hatched) for name, color, hatched in data.legend]),
             parts.graph("parallel", parallel_figure(data, THEMES[theme]).to_plotly_json()),

@@ -11,7 +11,7 @@ from dash import dcc, html
 
 from gcnsim.dashboard import parts
 from gcnsim.dashboard.answers import Answers, RequestTicket
-from gcnsim.dashboard.context import CALIBRATED, machine_text
+from gcnsim.dashboard.context import CALIBRATED, machine_text, servers_for
 from gcnsim.dashboard.files import Files
 from gcnsim.dashboard.state import FIGURES, MORE, STOPS, PageQuestion, moved, names_of, stops
 from gcnsim.measured_compute import MeasuredCompute, measured_compute
@@ -31,9 +31,10 @@ LABELS: Final = {
     "cache": "Cache: share of boundary features kept",
 }
 SLIDERS: Final = tuple(LABELS)
+FIRST: Final = PageQuestion()
 ABOUT: Final = (
-    "How long training takes on a cluster, where the time goes, what to change, and what to rent. Begin with a question,"
-    " or with your own setting."
+    "How long training takes on a cluster, where the time goes, what to change, and what to rent: begin with one of these"
+    " questions, or with your own setting below."
 )
 PRESETS: Final = (
     ("Six T4s at 15 Gbps", "/", "The first question of most users."),
@@ -45,6 +46,8 @@ CAPTIONS: Final = {
     False: "Bars: compute, exposed communication and other; hatched below: work that overlaps them and adds no time.",
     True: "Lines: iteration time; bands: its 90 % interval; the dotted line is the slider's place.",
 }
+
+
 class Lists(NamedTuple):
     """What fields propose: names, and paths below the folder of the server."""
 
@@ -221,9 +224,7 @@ def curve_rows(question: PageQuestion, answers: Answers, files: Files, turn: Req
     if axis == "gpus":
         values = [value for value in values if value <= max(24, now)]
     named = [item for item in question.named if axis in ("bandwidth", "gpus") or has_knob(item, axis)]
-    requests = [
-        question.row_options(graph, method, **paths, **{axis: value}) for method in named for value in values
-    ]
+    requests = [question.row_options(graph, method, **paths, **{axis: value}) for method in named for value in values]
     return answers.rows(requests, turn)
 
 
@@ -261,15 +262,21 @@ def headline(question: PageQuestion, rows: Sequence[Row]) -> str:
     )
 
 
-def machine(rows: Sequence[Row], measured: MeasuredCompute | None = None, calibration: str = "") -> list[Any]:
+def machine(rows: Sequence[Row], measured: MeasuredCompute | None = None, question: PageQuestion = FIRST) -> list[Any]:
     """What the rows are of, and how far they are to be trusted."""
     name = "" if measured is None else measured.device["name"]
     badge, basis = UNCALIBRATED, "computed from data sheets and assumptions"
-    if calibration:
-        badge, basis = CALIBRATED, f"computed with {calibration}"
+    if question.calibration:
+        badge, basis = CALIBRATED, f"computed with {question.calibration}"
     if measured is not None:
         badge, basis = f"MEASURED on {name}", "compute measured, links assumed"
-    return [html.Strong(badge, className="badge"), f"{machine_text(rows[0], name)}: {basis}"]
+    servers = None
+    if question.gpus_per_server or not question.host:
+        servers = servers_for(rows[0].gpus, question.gpus_per_server or None)
+    return [
+        html.Strong(badge, className="badge"),
+        f"{machine_text(rows[0], servers, question.host, name)}: {basis}",
+    ]
 
 
 def _time(row: Row) -> float:

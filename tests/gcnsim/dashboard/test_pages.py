@@ -219,6 +219,8 @@ def test_plan_shows_the_front_and_what_moves_the_time(tmp_path: Path) -> None:
     assert address is not None, "each option leads to its own answer"
     asked = read_address(address[1])
     assert (asked.gpus, asked.methods, asked.host) == (2, ("pipegcn",), "g4dn.12xlarge")
+    (row,) = command_line(*asked.command().split()[2:])["results"]
+    assert row["iteration_s"] == pytest.approx(content["choice"]["row"]["iteration_s"])
     again = api.simulate(job.folder / "scenario.yaml").result.metrics.iteration_s
     assert again == pytest.approx(content["choice"]["row"]["iteration_s"])
 
@@ -273,9 +275,7 @@ def test_lists_have_what_lies_below_the_folder(folder: Path, tmp_path: Path) -> 
         ("/compare", "a", "", ""),
     ],
 )
-def test_a_field_says_what_is_wrong_with_it(
-    folder: Path, path: str, name: str, text: str, wrong: str
-) -> None:
+def test_a_field_says_what_is_wrong_with_it(folder: Path, path: str, name: str, text: str, wrong: str) -> None:
     form = forms.of_path(path)
     assert form is not None
     found = form.wrong(name, text, Files(folder, folder))
