@@ -24,6 +24,7 @@ from gcnsim.results.documents import (
 from gcnsim.results.optional_sections import (
     Differs,
     Explanation,
+    FailuresReport,
     FaultFree,
     MeasuredReport,
     PartitionSeeds,
@@ -77,6 +78,7 @@ __all__ = [
     "Differs",
     "Excluded",
     "Explanation",
+    "FailuresReport",
     "FaultFree",
     "GoalReport",
     "KnobEffect",

@@ -33,8 +33,8 @@ LABELS: Final = {
 SLIDERS: Final = tuple(LABELS)
 FIRST: Final = PageQuestion()
 ABOUT: Final = (
-    "How long training takes on a cluster, where the time goes, what to change, and what to rent: begin with one of these"
-    " questions, or with your own setting below."
+    "How long training takes on a cluster, where the time goes, what to change, and what to rent: begin with one of"
+    " these questions, or with your own setting below."
 )
 PRESETS: Final = (
     ("Six T4s at 15 Gbps", "/", "The first question of most users."),
