@@ -121,14 +121,25 @@ def _plan(values: Values, files: Files) -> dict[str, Any]:
         del found["confidence"]
     if "host" in found:
         found["host"] = [_existing("host", item, files) if is_file(item) else item for item in found["host"]]
+    _named_devices(found.get("device", ()))
     for name in OWN_DATA:
         if name in found:
             found |= {"dataset": None, name: files.path(found[name])}
     return found
 
 
+def _named_devices(found: Sequence[str]) -> None:
+    """Raises ScenarioError for what is no name: the file of a device may lie anywhere."""
+    for item in found:
+        if item not in devices():
+            raise ScenarioError(f"device: unknown {item[:40]!r}; {nearest(item, devices())}")
+
+
 def _plan_check(name: str, text: str) -> None:
-    question = Recommend(**{name: field_value(Recommend, name, text)})
+    value = field_value(Recommend, name, text)
+    if name == "device":
+        _named_devices(value)
+    question = Recommend(**{name: value})
     if options(Recommend)[name].rule is None:
         question.read(name)
     else:

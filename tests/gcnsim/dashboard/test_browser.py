@@ -150,7 +150,7 @@ def test_an_old_answer_is_dimmed_until_the_new_one_is_there(looking: Looking) ->
     before = looking.headline()
     looking.page.wait_for_selector("#asked:not(.busy)")
     held: list[Any] = []
-    looking.page.route("**/_dash-update-component", held.append)
+    looking.page.route("**/_dash-update-component", lambda route: held.append(route))
     looking.page.focus("#bandwidth")
     looking.page.keyboard.press("ArrowRight")
     looking.page.wait_for_selector("#asked.busy", timeout=1_000)

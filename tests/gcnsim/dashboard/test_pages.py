@@ -269,6 +269,8 @@ def test_lists_have_what_lies_below_the_folder(folder: Path, tmp_path: Path) -> 
         ("/plan", "target_iteration", "200ms", ""),
         ("/plan", "hours_per_day", "many", "--hours-per-day: 'many' is not a number"),
         ("/plan", "host", "g5.xlarge,../x.yaml", "outside the folder"),
+        ("/plan", "device", "t4,/etc/gpu.yaml", "device: unknown '/etc/gpu.yaml'"),
+        ("/plan", "device", "t4,a10g", ""),
         ("/timeline", "epsilon", "2", "epsilon: '2' is not allowed"),
         ("/timeline", "run", "nothing", "does not exist"),
         ("/validation", "runs", "run,nothing", "nothing: does not exist"),
