@@ -114,9 +114,9 @@ def sheet(caption: str, heads: Sequence[str], lines: Sequence[Sequence[Any]], ma
 
 
 def graph(name: str, figure: Any = None) -> dcc.Graph:
-    """A figure, as plain data, that is as wide as its place and as tall as it says."""
+    """A figure, as plain data, that is as wide as its place and as tall as it says; without data nothing is seen."""
     if figure is None:
-        return dcc.Graph(id=name, config=CONFIG, responsive=True)
+        return dcc.Graph(id=name, config=CONFIG, responsive=True, style={"visibility": "hidden"})
     height = {"height": f"{figure['layout']['height']}px"}
     return dcc.Graph(id=name, config=CONFIG, responsive=True, figure=figure, style=height)
 

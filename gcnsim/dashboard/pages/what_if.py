@@ -25,7 +25,7 @@ from gcnsim.units import format_seconds, range_text
 
 LABELS: Final = {
     "bandwidth": "Bandwidth of a server's network card",
-    "gpus": "GPUs, two to a server",
+    "gpus": "GPUs",
     "tau": "tau: iterations of staleness",
     "epsilon": "epsilon: share of edges drawn",
     "cache": "Cache: share of boundary features kept",
