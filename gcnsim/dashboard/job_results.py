@@ -134,7 +134,7 @@ def recommend(options: Options, folder: Path, say: Say) -> JobResult:
     from gcnsim.report.figures.front import front_data, front_figure
     from gcnsim.report.figures.tornado import tornado_figure, tornado_of_advice
     from gcnsim.report.page.sections import options_sheet
-    from gcnsim.report.recommended import time_text
+    from gcnsim.report.recommended import shown_points, time_text
 
     found = api.recommend(**options, progress=say)
     say("drawing")
@@ -157,7 +157,9 @@ def recommend(options: Options, folder: Path, say: Say) -> JobResult:
         found.told.label,
         plain(f"{choice.row.dataset}: {found.told.goal.text}; {choice.name}: {time_text(choice.seconds)}{ends}"),
     )
-    links = [None if options.get("dataset") is None else what_if_address(point) for point in found.told.rows]
+    links = [
+        None if options.get("dataset") is None else what_if_address(point) for point in shown_points(found.told)[0]
+    ]
     return JobResult(found.told.verdict, figures, str(found), context, [options_sheet(found.told)], links)
 
 

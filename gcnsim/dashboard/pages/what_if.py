@@ -90,9 +90,8 @@ def _source(question: PageQuestion, lists: Lists, own: bool) -> html.Details:
     """The fields that are no sliders and not always seen; own: whether these are."""
     second = "" if question.beside is None else f"{question.beside:g}"
     more = [_more(name, label, getattr(question, name)) for name, label in MORE_LABELS.items()]
-    return html.Details(
+    fields = html.Div(
         [
-            html.Summary("Own graph, model, servers, calibration"),
             parts.text_field("beside", "A second bandwidth (Gbps)", second),
             parts.text_field(
                 "graph", "Own graph or profile: a path below --files, or upload it", question.graph, lists.graphs
@@ -106,8 +105,9 @@ def _source(question: PageQuestion, lists: Lists, own: bool) -> html.Details:
                 "calibration", "Calibration record below --files", question.calibration, lists.calibrations
             ),
         ],
-        open=own,
+        className="wide",
     )
+    return html.Details([html.Summary("More: own graph, model, servers, calibration"), fields], open=own)
 
 
 def _more(name: str, label: str, value: str) -> html.Div:
@@ -144,9 +144,7 @@ def layout(question: PageQuestion, lists: Lists, own: bool) -> html.Div:
             dcc.Store(id="tab", data=os.urandom(8).hex()),
             html.Div(
                 [
-                    html.Section(
-                        [html.H2("Setting"), *chosen, *sliders, _source(question, lists, own)], className="controls"
-                    ),
+                    html.Section([html.H2("Setting"), *chosen, *sliders], className="controls"),
                     html.Section(
                         [
                             html.Div(id="alert", **parts.aria(live="polite")),
@@ -162,6 +160,7 @@ def layout(question: PageQuestion, lists: Lists, own: bool) -> html.Div:
                 ],
                 className="columns",
             ),
+            _source(question, lists, own),
             html.Section([html.H2("Results"), html.Div(id="rows")], className="result"),
             parts.command_line(),
             parts.job_panel("The whole answer", "Why, the next step of each knob, and files to download."),

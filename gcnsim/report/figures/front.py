@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from gcnsim.report.answer.rows import plain
 from gcnsim.report.figures.style import escaped, layout, time_unit
 from gcnsim.report.palette import LIGHT, Theme, faded
-from gcnsim.report.recommended import percent
+from gcnsim.report.recommended import percent, shown_points
 from gcnsim.results import Advice, PointReport
 from gcnsim.units import format_seconds, range_text
 
@@ -20,10 +20,11 @@ if TYPE_CHECKING:
 class Option(NamedTuple):
     """A setting on a machine: seconds and cost with their 90 % intervals, None without; on_front: nothing beats it.
 
-    number: its place in the table of options, the fastest first. chance: of meeting the target, None without one.
+    number: its place in the table of options, None of one that is not there. chance: of meeting the target, None
+    without one.
     """
 
-    number: int
+    number: int | None
     name: str
     seconds: float
     seconds_low: float | None
@@ -80,9 +81,12 @@ KINDS: Final = (
 def front_data(advice: Advice) -> Front:
     """The front of `advice` with its choice."""
     goal, names = advice.goal, {item.name for item in (*advice.front, advice.choice)}
-    points = [(number, point) for number, point in enumerate(advice.rows, 1) if point.name in names]
+    numbers = {point.name: number for number, point in enumerate(shown_points(advice)[0], 1)}
+    points = [point for point in advice.rows if point.name in names]
     options = tuple(
-        _option(number, point, point.name == advice.choice.name) for number, point in points if point.cost is not None
+        _option(numbers.get(point.name), point, point.name == advice.choice.name)
+        for point in points
+        if point.cost is not None
     )
     unit = time_unit(max((option.seconds for option in options), default=1.0))
     times, of = OF[advice.compared]
@@ -108,7 +112,7 @@ OF: Final = {
 """Per what is compared: by how much costs are multiplied to be read, and what that is of."""
 
 
-def _option(number: int, point: PointReport, chosen: bool) -> Option:
+def _option(number: int | None, point: PointReport, chosen: bool) -> Option:
     times = (point.seconds, point.seconds_low, point.seconds_high)
     costs = (point.cost or 0.0, point.cost_low, point.cost_high)
     return Option(number, plain(point.name), *times, *costs, point.chance, point.on_front, chosen)
@@ -168,13 +172,13 @@ def _points(data: Front, kind: Kind, found: list[Option], theme: Theme) -> dict[
         ),
         "error_y": bars([(option.cost, option.cost_low, option.cost_high) for option in found], data.times),
         "mode": "markers+text",
-        "text": [f"<b>{option.number}</b>" for option in found],
+        "text": [f"<b>{option.number}</b>" if option.number else "" for option in found],
         "textposition": "top right",
         "textfont": {"size": 13, "color": theme.ink},
         "name": kind.name,
         "marker": {"color": color, "symbol": kind.symbol, "size": 15 if kind.symbol == "star" else 9},
         "customdata": [
-            f"{option.number}: {escaped(option.name)}<br>{format_seconds(option.seconds)}"
+            f"{f'{option.number}: ' if option.number else ''}{escaped(option.name)}<br>{format_seconds(option.seconds)}"
             f"{range_text(option.seconds_low, option.seconds_high)}"
             f"<br>{option.cost * data.times:.3g} {data.currency} for {data.of}"
             f"{range_text(option.cost_low, option.cost_high, lambda cost: f'{cost * data.times:.3g}')}"

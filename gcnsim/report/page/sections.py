@@ -24,7 +24,7 @@ from gcnsim.report.figures.memory import memory_data, memory_figure
 from gcnsim.report.figures.timeline import TimelineData, pairs_of_result, timeline_figure, timeline_of_result
 from gcnsim.report.figures.tornado import tornado_figure, tornado_of_advice
 from gcnsim.report.page.templates import Sheet, write_page
-from gcnsim.report.recommended import percent, reasons, time_text
+from gcnsim.report.recommended import percent, reasons, shown_points, time_text
 from gcnsim.results import Advice, PointReport, SimulationReport, to_plain
 from gcnsim.units import format_bytes, format_fraction, format_seconds, range_text
 
@@ -193,13 +193,15 @@ def write_advice(path: str | Path, advice: Advice) -> None:
 
 
 def options_sheet(advice: Advice) -> Sheet:
-    """The options of a recommendation as a table, the fastest first, numbered as its figure numbers them."""
+    """The first options of a recommendation as a table, the fastest first, numbered as its figure numbers them."""
     times, of = OF[advice.compared]
     heads = [("number", "n"), ("machine and setting", "t"), ("time", "n"), ("90 % interval", "n")]
     heads += [(f"cost of {of} ({advice.goal.currency})", "n"), ("chance of meeting the target", "n")]
-    rows = [(str(number), *_option(point, times)) for number, point in enumerate(advice.rows, 1)]
-    marked = [index for index, point in enumerate(advice.rows) if point.name == advice.choice.name]
-    return Sheet(f"Time of {advice.compared}, and cost", heads, rows, marked)
+    points, more = shown_points(advice)
+    rows = [(str(number), *_option(point, times)) for number, point in enumerate(points, 1)]
+    marked = [index for index, point in enumerate(points) if point.name == advice.choice.name]
+    others = f"; {more} more options are in CSV and JSON" if more else ""
+    return Sheet(f"Time of {advice.compared}, and cost{others}", heads, rows, marked)
 
 
 def _option(point: PointReport, times: float) -> tuple[str, ...]:
