@@ -173,7 +173,8 @@ def test_a_wrong_value_marks_its_field_and_leaves_the_old_answer_dimmed(looking:
     assert looking.headline() == before
     looking.page.fill("#beside", "25")
     looking.page.keyboard.press("Enter")
-    looking.headline(before)
+    looking.page.wait_for_selector("#headline:has-text('At 25 Gbps')")
+    looking.page.wait_for_selector("#asked:not(.old)")
     assert looking.page.inner_text("#beside-wrong") == ""
     looking.page.goto(f"{looking.address.rstrip('/')}/plan")
     looking.page.fill("input[id*=gpus]", "-1")
