@@ -325,7 +325,7 @@ def test_failures_and_checkpoints_prolong_the_training_and_its_cost() -> None:
         ({"mtbf": "1000h"}, "--mtbf: failures need --checkpoint, --restart, and --mtbf or --interruptions"),
         ({"checkpoint": "30s", "restart": "1min"}, "--checkpoint: failures need "),
         ({"mtbf": "0s"}, "--mtbf: '0s' is not allowed; a time above 0"),
-        ({"interruptions": -1.0}, "--interruptions: -1.0 is not allowed"),
+        ({"interruptions": -1.0}, "--interruptions: -1 is not allowed"),
     ],
 )
 def test_failures_are_asked_for_whole(given: dict[str, Any], words: str) -> None:
