@@ -168,7 +168,7 @@ def _with_failures(row: TargetRow) -> str:
     time = f"{format_seconds(found.seconds)}{range_text(found.seconds_low, found.seconds_high)}"
     cost = "" if found.cost is None else f", {found.cost:.2f} {row.currency}"
     every = format_seconds(found.checkpoint_every_s)
-    return f"; with {found.failures:.2g} failures expected {time}{cost}, a checkpoint every {every}"
+    return f"; with failures ({found.failures:.2g} expected, a checkpoint every {every}) {time}{cost}"
 
 
 _TITLES = {"like_questions": "similar questions"}
