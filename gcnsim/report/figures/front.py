@@ -104,6 +104,9 @@ def front_data(advice: Advice) -> Front:
     )
 
 
+NEAR: Final = 0.05
+"""Points nearer to each other than this share of both axes share a label."""
+
 OF: Final = {
     "an iteration": (1000.0, "1,000 iterations"),
     "an epoch": (1000.0, "1,000 epochs"),
@@ -130,10 +133,11 @@ def front_figure(data: Front, theme: Theme = LIGHT) -> Figure:
         name="front",
         hoverinfo="skip",
     )
+    labels = _labels(data)
     for kind in KINDS:
         found = [option for option in data.options if kind.holds(option)]
         if found:
-            figure.add_scatter(**_points(data, kind, found, theme))
+            figure.add_scatter(**_points(data, kind, found, theme, labels))
     if data.target_s is not None:
         at = data.target_s / data.unit_s
         figure.add_vline(x=at, line={"color": theme.ink, "width": 1.5, "dash": "dot"})
@@ -155,7 +159,26 @@ def _empty(data: Front, theme: Theme) -> Figure:
     return figure
 
 
-def _points(data: Front, kind: Kind, found: list[Option], theme: Theme) -> dict[str, Any]:
+def _labels(data: Front) -> dict[int, str]:
+    """What stands beside the points with a number: the first of those at one place has all of their numbers."""
+    places: list[tuple[Option, list[int]]] = []
+    room = (
+        NEAR * max((option.seconds for option in data.options), default=0.0),
+        NEAR * max((option.cost for option in data.options), default=0.0),
+    )
+    for option in data.options:
+        if option.number is None:
+            continue
+        for first, numbers in places:
+            if abs(option.seconds - first.seconds) < room[0] and abs(option.cost - first.cost) < room[1]:
+                numbers.append(option.number)
+                break
+        else:
+            places.append((option, [option.number]))
+    return {numbers[0]: ", ".join(map(str, numbers)) for _, numbers in places}
+
+
+def _points(data: Front, kind: Kind, found: list[Option], theme: Theme, labels: dict[int, str]) -> dict[str, Any]:
     color = theme.color(kind.color)
 
     def bars(ends: list[tuple[float, float | None, float | None]], scale: float) -> dict[str, Any]:
@@ -172,7 +195,7 @@ def _points(data: Front, kind: Kind, found: list[Option], theme: Theme) -> dict[
         ),
         "error_y": bars([(option.cost, option.cost_low, option.cost_high) for option in found], data.times),
         "mode": "markers+text",
-        "text": [f"<b>{option.number}</b>" if option.number else "" for option in found],
+        "text": [labels.get(option.number or 0, "") for option in found],
         "textposition": "top right",
         "textfont": {"size": 13, "color": theme.ink},
         "name": kind.name,

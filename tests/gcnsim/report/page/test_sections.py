@@ -49,8 +49,17 @@ def test_a_front_by_value(recommended: Any) -> None:
     assert drawn["layout"]["yaxis"]["title"]["text"] == "Cost of 1,000 iterations (USD)"
     numbers = [row[0] for row in options_sheet(advice).rows]
     assert numbers == [str(number) for number in range(1, len(advice.rows) + 1)]
-    assert list(star["text"]) == [f"<b>{1 + advice.rows.index(advice.choice)}</b>"]
+    assert list(star["text"]) == [f"{1 + advice.rows.index(advice.choice)}"]
     assert data.legend[-1] == ("recommended", "recommended", False)
+
+
+def test_points_at_one_place_share_a_label(recommended: Any) -> None:
+    data = front_data(recommended.told)
+    first = data.options[0]
+    near = [first._replace(number=number, chosen=False, on_front=False) for number in (7, 8)]
+    far = first._replace(number=9, seconds=2 * first.seconds, chosen=False, on_front=True)
+    drawn = front_figure(replace(data, options=(*near, far))).to_dict()["data"]
+    assert [text for trace in drawn for text in trace.get("text", ())] == ["9", "7, 8", ""]
 
 
 def test_a_target_is_a_line(recommended: Any) -> None:
