@@ -175,7 +175,14 @@ def _labels(data: Front) -> dict[int, str]:
                 break
         else:
             places.append((option, [option.number]))
-    return {numbers[0]: ", ".join(map(str, numbers)) for _, numbers in places}
+    return {numbers[0]: _joined(numbers) for _, numbers in places}
+
+
+def _joined(numbers: list[int]) -> str:
+    """Rising numbers as text, several that follow each other by their ends."""
+    if len(numbers) > 2 and numbers[-1] - numbers[0] == len(numbers) - 1:
+        return f"{numbers[0]} to {numbers[-1]}"
+    return ", ".join(map(str, numbers))
 
 
 def _points(data: Front, kind: Kind, found: list[Option], theme: Theme, labels: dict[int, str]) -> dict[str, Any]:

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 
-LEAST_SPAN: Final = 5.0
-"""An axis ends at this many times its beginning or later."""
+SPAN: Final = 5.0
+"""An axis of few runs ends at this many times its beginning: it has two marks at least."""
 
 
 class ValidatedRun(NamedTuple):
@@ -75,7 +75,9 @@ def validation_data(payload: Mapping[str, Any]) -> Validation:
 
 def _widened(low: float, high: float) -> tuple[float, float]:
     """The ends of an axis with two marks at least, also where there is one run."""
-    room = max(1.0, LEAST_SPAN * low / high) ** 0.5
+    if len(log_ticks(low, high).at) > 1:
+        return low, high
+    room = (SPAN * low / high) ** 0.5
     return low / room, high * room
 
 

@@ -60,6 +60,9 @@ def test_points_at_one_place_share_a_label(recommended: Any) -> None:
     far = first._replace(number=9, seconds=2 * first.seconds, chosen=False, on_front=True)
     drawn = front_figure(replace(data, options=(*near, far))).to_dict()["data"]
     assert [text for trace in drawn for text in trace.get("text", ())] == ["9", "7, 8", ""]
+    near.append(near[0]._replace(number=9))
+    drawn = front_figure(replace(data, options=tuple(near))).to_dict()["data"]
+    assert [text for trace in drawn for text in trace.get("text", ())] == ["7 to 9", "", ""]
 
 
 def test_a_target_is_a_line(recommended: Any) -> None:
