@@ -43,7 +43,7 @@ PICTURES: Final = {
     "what-if": Picture("/?beside=25"),
     "what-if-bandwidth": Picture("/?figure=bandwidth", height=790),
     "compare": Picture("/compare?a=a.yaml&b=b.yaml", answered=True),
-    "plan": Picture("/plan?target_iteration=0.75s&gpus=4,6,8", answered=True, height=1180),
+    "plan": Picture("/plan?target_iteration=0.75s&gpus=4,6,8", answered=True, height=1200),
     "sweep": Picture("/sweep?folder=points"),
     "timeline": Picture("/timeline", answered=True),
     "validation": Picture("/validation?runs=pipegcn,full-graph,bns-gcn", answered=True, height=1240),

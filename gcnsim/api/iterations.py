@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from gcnsim.api.question import settings
 from gcnsim.api.simulation import simulate
 from gcnsim.errors import FileError, ScenarioError
-from gcnsim.planning import Progress, StudyCache
+from gcnsim.planning import Progress, StudyCache, row_of
 from gcnsim.processes import cores
+from gcnsim.results import Row
 from gcnsim.runs.recorded_run import RecordedRun, read_recorded_run
 from gcnsim.simulation import Result
 
@@ -116,7 +117,14 @@ class RunTimeline:
         write_run_trace(path, spans, self.title, facts_of_run(self.run, spans), detail=detail)
 
 
-def setting_run(progress: Progress = lambda _: None, **options: Any) -> Result:
+class SettingRun(NamedTuple):
+    """The simulated run of one setting, and its row with the interval that draws give it."""
+
+    result: Result
+    row: Row
+
+
+def setting_run(progress: Progress = lambda _: None, **options: Any) -> SettingRun:
     """The simulated run of the one setting that these options of `what_if` name. Raises GcnsimError."""
     found = settings(**options)
     if len(found) != 1:
@@ -124,8 +132,8 @@ def setting_run(progress: Progress = lambda _: None, **options: Any) -> Result:
     studies = StudyCache(found[0], cores())
     progress("simulating one setting")
     studies.prepare([], found)
-    result: Result = studies.estimate(found[0]).result
-    return result
+    estimate = studies.estimate(found[0])
+    return SettingRun(estimate.result, row_of(estimate, None, studies.accesses.name))
 
 
 def run_timeline(

@@ -37,6 +37,7 @@ from gcnsim.methods import (
 from gcnsim.planning import (
     Candidate,
     Extras,
+    Failures,
     Grid,
     Rule,
     Target,
@@ -46,7 +47,7 @@ from gcnsim.planning import (
 )
 from gcnsim.planning import what_if as _what_if
 from gcnsim.processes import cores
-from gcnsim.questions import LIST, Question, WhatIf, keywords, listed, options
+from gcnsim.questions import LIST, Question, WhatIf, flag, keywords, listed, options
 from gcnsim.scenario import (
     SCHEMA,
     SOURCES,
@@ -61,6 +62,8 @@ from gcnsim.scenario import (
     rule_at,
 )
 from gcnsim.simulation import Result, refuse_undrawn
+
+FAILURES: Final = ("mtbf", "interruptions", "checkpoint", "restart")
 
 
 def read_base(given: str | Path | Mapping[str, Any] | None) -> dict[str, Any]:
@@ -166,7 +169,7 @@ def what_if(question: WhatIf) -> Answer:
         question.say,
         question.processes or cores(),
         graph if isinstance(graph, Graph) else None,
-        target_of(question),
+        _with_failures(question),
         _rule(None if question.method is None and named == list(COMPARED) else named, question),
         Extras(tuple(map(read_measurement, times)), question.partition_seeds, book, max_wait_s),
         question.note,
@@ -302,6 +305,17 @@ def target_of(question: Question) -> Target | None:
         if value:
             raise ScenarioError(f"{option}: only valid with --target-accuracy")
     return None
+
+
+def _with_failures(question: WhatIf) -> Target | None:
+    """The target of a what-if with its failures. Raises ScenarioError for a part of what failures need."""
+    target, given = target_of(question), {name: question.read(name) for name in FAILURES}
+    first = next((flag(name) for name, value in given.items() if value is not None), None)
+    if first is None or target is None:
+        if first is not None:
+            raise ScenarioError(f"{first}: only valid with --target-accuracy")
+        return target
+    return replace(target, failures=Failures.of(first, **given))
 
 
 def _own_knobs(overrides: Sequence[str]) -> tuple[dict[str, tuple[Any, ...]], list[str]]:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
+from urllib.parse import unquote
 
 import flask
 from dash import Dash, Input, Output, State, dcc, html, no_update
@@ -22,7 +23,7 @@ from gcnsim.dashboard.files import Files
 from gcnsim.dashboard.guard import Guard
 from gcnsim.dashboard.jobs import Job, Jobs
 from gcnsim.dashboard.pages import forms, what_if
-from gcnsim.dashboard.state import PageQuestion, read_address
+from gcnsim.dashboard.state import MORE, PageQuestion, read_address
 from gcnsim.dashboard.work import FIGURES, TEXTS
 from gcnsim.errors import GcnsimError
 from gcnsim.report.palette import THEMES
@@ -35,6 +36,7 @@ def attach_jobs(app: Dash, jobs: Jobs, files: Files) -> None:
         Output("job", "data"),
         Output("job-tick", "disabled"),
         Output("job-result", "children"),
+        Output("job-query", "data"),
         Input("job-start", "n_clicks"),
         State("url", "pathname"),
         State("query", "data"),
@@ -44,8 +46,15 @@ def attach_jobs(app: Dash, jobs: Jobs, files: Files) -> None:
         try:
             job = jobs.start(*_asked(path, query, files))
         except GcnsimError as error:
-            return None, True, parts.alert(files.shown(str(error)))
-        return job.key, False, None
+            return None, True, parts.alert(files.shown(str(error))), query or ""
+        return job.key, False, None, query or ""
+
+    app.clientside_callback(  # type: ignore[no-untyped-call]
+        ClientsideFunction("gcnsim", "old"),
+        Output("job-result", "className"),
+        Input("query", "data"),
+        Input("job-query", "data"),
+    )
 
     @app.callback(
         Output("job-status", "hidden"),
@@ -87,13 +96,15 @@ def _asked(path: str, query: str | None, files: Files) -> tuple[str, dict[str, A
     if form is not None:
         return form.kind, form.options(forms.read(form, query), files)
     question = read_address(query)
-    return "what-if", question.options(files.path(question.graph), files.path(question.measured))
+    return "what-if", question.options(*(files.path(getattr(question, name)) for name in what_if.PATHS))
 
 
 def found(job: Job, theme: str, text: Callable[[str], str] = str) -> html.Div:
     """What a job wrote: its sentence, figures, text, and its files to take home; text: how its text is told."""
     texts = json.loads((job.folder / TEXTS).read_text(encoding="utf-8"))
-    shown: list[Any] = [html.H2(texts["heading"])] if texts["heading"] else []
+    shown: list[Any] = [html.H2(text(texts["heading"]))] if texts["heading"] else []
+    if texts.get("context"):
+        shown.append(parts.context(*map(text, texts["context"])))
     names = sorted(item.name for item in job.folder.iterdir() if item.name not in (TEXTS, FIGURES))
     links = [html.A(name, href=f"/made/{job.key}/{name}", download=name) for name in names]
     shown.append(html.P(["Download: ", *links], className="files"))
@@ -106,11 +117,22 @@ def found(job: Job, theme: str, text: Callable[[str], str] = str) -> html.Div:
         shown += [html.H3(entry["title"]), *([parts.legend(marks)] if marks else [])]
         shown.append(parts.graph(f"figure-{index}", entry[theme]))
         shown.append(html.P(entry["caption"], className="note"))
+        if index == 0:
+            shown += [_sheet(sheet, texts["links"]) for sheet in texts.get("sheets", ())]
     if texts.get("text"):
         shown.append(
             html.Pre(text(texts["text"]), tabIndex="0", role="region", **parts.aria(label="the answer as text"))
         )
     return html.Div(shown)
+
+
+def _sheet(sheet: Mapping[str, Any], links: Sequence[str | None]) -> html.Div:
+    """A table; the first cell of a row leads to the page that answers it."""
+    rows = [
+        [html.A(first, href=link) if link else first, *cells]
+        for (first, *cells), link in zip(sheet["rows"], links, strict=True)
+    ]
+    return parts.sheet(sheet["caption"], [head for head, _ in sheet["heads"]], rows, sheet["marked"])
 
 
 INDEX: Final = """<!DOCTYPE html>
@@ -202,27 +224,35 @@ def _pages(app: Dash, behind: AppState) -> None:
             return no_update
         form = forms.of_path(path)
         if form is not None:
-            return forms.layout(form, search)
+            return forms.layout(form, search, behind.files)
         if path not in ("", "/"):
             return parts.alert(f"{path[:80]}: there is no such page")
         try:
             question, wrong = read_address(search), []
         except GcnsimError as error:
             question, wrong = PageQuestion(), [parts.alert(f"{error}. Shown instead: the first question.")]
-        own = bool(question.graph or question.measured) or "graph=" in (search or "")
-        return [*wrong, what_if.layout(question, behind.datasets, behind.devices, own)]
+        own = any(getattr(question, name) for name in (*what_if.PATHS, *MORE)) or "graph=" in (search or "")
+        paths = (behind.files.listed(ends) for ends in (forms.GRAPHS, forms.PARQUET, forms.JSON))
+        return [*wrong, what_if.layout(question, what_if.Lists(behind.datasets, behind.devices, *paths), own)]
 
 
 def _slider_callbacks(app: Dash, behind: AppState) -> None:
     """What changes on the What-if page when a control moves."""
-    fields = (*what_if.SLIDERS, "dataset", "device", "methods", "beside", "graph", "measured", "figure")
+    fields = what_if.FIELDS
     outputs = [Output("picture", "figure"), Output("rows", "children"), Output("headline", "children")]
     outputs += [Output("machine", "children")]
     outputs += [Output("command", "children"), Output("query", "data"), Output("alert", "children")]
     outputs += [Output("caption", "children"), Output("legend", "children"), Output("picture", "style")]
     outputs += [*(Output(f"{name}-shown", "children") for name in what_if.SLIDERS)]
+    outputs += [Output("asked", "className", allow_duplicate=True)]
+    outputs += [Output(parts.wrong_of(name), "children") for name in what_if.MARKED]
+    app.clientside_callback(  # type: ignore[no-untyped-call]
+        ClientsideFunction("gcnsim", "busy"), Output("asked", "className"), [Input(name, "value") for name in fields]
+    )
 
-    @app.callback(outputs, [Input(name, "value") for name in fields], [State(name, "data") for name in KEPT])
+    given = [Input(name, "value") for name in fields], [State(name, "data") for name in KEPT]
+
+    @app.callback(outputs, *given, prevent_initial_call="initial_duplicate")
     def moves(*given: Any) -> Any:
         values: Mapping[str, Any] = dict(zip(fields, given, strict=False))
         stops, theme, tab = given[len(fields) :]
@@ -234,22 +264,26 @@ def _slider_callbacks(app: Dash, behind: AppState) -> None:
         except SupersededError:
             raise PreventUpdate from None
         except GcnsimError as error:
-            wrong = parts.alert(behind.files.shown(str(error)))
-            return [no_update] * 6 + [wrong] + [no_update] * (len(outputs) - 7)
+            line = behind.files.shown(str(error))
+            marks = [line if line.startswith(f"{name}:") else "" for name in what_if.MARKED]
+            kept = [no_update] * (len(outputs) - 8 - len(marks))
+            return [*[no_update] * 6, parts.alert(line), *kept, "old", *marks]
         rows = sorted(rows, key=lambda row: row.epoch_s)
         figure, legend = what_if.picture(question, rows, along, "dark" if theme == "dark" else "light")
         return [
             figure,
             parts.table(rows, "Rows of the setting, the fastest first; the range is 90 % of the assumptions' draws"),
             what_if.headline(question, rows),
-            what_if.machine(rows, measured),
-            question.command(),
+            what_if.machine(rows, measured, question),
+            replace(question, graph=behind.files.name(question.graph)).command(),
             question.address(),
             None,
             what_if.CAPTIONS[question.figure != "breakdown"],
             legend,
             {"height": f"{figure['layout']['height']}px"},
             *(what_if.shown(name, getattr(question, name)) for name in what_if.SLIDERS),
+            "",
+            *[""] * len(what_if.MARKED),
         ]
 
 
@@ -259,7 +293,8 @@ def _routes(server: flask.Flask, behind: AppState) -> None:
     @server.post("/upload")
     def upload() -> Any:
         try:
-            key = behind.files.take(flask.request.headers.get("X-File-Name", ""), flask.request.get_data(cache=False))
+            name = unquote(flask.request.headers.get("X-File-Name", ""))
+            key = behind.files.take(name, flask.request.get_data(cache=False))
         except GcnsimError as error:
             return flask.jsonify(error=str(error)), 400
         return flask.jsonify(key=key)

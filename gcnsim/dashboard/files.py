@@ -7,16 +7,23 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
-from pathlib import Path
+from collections.abc import Sequence
+from pathlib import Path, PureWindowsPath
 from threading import Lock
 from typing import Final
 
 from gcnsim.errors import FileError
+from gcnsim.report.answer.rows import plain
 
 SUFFIXES: Final = (".profile", ".npz", ".npy", ".csv", ".tsv", ".txt", ".mtx", ".el", ".json", ".yaml", ".yml")
 MOST_UPLOADS: Final = 16
 UPLOAD: Final = "upload:"
 """Before the key of an upload, where a path may stand too."""
+
+DEEPEST, MOST_VISITED = 4, 5_000
+"""How far below the folder, and how many entries, are looked at for lists; others are given by their path."""
+
+MOST_LISTED: Final = 200
 
 
 class Files:
@@ -25,6 +32,7 @@ class Files:
     def __init__(self, uploads: Path, root: Path) -> None:
         self._uploads, self._root = uploads, root.resolve()
         self._kept: OrderedDict[str, Path] = OrderedDict()
+        self._names: dict[str, str] = {}
         self._lock = Lock()
 
     def take(self, name: str, content: bytes) -> str:
@@ -38,10 +46,16 @@ class Files:
         path = self._uploads / (key.removeprefix(UPLOAD) + suffix)
         path.write_bytes(content)
         with self._lock:
-            self._kept[key] = path
+            self._kept[key], self._names[key] = path, PureWindowsPath(plain(name)).name
             while len(self._kept) > MOST_UPLOADS:
-                self._kept.popitem(last=False)[1].unlink(missing_ok=True)
+                old, gone = self._kept.popitem(last=False)
+                gone.unlink(missing_ok=True)
+                del self._names[old]
         return key
+
+    def name(self, text: str) -> str:
+        """What a page's text is called where the file came from: of an upload the name that it had, without folders."""
+        return self._names.get(text, text)
 
     def path(self, text: str) -> str | None:
         """The path that a page's text stands for; None for no text. Raises FileError."""
@@ -58,6 +72,21 @@ class Files:
         if not path.exists():
             raise FileError(f"{text}: does not exist below the folder of the dashboard (--files)")
         return str(path)
+
+    def listed(self, ends: Sequence[str]) -> list[str]:
+        """Files below the folder whose name ends in one of `ends`, and folders that hold a file `NAME` of `NAME/`."""
+        inside = {end.removesuffix("/") for end in ends if end.endswith("/")}
+        suffixes = tuple(end for end in ends if not end.endswith("/"))
+        found, visited = [], 0
+        for folder, folders, names in os.walk(self._root):
+            place = Path(folder).relative_to(self._root)
+            folders[:] = sorted(name for name in folders if name[0] not in "._") if len(place.parts) < DEEPEST else []
+            visited += len(names) + len(folders)
+            if visited > MOST_VISITED:
+                break
+            found += [str(place)] if inside & {*names} else []
+            found += [str(place / name) for name in sorted(names) if suffixes and name.endswith(suffixes)]
+        return found[:MOST_LISTED]
 
     def shown(self, text: str) -> str:
         """A message without the paths of this machine."""

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from gcnsim.errors import plural
+from gcnsim.dashboard.context import Context, machine_text, of_comparison, of_run, of_validation, setting_text
+from gcnsim.dashboard.state import PageQuestion, moved
+from gcnsim.errors import GcnsimError, plural
+from gcnsim.io.atomic import atomic_write
+from gcnsim.methods import has_knob
+from gcnsim.report.answer.rows import bandwidth_text, plain
+from gcnsim.report.page.templates import Sheet
+from gcnsim.results import PointReport
+from gcnsim.scenario import Scenario, to_mapping
+from gcnsim.units import range_text
 
 Say = Callable[[str], None]
 Options = Mapping[str, Any]
@@ -18,16 +28,23 @@ Legend = Sequence[tuple[str, str, bool]]
 
 @dataclass(frozen=True, slots=True)
 class JobResult:
-    """What a page shows of its job. heading: the answer in a sentence; text: as the command line prints it."""
+    """What a page shows of its job. heading: the answer in a sentence; context: what it is of; text: as the command
+    line prints it; sheets: tables, below the first figure; links: of each row of theirs the page that answers it.
+    """
 
     heading: str
     figures: list[dict[str, Any]] = field(default_factory=list)
     text: str = ""
+    context: Context | None = None
+    sheets: Sequence[Sheet] = ()
+    links: Sequence[str | None] = ()
 
     @property
-    def texts(self) -> dict[str, str]:
+    def texts(self) -> dict[str, Any]:
         """The words as plain data."""
-        return {"heading": self.heading, "text": self.text}
+        sheets = [sheet._asdict() for sheet in self.sheets]
+        said = {"heading": self.heading, "context": self.context, "text": self.text}
+        return said | {"sheets": sheets, "links": list(self.links)}
 
 
 def themed_figure(title: str, caption: str, draw: Callable[[Any], Any], legend: Legend = ()) -> dict[str, Any]:
@@ -36,6 +53,14 @@ def themed_figure(title: str, caption: str, draw: Callable[[Any], Any], legend: 
 
     themes = {name: json.loads(draw(theme).to_json()) for name, theme in THEMES.items()}
     return {"title": title, "caption": caption, "legend": list(legend), **themes}
+
+
+def write_scenario(folder: Path, scenario: Scenario) -> None:
+    """Write a setting as the scenario file that `gcnsim simulate` and Compare take, where it names no path of here."""
+    text = json.dumps(to_mapping(scenario), indent=1)
+    if f'"{os.sep}' not in text:
+        with atomic_write(folder / "scenario.yaml", text=True) as file:
+            file.write(text + "\n")
 
 
 def sweep(options: Options, folder: Path, say: Say) -> JobResult:
@@ -59,9 +84,9 @@ def sweep(options: Options, folder: Path, say: Say) -> JobResult:
 def timeline(options: Options, folder: Path, say: Say) -> JobResult:
     """One steady iteration of a setting, or of a recorded run beside its prediction. Raises GcnsimError."""
     from gcnsim import api
+    from gcnsim.planning.certainty import label_of
     from gcnsim.report.figures.timeline import timeline_figure, timeline_of_result
     from gcnsim.report.page.sections import DrawnTimeline, caption_of, write_timelines, write_timelines_csv
-    from gcnsim.scenario import setting_text
     from gcnsim.units import format_seconds
 
     if "run" in options:
@@ -74,17 +99,19 @@ def timeline(options: Options, folder: Path, say: Say) -> JobResult:
             f"{options['name']}: {format_seconds(times[0])} an iteration measured, {format_seconds(times[1])}"
             f" predicted ({100 * (times[1] / times[0] - 1):+.1f} %)."
         )
+        context = of_run(run_timeline.title, options["calibration"])
         run_timeline.write_measured(folder / "measured.json")
         api.write_timeline(run_timeline.predicted, folder / "predicted.json")
     else:
-        result = api.setting_run(say, **options["setting"])
+        result, row = api.setting_run(say, **options["setting"])
         say("drawing")
         shown = [DrawnTimeline("predicted", timeline_of_result(result))]
-        cluster = result.scenario.cluster
-        heading = (
-            f"{setting_text(result.scenario.method)} on {cluster.gpus} x {cluster.device}: "
-            f"{format_seconds(result.metrics.iteration_s)} an iteration."
-        )
+        ends = range_text(row.iteration_s_low, row.iteration_s_high)
+        time = f"{format_seconds(row.iteration_s)} an iteration{ends}"
+        heading = f"{setting_text(row)}: {time}; limited by {row.limited_by}."
+        machine = machine_text(row, result.scenario.cluster.servers, options["setting"].get("host", ""))
+        context = Context(label_of(result.scenario), f"{machine} at {bandwidth_text(row)}")
+        write_scenario(folder, result.scenario)
         api.write_timeline(result, folder / "timeline.json")
     write_timelines(folder / "timeline.html", heading, shown)
     write_timelines_csv(folder / "timeline.csv", shown)
@@ -98,7 +125,7 @@ def timeline(options: Options, folder: Path, say: Say) -> JobResult:
         )
         for timeline in shown
     ]
-    return JobResult(heading, figures)
+    return JobResult(heading, figures, context=context)
 
 
 def recommend(options: Options, folder: Path, say: Say) -> JobResult:
@@ -106,22 +133,54 @@ def recommend(options: Options, folder: Path, say: Say) -> JobResult:
     from gcnsim import api
     from gcnsim.report.figures.front import front_data, front_figure
     from gcnsim.report.figures.tornado import tornado_figure, tornado_of_advice
+    from gcnsim.report.page.sections import options_sheet
+    from gcnsim.report.recommended import shown_points, time_text
 
     found = api.recommend(**options, progress=say)
     say("drawing")
     api.write_json(folder / "answer.json", found.payload)
+    write_scenario(folder, found.chosen.scenario)
     found.to_csv(folder / "options.csv")
     found.to_html(folder / "answer.html")
     front, tornado = front_data(found.told), tornado_of_advice(found.told)
     figures = []
     if front.options:
         left = f" {front.unpriced} without a price are left out." if front.unpriced else ""
-        caption = f"Options that nothing beats, with their 90 % intervals, and the recommended one.{left}"
-        figures.append(themed_figure("Time against cost", caption, partial(front_figure, front), FRONT))
+        caption = f"Options that nothing beats, with their 90 % intervals and their numbers in the table.{left}"
+        figures.append(themed_figure("Time against cost", caption, partial(front_figure, front), front.legend))
     if tornado.swings:
         caption = "The time if one thing alone were at either end of its range; the line is the time of the answer."
         figures.append(themed_figure("What moves the time", caption, partial(tornado_figure, tornado), TORNADO))
-    return JobResult(found.told.verdict, figures, str(found))
+    choice = found.told.choice
+    ends = range_text(choice.seconds_low, choice.seconds_high, time_text)
+    context = Context(
+        found.told.label,
+        plain(f"{choice.row.dataset}: {found.told.goal.text}; {choice.name}: {time_text(choice.seconds)}{ends}"),
+    )
+    links = [
+        None if options.get("dataset") is None else what_if_address(point) for point in shown_points(found.told)[0]
+    ]
+    return JobResult(found.told.verdict, figures, str(found), context, [options_sheet(found.told)], links)
+
+
+def what_if_address(point: PointReport) -> str | None:
+    """The What-if page of an option; None where no page asks it."""
+    row = point.row
+    knobs = {"tau": row.tau, "epsilon": row.epsilon, "cache": 100 * row.cache_fraction, "rate": f"{row.rate:g}"}
+    try:
+        question = moved(
+            PageQuestion(),
+            dataset=row.dataset,
+            device=row.device,
+            gpus=row.gpus,
+            bandwidth=row.bandwidth_bytes_per_s * 8 / 1e9,
+            methods=[row.method],
+            host=point.host or "",
+            **{name: value for name, value in knobs.items() if has_knob(row.method, name)},
+        )
+    except GcnsimError:
+        return None
+    return f"/{question.address()}"
 
 
 def compare(options: Options, folder: Path, say: Say) -> JobResult:
@@ -154,7 +213,8 @@ def compare(options: Options, folder: Path, say: Say) -> JobResult:
             sides.legend,
         ),
     ]
-    return JobResult(found["says"][0], figures, api.render_comparison(found))
+    context = of_comparison(found)
+    return JobResult(found["says"][0], figures, api.render_comparison(found), context)
 
 
 def validate(options: Options, folder: Path, say: Say) -> JobResult:
@@ -176,29 +236,24 @@ def validate(options: Options, folder: Path, say: Say) -> JobResult:
             "A run on the dotted line is predicted exactly; the whisker is the prediction's 90 % interval, the bar"
             " across it the spread of its configuration's repeats.",
             lambda theme: validation_figure(data, theme).update_layout(showlegend=False),
-            JUDGED,
+            data.legend,
         ),
         themed_figure(
             "Error by configuration",
             f"The bar is the mean of a configuration's runs, the marks are its runs.{left}",
             partial(errors_figure, errors),
-            JUDGED,
+            errors.legend,
         ),
     ]
     heading = (
         f"{plural(found['runs'], 'run')} predicted with a mean absolute error of {100 * found['mape']:.1f} %,"
         f" bias {100 * found['bias']:+.1f} %."
     )
-    return JobResult(heading, figures, api.render_validation(found))
+    context = of_validation(found)
+    return JobResult(heading, figures, api.render_validation(found), context)
 
 
-FRONT: Final = (
-    ("recommended", "recommended", False),
-    ("on the front", "compute", False),
-    ("no clear difference from it", "other", False),
-)
 TORNADO: Final = (("knob", "compute", False), ("assumption", "assumption", False))
-JUDGED: Final = (("within its interval", "compute", False), ("outside its interval", "exposed", False))
 
 JOBS: Final[Mapping[str, Callable[[Options, Path, Say], JobResult]]] = {
     "compare": compare,

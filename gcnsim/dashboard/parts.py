@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +13,13 @@ from gcnsim.report.answer.columns import columns_of
 from gcnsim.report.page.html import one_line
 from gcnsim.results import Row
 
-CONFIG: Any = {"displayModeBar": False, "responsive": True}
+CONFIG: Any = {
+    "displaylogo": False,
+    "modeBarButtons": [["toImage"]],
+    "responsive": True,
+    "toImageButtonOptions": {"filename": "gcnsim", "scale": 2},
+}
+"""Of figures: the one button downloads a PNG."""
 
 
 def aria(**attributes: str) -> dict[str, Any]:
@@ -33,26 +40,49 @@ def slider(name: str, label: str, stops: Sequence[float], value: float) -> html.
     )
 
 
-def text_field(name: Any, label: str, value: str, options: Sequence[str] = (), most: int = MOST_TEXT) -> html.Div:
-    """A line of text, with suggestions; what stands in it counts once it is left, or at Enter."""
-    key = name if isinstance(name, str) else str(name["field"])
-    listed = f"{key}-names"
-    more: dict[str, Any] = {"list": listed} if options else {}
-    field = dcc.Input(
-        id=name,
-        type="text",
-        value=value,
-        debounce=True,
-        maxLength=most,
-        autoComplete="off",
-        **more,
-    )
+def field(name: Any, label: str, control: Any) -> html.Div:
+    """A control beneath its label; what is wrong with its value stands below it (`wrong_of`)."""
     return html.Div(
         [
-            html.Label([html.Span(label), field], className="field"),
-            *([html.Datalist([html.Option(value=option) for option in options], id=listed)] if options else []),
-        ]
+            html.Label(label, htmlFor=name if isinstance(name, str) else json.dumps(name, separators=(",", ":"))),
+            control,
+            html.Span(id=wrong_of(name), className="wrong", role="status"),
+        ],
+        className="field",
     )
+
+
+def wrong_of(name: Any) -> Any:
+    """The id of what is said of a field's value, by the field's."""
+    return f"{name}-wrong" if isinstance(name, str) else {"field": name["field"], "of": "wrong"}
+
+
+def text_field(name: Any, label: str, value: str, options: Sequence[str] = (), most: int = MOST_TEXT) -> html.Div:
+    """A line of text, with suggestions; what stands in it counts once it is left, or at Enter."""
+    listed = f"{name if isinstance(name, str) else name['field']}-names"
+    more: dict[str, Any] = {"list": listed} if options else {}
+    control = dcc.Input(id=name, type="text", value=value, debounce=True, maxLength=most, autoComplete="off", **more)
+    names = [html.Datalist([html.Option(value=option) for option in options], id=listed)] if options else []
+    return field(name, label, html.Div([control, *names]))
+
+
+def choice(
+    name: Any, label: str, value: str, options: Sequence[str], *, many: bool = False, none: str = ""
+) -> html.Div:
+    """A list to choose from, which can be searched: of `many` several, between commas in `value`; none: what it says
+    where nothing is chosen, empty where something always is.
+    """
+    chosen = [word.strip() for word in value.split(",") if word.strip()]
+    control = dcc.Dropdown(
+        id=name,
+        options=list(dict.fromkeys([*options, *chosen])),
+        value=chosen if many else next(iter(chosen), None),
+        multi=many,
+        clearable=many or bool(none),
+        placeholder=none,
+        maxHeight=340,
+    )
+    return field(name, label, control)
 
 
 def _headed(head: str) -> dict[str, Any]:
@@ -67,10 +97,14 @@ def table(rows: Sequence[Row], caption: str) -> html.Div:
     return sheet(caption, heads, list(zip(*(column.cells for column in columns), strict=True)))
 
 
-def sheet(caption: str, heads: Sequence[str], lines: Sequence[Sequence[str]]) -> html.Div:
-    """Lines of cells as a table; on a phone each is a block."""
+def sheet(caption: str, heads: Sequence[str], lines: Sequence[Sequence[Any]], marked: Sequence[int] = ()) -> html.Div:
+    """Lines of cells as a table; on a phone each is a block. marked: places of lines that stand out."""
     body = [
-        html.Tr([html.Td(cell, **_headed(head)) for head, cell in zip(heads, cells, strict=True)]) for cells in lines
+        html.Tr(
+            [html.Td(cell, **_headed(head)) for head, cell in zip(heads, cells, strict=True)],
+            className="chosen" if index in marked else None,
+        )
+        for index, cells in enumerate(lines)
     ]
     found = html.Table(
         [html.Caption(caption), html.Thead(html.Tr([html.Th(head, scope="col") for head in heads])), html.Tbody(body)],
@@ -80,9 +114,9 @@ def sheet(caption: str, heads: Sequence[str], lines: Sequence[Sequence[str]]) ->
 
 
 def graph(name: str, figure: Any = None) -> dcc.Graph:
-    """A figure, as plain data, that is as wide as its place and as tall as it says."""
+    """A figure, as plain data, that is as wide as its place and as tall as it says; without data nothing is seen."""
     if figure is None:
-        return dcc.Graph(id=name, config=CONFIG, responsive=True)
+        return dcc.Graph(id=name, config=CONFIG, responsive=True, style={"visibility": "hidden"})
     height = {"height": f"{figure['layout']['height']}px"}
     return dcc.Graph(id=name, config=CONFIG, responsive=True, figure=figure, style=height)
 
@@ -96,6 +130,11 @@ def legend(marks: Sequence[tuple[str, str, bool]]) -> html.Ul:
         ],
         className="legend",
     )
+
+
+def context(badge: str, of: str) -> html.P:
+    """What an answer is of, after how far it is to be trusted."""
+    return html.P([html.Strong(badge, className="badge"), of], className="note")
 
 
 def alert(text: str) -> html.P:
@@ -122,6 +161,7 @@ def job_panel(label: str, note: str, *, begins: bool = False) -> html.Section:
                 hidden=True,
                 role="status",
             ),
+            dcc.Store(id="job-query"),
             html.Div(id="job-result"),
         ],
         className="job",

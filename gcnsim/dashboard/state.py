@@ -9,9 +9,10 @@ from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode
 
 from gcnsim.errors import ScenarioError, nearest
+from gcnsim.fields import Choice
 from gcnsim.hardware import devices
 from gcnsim.methods import COMPARED, has_knob, methods
-from gcnsim.questions import plain, words
+from gcnsim.questions import WhatIf, field_value, options, plain, words
 from gcnsim.scenario import DEFAULT_DATASET, ClusterSpec
 from gcnsim.workload import datasets
 
@@ -46,6 +47,12 @@ MOST_METHODS: Final = 6
 MOST_TEXT: Final = 300
 """Characters of a name or path."""
 
+MORE: Final = ("gpus_per_server", "host", "transport", "model", "layers", "hidden", "rate")
+"""Further fields of a what-if, each a text that its own rule reads."""
+
+KNOBS: Final = ("rate",)
+"""Those of them that only some methods have."""
+
 _RANGES: Final[Mapping[str, tuple[float, float]]] = {
     "bandwidth": (0.01, 10_000.0),
     "beside": (0.01, 10_000.0),
@@ -64,12 +71,13 @@ _WHOLE: Final = ("gpus", "tau")
 @dataclass(frozen=True, slots=True)
 class PageQuestion:
     """bandwidth, beside: Gbit/s of a server's card; cache: per cent. graph: a file in place of the data set, or an
-    upload. measured: a file of compute times, whose data and device stand. methods: empty for those compared by
-    default. figure: of `FIGURES`."""
+    upload. measured: a file of compute times, whose data and device stand. calibration: a file. methods: empty for
+    those compared by default. figure: of `FIGURES`. The fields of `MORE` are texts, empty for what is usual."""
 
     dataset: str = DEFAULT_DATASET
     graph: str = ""
     measured: str = ""
+    calibration: str = ""
     device: str = FIRST.device
     gpus: int = FIRST.gpus
     bandwidth: float = FIRST.bandwidth * 8 / 1e9
@@ -79,6 +87,13 @@ class PageQuestion:
     cache: float = 0.0
     methods: tuple[str, ...] = ()
     figure: str = "breakdown"
+    gpus_per_server: str = ""
+    host: str = ""
+    transport: str = ""
+    model: str = ""
+    layers: str = ""
+    hidden: str = ""
+    rate: str = ""
 
     @property
     def named(self) -> tuple[str, ...]:
@@ -97,8 +112,8 @@ class PageQuestion:
         query = {name: plain(value) for name, value in changed.items() if value != getattr(usual, name)}
         return f"?{urlencode(query)}" if query else ""
 
-    def options(self, graph: str | None, measured: str | None = None) -> dict[str, Any]:
-        """The options of `gcnsim.what_if`; graph, measured: the paths that these fields stand for."""
+    def options(self, graph: str | None, measured: str | None = None, calibration: str | None = None) -> dict[str, Any]:
+        """The options of `gcnsim.what_if`; graph, measured, calibration: the paths that these fields stand for."""
         options: dict[str, Any] = {
             "gpus": int(self.gpus),
             "bandwidth": [f"{bandwidth:g}Gbps" for bandwidth in self.bandwidths],
@@ -107,25 +122,36 @@ class PageQuestion:
             options |= {"device": self.device} | ({"dataset": self.dataset} if graph is None else {"graph": graph})
         else:
             options |= {"measured_compute": measured} | ({} if graph is None else {"graph": graph})
+        if calibration is not None:
+            options["calibration"] = calibration
         if self.methods:
             options["method"] = list(self.methods)
-        knobs = {"tau": int(self.tau), "epsilon": self.epsilon, "cache": f"{self.cache:g}%"}
+        given = {name: getattr(self, name) for name in MORE if getattr(self, name)}
+        options |= {name: field_value(WhatIf, name, text) for name, text in given.items() if name not in KNOBS}
+        knobs: dict[str, Any] = {"tau": int(self.tau), "epsilon": self.epsilon, "cache": f"{self.cache:g}%"}
+        knobs |= {name: text for name, text in given.items() if name in KNOBS}
         return options | {
             name: value for name, value in knobs.items() if any(has_knob(item, name) for item in self.named)
         }
 
     def row_options(
-        self, graph: str | None, method: str, *, measured: str | None = None, **other: Any
+        self,
+        graph: str | None,
+        method: str,
+        *,
+        measured: str | None = None,
+        calibration: str | None = None,
+        **other: Any,
     ) -> dict[str, Any]:
         """The options for the row of one method; other: values in place of the question's, Gbit/s and per cent."""
-        options = replace(self, beside=None, methods=(method,), **other).options(graph, measured)
+        options = replace(self, beside=None, methods=(method,), **other).options(graph, measured, calibration)
         device = {"device": options["device"]} if "device" in options else {}
         first = {"gpus": options["gpus"], "bandwidth": options["bandwidth"][0], **device, "method": method}
         return first | {name: value for name, value in options.items() if name not in first}
 
     def command(self) -> str:
         """The command line that asks the same."""
-        options = self.options(self.graph or None, self.measured or None)
+        options = self.options(self.graph or None, self.measured or None, self.calibration or None)
         usual = PageQuestion()
         shown = {
             name: option for name, option in options.items() if name not in UNSAID or option != getattr(usual, name)
@@ -172,11 +198,31 @@ def _value(name: str, text: str) -> Any:
         if len(found) > MOST_METHODS:
             raise ScenarioError(f"methods: {len(found)} are asked for; allowed: at most {MOST_METHODS} at once")
         return found
+    if name in MORE and text:
+        return _read(name, text)
     if name == "figure" and text not in FIGURES:
         raise ScenarioError(f"figure: unknown {text!r}; {nearest(text, FIGURES)}")
     known = {"dataset": datasets, "device": devices}.get(name)
     if known is not None and text not in known():
         raise ScenarioError(f"{name}: unknown {text!r}; {nearest(text, known())}")
+    return text
+
+
+def names_of(name: str) -> tuple[str, ...]:
+    """What a field of `MORE` may be, where that is a list."""
+    rule = options(WhatIf)[name].rule
+    return tuple(rule.names()) if isinstance(rule, Choice) and rule.names is not None else ()
+
+
+def _read(name: str, text: str) -> str:
+    """The text of a field of `MORE`, once it is checked: never a path, which a rule would read."""
+    names = names_of(name)
+    if names and text not in names:
+        raise ScenarioError(f"{name}: unknown {text!r}; {nearest(text, names)}")
+    value = field_value(WhatIf, name, text)
+    if isinstance(value, list) and len(value) > 1:
+        raise ScenarioError(f"{name}: {text!r} is not allowed; one value")
+    WhatIf(**{name: value}).values(name, name)
     return text
 
 

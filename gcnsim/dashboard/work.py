@@ -98,6 +98,7 @@ def _put(folder: Path, name: str, found: Any) -> None:
 
 def _what_if(options: Mapping[str, Any], folder: Path, say: Say) -> None:
     from gcnsim import api
+    from gcnsim.dashboard.job_results import write_scenario
     from gcnsim.report.answer import sentences
 
     answer = api.what_if(**options, progress=say)
@@ -106,6 +107,7 @@ def _what_if(options: Mapping[str, Any], folder: Path, say: Say) -> None:
     say("drawing the page")
     answer.to_html(folder / "answer.html", progress=say)
     answer.to_timeline(folder / "timeline.json")
+    write_scenario(folder, answer.recommended.scenario)
     what_if = answer.told
     steps = [f"{step.move}: {step.iteration}, {step.change}" for step in sentences.steps_of(what_if)]
     sources = [(source.name, "; ".join(source.clauses)) for source in sentences.sources_of(what_if)]
@@ -116,7 +118,8 @@ def _what_if(options: Mapping[str, Any], folder: Path, say: Say) -> None:
         "Warnings": list(what_if.provenance.warnings),
         "Provenance": _pairs(sources),
     }
-    _put(folder, TEXTS, {"heading": sentences.verdict_of(what_if), "lists": list(lists.items())})
+    context = sentences.label_of(what_if), sentences.title_of(what_if)
+    _put(folder, TEXTS, {"heading": sentences.verdict_of(what_if), "context": context, "lists": list(lists.items())})
 
 
 def _pairs(pairs: Sequence[tuple[str, str]]) -> list[str]:

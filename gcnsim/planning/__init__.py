@@ -9,7 +9,7 @@ from gcnsim.planning.rows import RowEvaluator, links_of, memory_report, rent_of,
 from gcnsim.planning.simulated_draws import read_max_wait
 from gcnsim.planning.steps import next_steps
 from gcnsim.planning.study_cache import StudyCache, counted
-from gcnsim.planning.time_to_accuracy import Subject, Target
+from gcnsim.planning.time_to_accuracy import Failures, Subject, Target
 from gcnsim.planning.what_if import Extras, Grid, Progress, scenarios, sweep_bandwidth, what_if
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "MIN_SAMPLING_RATE",
     "Candidate",
     "Extras",
+    "Failures",
     "Grid",
     "Progress",
     "RowEvaluator",

@@ -8,18 +8,20 @@ so, and in what the nearest run differs.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import isfinite
 from pathlib import Path
 from typing import Final
 
-from gcnsim.errors import plural
+from gcnsim.cost.checkpoints import best_interval, expected_time
+from gcnsim.errors import ScenarioError, plural
 from gcnsim.hardware import PriceBook
 from gcnsim.ids import Iteration, Seconds
 from gcnsim.knobs import BOUNDARY_SCALE, COLD_START, ESTIMATOR, Knob
 from gcnsim.planning.candidate import Estimate
 from gcnsim.planning.rows import cost_of, rent_of, usd_of
 from gcnsim.planning.study_cache import StudyCache
-from gcnsim.results import TargetReport, TargetRow
+from gcnsim.results import FailuresReport, TargetReport, TargetRow
 from gcnsim.runs.recorded_run import LearningCurve, read_learning_curve
 from gcnsim.scenario import Scenario
 from gcnsim.sources import Model, Source, resolve_model
@@ -57,15 +59,66 @@ class Subject:
 
 
 @dataclass(frozen=True, slots=True)
+class Failures:
+    """What ends a training early. per_hour: failures and interruptions of one server; checkpoint_s: to write a
+    checkpoint; restart_s: from a failure until training goes on."""
+
+    per_hour: float
+    checkpoint_s: Seconds
+    restart_s: Seconds
+
+    @classmethod
+    def of(
+        cls,
+        option: str,
+        mtbf: Seconds | None,
+        interruptions: float | None,
+        checkpoint: Seconds | None,
+        restart: Seconds | None,
+    ) -> Failures:
+        """What options say, of which `option` is the first. mtbf: of a server; interruptions: of it per hour. Raises
+        ScenarioError where something is left open: no rate is assumed."""
+        per_hour = (0.0 if mtbf is None else 3600.0 / mtbf) + (interruptions or 0.0)
+        if not per_hour or checkpoint is None or restart is None:
+            raise ScenarioError(f"{option}: failures need --checkpoint, --restart, and --mtbf or --interruptions")
+        return cls(per_hour, checkpoint, restart)
+
+    def report(self, row: TargetRow, servers: int) -> FailuresReport:
+        """A row's training with checkpoints as often as is best; `row` has seconds."""
+        mtbf_s = 3600.0 / (self.per_hour * servers)
+        work = row.seconds
+        assert work is not None
+        interval = min(best_interval(self.checkpoint_s, mtbf_s), work)
+
+        def in_all(seconds: Seconds | None) -> Seconds | None:
+            if seconds is None:
+                return None
+            found = expected_time(seconds, interval, self.checkpoint_s, self.restart_s, mtbf_s)
+            return found if isfinite(found) else None
+
+        total = in_all(work)
+        return FailuresReport(
+            checkpoint_every_s=interval,
+            seconds=total,
+            seconds_low=in_all(row.seconds_low),
+            seconds_high=in_all(row.seconds_high),
+            failures=None if total is None else total / mtbf_s,
+            cost=None if total is None or row.cost is None else row.cost * total / work,
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Target:
     """An accuracy (share of one, on validation nodes) to be reached, and the runs that may tell when it is.
 
     given: iterations by method, from a publication or a guess of the asker's, for rows of which no run tells.
+    failures: what ends a training early, None where that is not asked.
     """
 
     accuracy: float
     curves: tuple[LearningCurve, ...]
     given: Mapping[str, Iteration] = field(default_factory=dict)
+    failures: Failures | None = None
 
     @classmethod
     def of(cls, accuracy: float, folders: Sequence[str | Path], given: Mapping[str, Iteration] | None = None) -> Target:
@@ -195,7 +248,7 @@ def to_target(target: Target, estimate: Estimate, subject: Subject, book: PriceB
 
     seconds = in_all(estimate.iteration_s)
     method = scenario.method
-    return TargetRow(
+    row = TargetRow(
         method=method.name,
         tau=method.tau,
         epsilon=method.epsilon,
@@ -210,3 +263,6 @@ def to_target(target: Target, estimate: Estimate, subject: Subject, book: PriceB
         cost=cost_of(rent, seconds),
         currency=None if rent is None else rent.currency,
     )
+    if target.failures is None or seconds is None:
+        return row
+    return replace(row, failures=target.failures.report(row, scenario.cluster.servers))

@@ -90,7 +90,7 @@ def validation_lines(payload: Payload) -> list[tuple[str, str]]:
 def render_validation(payload: Payload) -> str:
     """The text of the command line; ends with a newline."""
     text = aligned(validation_lines(payload), left=2, indent=2)
-    label = _label(payload)
+    label = validation_label(payload)
     title = TITLE + (f", {label}" if label else "")
     head = [title, "", *text, "", *_rows(payload)]
     return "\n".join([*head, *_warned(payload), ""])
@@ -128,7 +128,7 @@ def write_validation(folder: str | Path, payload: Payload) -> None:
         validation_figure(validation_data(payload)),
         Sheet("Milliseconds per iteration of each run", heads, _runs(payload)),
         title=f"{payload['runs']} recorded runs",
-        label=_label(payload).partition(":")[0],
+        label=validation_label(payload).partition(":")[0],
         heading=TITLE,
         caption="A run on the dotted line is predicted exactly; the whisker is the prediction's 90 %"
         " interval, the bar across it the spread of its configuration's repeats.",
@@ -137,7 +137,7 @@ def write_validation(folder: str | Path, payload: Payload) -> None:
     )
 
 
-def _label(payload: Payload) -> str:
+def validation_label(payload: Payload) -> str:
     """What predictions rest on, where it is no calibration: intervals of the catalogue know no error of the figures."""
     measured = "MEASURED compute" if payload["measured_compute"] else ""
     if payload["calibration"]:

@@ -48,7 +48,7 @@ DRAWN: Final = re.compile(r'gcnsim\.draw\("([\w-]{1,80})", (".*")\); \}$', re.MU
 """How `templates/parts.html.j2` writes a figure: its name, and a text of JSON."""
 
 MOST_BYTES: Final = 256_000_000
-"""The largest page that is read: one of ours has 5 MB, of which the figures are a small part."""
+"""The largest page that is read: one of ours has 1 MB, of which the figures are a small part."""
 
 KINDS: Final = ("bar", "heatmap", "scatter")
 """Traces of our figures."""

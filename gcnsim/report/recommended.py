@@ -50,7 +50,7 @@ def render_short_advice(advice: Advice) -> str:
 
 def render_advice_notebook(advice: Advice) -> str:
     """The same as an HTML fragment; all text is escaped."""
-    points, more = _shown(advice)
+    points, more = shown_points(advice)
     times, _ = _thousand(advice)
     left = (True, True, False, True, False, True, False, True)
     return rendered(
@@ -94,8 +94,8 @@ def reasons(advice: Advice) -> list[tuple[str, str]]:
     return [(name, text) for name, text in lines if text]
 
 
-def _shown(advice: Advice) -> tuple[list[PointReport], int]:
-    """The rows to print, the fastest first, and the number of others."""
+def shown_points(advice: Advice) -> tuple[list[PointReport], int]:
+    """The rows to show, the fastest first, and the number of others."""
     chosen = [row for row in advice.rows if row.name == advice.choice.name]
     others = [row for row in advice.rows if row.name != advice.choice.name]
     shown = [*chosen, *others[: MOST_POINTS - len(chosen)]]
@@ -103,7 +103,7 @@ def _shown(advice: Advice) -> tuple[list[PointReport], int]:
 
 
 def _front(advice: Advice) -> list[str]:
-    shown, more = _shown(advice)
+    shown, more = shown_points(advice)
     times, _ = _thousand(advice)
     rows = [
         _point(point_report, times, point_report.name == advice.choice.name, _uncertain(advice))

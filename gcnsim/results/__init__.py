@@ -24,6 +24,7 @@ from gcnsim.results.documents import (
 from gcnsim.results.optional_sections import (
     Differs,
     Explanation,
+    FailuresReport,
     FaultFree,
     MeasuredReport,
     PartitionSeeds,
@@ -75,6 +76,7 @@ __all__ = [
     "Differs",
     "Excluded",
     "Explanation",
+    "FailuresReport",
     "FaultFree",
     "GoalReport",
     "KnobEffect",

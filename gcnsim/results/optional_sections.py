@@ -7,6 +7,7 @@ from typing import Annotated
 
 from gcnsim.hardware import PRICINGS
 from gcnsim.shapes import (
+    OMIT_IF_NONE,
     SINCE,
     Amount,
     Count,
@@ -115,6 +116,23 @@ class MeasuredReport:
 
 
 @dataclass(frozen=True, slots=True)
+class FailuresReport:
+    """A training with failures, and checkpoints as often as is best: means, by Daly (2006). Null: it practically never
+    ends."""
+
+    checkpoint_every_s: Positive
+    """Seconds of training between checkpoints."""
+    seconds: Amount | None
+    """Until done, with checkpoints, lost work and restarts."""
+    seconds_low: Amount | None
+    seconds_high: Amount | None
+    failures: Amount | None
+    """Expected failures and interruptions until done."""
+    cost: Amount | None
+    """In the chosen currency; null also if no price is known."""
+
+
+@dataclass(frozen=True, slots=True)
 class TargetRow:
     """Iterations, seconds and costs of one row until an accuracy is reached; null if unknown, and source says
     why."""
@@ -135,6 +153,7 @@ class TargetRow:
     cost: Amount | None = field(default=None, metadata=SINCE)
     """The same cost in the chosen currency."""
     currency: Currency | None = field(default=None, metadata=SINCE)
+    failures: FailuresReport | None = field(default=None, metadata=OMIT_IF_NONE)
 
 
 @dataclass(frozen=True, slots=True)

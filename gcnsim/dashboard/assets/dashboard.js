@@ -3,6 +3,7 @@
   "use strict";
   var KEY = "gcnsim-theme";
   var LARGEST = 64 * 1024 * 1024;
+  var changed = null; /* when the address was changed last; it is put right as the page opens, which is no step back */
 
   function chosen() {
     var kept = null;
@@ -12,6 +13,9 @@
   }
 
   document.documentElement.dataset.theme = chosen();
+  function place() { return window.location.pathname + window.location.search; }
+  var shown = place();
+  window.addEventListener("popstate", function () { if (place() !== shown) { window.location.reload(); } });
 
   function say(place, text) {
     var line = document.createElement("p");
@@ -58,6 +62,20 @@
       each.removeAttribute("aria-selected");
     });
   }
+  /* A list of Dash hides what the keyboard reaches first, and is named by its value alone. */
+  function labelled() {
+    document.querySelectorAll(".field .dash-dropdown:not([data-labelled])").forEach(function (list) {
+      var label = list.closest(".field").querySelector("label");
+      var before = list.previousElementSibling;
+      label.id = label.id || list.id + "-label";
+      list.setAttribute("aria-labelledby", label.id + " " + list.getAttribute("aria-labelledby"));
+      list.setAttribute("data-labelled", "yes");
+      if (before && before.matches("input")) {
+        before.removeAttribute("aria-hidden");
+        before.setAttribute("aria-labelledby", label.id);
+      }
+    });
+  }
   /* An address that asks for long work begins it, once the page has read it. */
   function begin() {
     var button = document.querySelector("#job-start[data-begins]");
@@ -66,7 +84,7 @@
     button.removeAttribute("data-begins");
     window.setTimeout(function () { button.click(); }, 0);
   }
-  new MutationObserver(function () { offer(); named(); begin(); }).observe(document.documentElement, {childList: true, subtree: true});
+  new MutationObserver(function () { offer(); named(); labelled(); begin(); }).observe(document.documentElement, {childList: true, subtree: true});
 
   window.dash_clientside = Object.assign({}, window.dash_clientside, {
     gcnsim: {
@@ -77,10 +95,16 @@
         }
         return chosen();
       },
+      busy: function () { return "busy"; },
+      old: function (query, begun) { return typeof begun === "string" && begun !== (query || "") ? "old" : ""; },
       remember: function (query) {
-        if (typeof query === "string") {
-          window.history.replaceState(window.history.state, "", window.location.pathname + query);
+        if (typeof query === "string" && query !== window.location.search) {
+          var often = changed === null || Date.now() - changed < 1000;
+          window.history[often ? "replaceState" : "pushState"](window.history.state, "", window.location.pathname + query);
+          changed = Date.now();
         }
+        changed = changed || 0;
+        shown = place();
         return "Switch between light and dark";
       }
     }

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 from urllib.parse import parse_qsl, urlencode
 
-from dash import ALL, Dash, Input, Output, State, html, no_update
+from dash import ALL, MATCH, Dash, Input, Output, State, html, no_update
 
 from gcnsim.capacity import MINIMISED
 from gcnsim.dashboard import parts
@@ -16,9 +16,9 @@ from gcnsim.dashboard.files import Files
 from gcnsim.dashboard.pages import sweep, timeline
 from gcnsim.dashboard.state import MOST_TEXT
 from gcnsim.errors import GcnsimError, ScenarioError, nearest
-from gcnsim.hardware import devices, is_file
+from gcnsim.hardware import devices, hosts, is_file, prices
 from gcnsim.methods import methods
-from gcnsim.questions import Recommend, field_value, words
+from gcnsim.questions import Recommend, field_value, flag, options, words
 from gcnsim.workload import datasets
 
 Values = Mapping[str, str]
@@ -37,28 +37,54 @@ NEEDED: Final = ("dataset", "minimise")
 """Fields of Plan that are never left open."""
 
 MEASURED: Final = "measured_compute"
+OWN_DATA: Final = ("graph", MEASURED)
+"""Fields of Plan that say of which graph the answer is, in place of the data set."""
+
 OPTION: Final = "--measured-compute"
 
 MOST_LIST: Final = 4000
 """Letters of a list of folders."""
 
 
+RUNS: Final = ("run.json/",)
+SWEEPS: Final = ("sweep.json/",)
+GRAPHS: Final = (".profile", ".npz", ".mtx", ".el", ".csv", ".tsv")
+YAML: Final = (".yaml", ".yml")
+JSON: Final = (".json",)
+PARQUET: Final = (".parquet",)
+SIDES: Final = (*RUNS, *YAML, *JSON)
+"""What lists of paths have, as `Files.listed` takes it."""
+
+
 class Field(NamedTuple):
-    """One line of text. usual: what it says at first; words: what it may say, where these can be listed; most: letters
-    that it takes.
+    """One field. usual: what it says at first; words: what it may say, where these can be listed; many: several of
+    them, between commas; paths: it takes paths, and which are listed; open: also what is not listed. none: what an
+    empty list says; most: letters that it takes.
     """
 
     name: str
     label: str
     usual: str = ""
     words: tuple[str, ...] = ()
+    many: bool = False
+    paths: tuple[str, ...] = ()
+    open: bool = False
+    none: str = ""
     most: int = MOST_TEXT
+
+    def control(self, value: str, files: Files) -> html.Div:
+        """The field on its page: a list where there is one, else a line of text with what was found as suggestions."""
+        name, listed = {"field": self.name}, [*self.words, *(files.listed(self.paths) if self.paths else ())]
+        if listed and not self.open and (self.many or not self.paths):
+            return parts.choice(name, self.label, value, listed, many=self.many, none=self.none)
+        return parts.text_field(name, self.label, value, listed, self.most)
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A page. options: of its job, from the fields' values; command: the command line that asks the same; view: what
-    it shows at once, in a theme, where that takes no long work; begins: when the job begins by itself.
+    """A page. options: of its job, from the fields' values; command: the command line that asks the same; check: of
+    one field's value, raising GcnsimError; view: what it shows at once, in a theme, where that takes no long work;
+    begins: when the job begins by itself.
     """
 
     path: str
@@ -70,28 +96,62 @@ class Form:
     options: Callable[[Values, Files], dict[str, Any]]
     command: Callable[[Values], Sequence[str]]
     note: str = "Runs in the background; you can cancel it."
+    check: Callable[[str, str], object] = lambda name, text: None
     view: Callable[[Values, Files, str], Any] | None = None
     begins: str = IF_REQUESTED
 
+    def wrong(self, name: str, text: str, files: Files) -> str:
+        """What is wrong with the value of a field, in a line; empty where nothing is."""
+        found = next(field for field in self.fields if field.name == name)
+        try:
+            if found.paths:
+                for word in text.split(",") if found.many else [text]:
+                    if is_file(word) or not found.words:
+                        files.path(word.strip())
+            elif text:
+                self.check(name, text)
+        except GcnsimError as error:
+            return files.shown(str(error))
+        return ""
+
 
 def _plan(values: Values, files: Files) -> dict[str, Any]:
-    options = {name: field_value(Recommend, name, text) for name, text in values.items() if text or name in NEEDED}
-    if options.get("confidence") == CHANCE and "target_iteration" not in options:
-        del options["confidence"]
-    if "host" in options:
-        options["host"] = [_existing("host", item, files) if is_file(item) else item for item in options["host"]]
-    if "measured_compute" in options:
-        # Its graph and partition stand.
-        options |= {"dataset": None, "measured_compute": files.path(options["measured_compute"])}
-    return options
+    found = {name: field_value(Recommend, name, text) for name, text in values.items() if text or name in NEEDED}
+    if found.get("confidence") == CHANCE and "target_iteration" not in found:
+        del found["confidence"]
+    if "host" in found:
+        found["host"] = [_existing("host", item, files) if is_file(item) else item for item in found["host"]]
+    _named_devices(found.get("device", ()))
+    for name in OWN_DATA:
+        if name in found:
+            found |= {"dataset": None, name: files.path(found[name])}
+    return found
+
+
+def _named_devices(found: Sequence[str]) -> None:
+    """Raises ScenarioError for what is no name: the file of a device may lie anywhere."""
+    for item in found:
+        if item not in devices():
+            raise ScenarioError(f"device: unknown {item[:40]!r}; {nearest(item, devices())}")
+
+
+def _plan_check(name: str, text: str) -> None:
+    value = field_value(Recommend, name, text)
+    if name == "device":
+        _named_devices(value)
+    question = Recommend(**{name: value})
+    if options(Recommend)[name].rule is None:
+        question.read(name)
+    else:
+        question.values(name, flag(name))
 
 
 def _plan_line(values: Values) -> list[str]:
     usual = {field.name: field.usual for field in FORMS[1].fields if field.name in (*NEEDED, "confidence")}
-    options = {name: text for name, text in values.items() if text and usual.get(name) != text}
-    if "measured_compute" in options:
-        options.pop("dataset", None)
-    return ["gcnsim", "recommend", *words(options)]
+    found = {name: text for name, text in values.items() if text and usual.get(name) != text}
+    if any(name in found for name in OWN_DATA):
+        found.pop("dataset", None)
+    return ["gcnsim", "recommend", *words(found)]
 
 
 def _existing(name: str, text: str, files: Files) -> str:
@@ -112,6 +172,12 @@ def _validation(values: Values, files: Files) -> dict[str, Any]:
     return {"runs": runs, "calibration": files.path(values["calibration"]), MEASURED: measured}
 
 
+def rented() -> tuple[str, ...]:
+    """Instances of the catalogue that have a price."""
+    listed = {price.instance for price in prices()}
+    return tuple(name for name in hosts() if name in listed)
+
+
 FORMS: Final = (
     Form(
         "/compare",
@@ -119,7 +185,7 @@ FORMS: Final = (
         "Compare two iterations: where the difference comes from. Each is a scenario, a result, or a recorded run.",
         "Compare",
         "compare",
-        (Field("a", "A: a path below --files"), Field("b", "B: a path below --files")),
+        (Field("a", "A: a path below --files", paths=SIDES), Field("b", "B: a path below --files", paths=SIDES)),
         _compare,
         lambda values: ["gcnsim", "compare", values["a"] or "A", values["b"] or "B"],
     ),
@@ -130,19 +196,22 @@ FORMS: Final = (
         "Recommend",
         "recommend",
         (
-            Field("dataset", "Data set", "reddit"),
+            Field("dataset", "Data set", "reddit", tuple(datasets())),
             Field("minimise", "Minimise", MINIMISED[0], MINIMISED),
-            Field("target_iteration", "An iteration takes at most", "0.5s"),
-            Field("confidence", "Chance of meeting it, at least", CHANCE),
-            Field("budget", "The machine costs at most (500USD/month, 10USD/hour)", ""),
-            Field("hours_per_day", "Hours of use a day (empty: all)", ""),
-            Field("host", "Instances, separated by commas (empty: all with a price)"),
-            Field("gpus", "GPUs, separated by commas (empty: 1 up to four instances)"),
-            Field("method", "Methods, separated by commas (empty: the usual four)"),
-            Field(MEASURED, "Measured compute below --files (may be empty)"),
+            Field("target_iteration", "An iteration takes at most (0.5s, 200ms)", "0.5s"),
+            Field("confidence", "Chance of meeting it, at least (%)", CHANCE),
+            Field("budget", "The machine costs at most (500USD/month, 10USD/hour)"),
+            Field("hours_per_day", "Hours of use a day (empty: all)"),
+            Field("host", "Instances", words=rented(), many=True, paths=YAML, none="all with a price"),
+            Field("device", "GPUs in place of instances", words=tuple(devices()), many=True, none="none"),
+            Field("gpus", "Numbers of GPUs, separated by commas (empty: 1 up to four instances)"),
+            Field("method", "Methods", words=tuple(methods()), many=True, none="the usual four"),
+            Field("graph", "Own graph or profile below --files", paths=GRAPHS),
+            Field(MEASURED, "Measured compute below --files (may be empty)", paths=PARQUET),
         ),
         _plan,
         _plan_line,
+        check=_plan_check,
     ),
     Form(
         "/sweep",
@@ -152,16 +221,16 @@ FORMS: Final = (
         "Download",
         "sweep",
         (
-            Field("folder", "Sweep folder (of gcnsim sweep, below --files)"),
+            Field("folder", "Sweep folder (of gcnsim sweep, below --files)", paths=SWEEPS),
             Field("where", "Filters, separated by semicolons (iteration_s < 0.5)"),
-            Field("by", "Best by column", "iteration_s", sweep.COLUMNS),
+            Field("by", "Best by column", "iteration_s", sweep.COLUMNS, open=True),
             Field("descending", "Largest first", "no", sweep.YES),
         ),
         sweep.options,
         sweep.command,
         "The selected points as CSV and JSON, and one offline page.",
-        sweep.view,
-        NEVER,
+        view=sweep.view,
+        begins=NEVER,
     ),
     Form(
         "/timeline",
@@ -179,12 +248,13 @@ FORMS: Final = (
             Field("cache", "Cache (%)", timeline.usual("cache")),
             Field("dataset", "Data set", timeline.usual("dataset"), tuple(datasets())),
             Field("device", "GPU", timeline.usual("device"), tuple(devices())),
-            Field("graph", "Own graph or profile below --files"),
-            Field("run", "Or a recorded run below --files"),
-            Field("calibration", "Its calibration record (may be empty)"),
+            Field("graph", "Own graph or profile below --files", paths=GRAPHS),
+            Field("run", "Or a recorded run below --files", paths=RUNS),
+            Field("calibration", "Its calibration record (may be empty)", paths=JSON),
         ),
         timeline.options,
         timeline.command,
+        check=timeline.check,
         begins=ALWAYS,
     ),
     Form(
@@ -194,9 +264,9 @@ FORMS: Final = (
         "Validate",
         "validate",
         (
-            Field("runs", "Folders of runs below --files, separated by commas", most=MOST_LIST),
-            Field("calibration", "Calibration record below --files (may be empty)"),
-            Field(MEASURED, "Measured compute below --files, separated by commas (may be empty)", most=MOST_LIST),
+            Field("runs", "Recorded runs below --files", many=True, paths=RUNS, none="choose runs", most=MOST_LIST),
+            Field("calibration", "Calibration record below --files (may be empty)", paths=JSON),
+            Field(MEASURED, "Measured compute below --files", many=True, paths=PARQUET, none="none", most=MOST_LIST),
         ),
         _validation,
         lambda values: [
@@ -226,7 +296,7 @@ def read(form: Form, query: str | None) -> dict[str, str]:
     return found
 
 
-def layout(form: Form, query: str | None) -> html.Div:
+def layout(form: Form, query: str | None, files: Files) -> html.Div:
     """The page with the values of an address, which is put right where it is wrong."""
     wrong: list[Any] = []
     try:
@@ -235,10 +305,7 @@ def layout(form: Form, query: str | None) -> html.Div:
         values, wrong = read(form, ""), [parts.alert(str(error))]
     usual = {field.name: field.usual for field in form.fields}
     begins = form.begins == ALWAYS or (form.begins == IF_REQUESTED and values != usual)
-    fields = [
-        parts.text_field({"field": field.name}, field.label, values[field.name], field.words, field.most)
-        for field in form.fields
-    ]
+    fields = [field.control(values[field.name], files) for field in form.fields]
     return html.Div(
         [
             *wrong,
@@ -263,7 +330,7 @@ def attach(app: Dash, files: Files) -> None:
         State("url", "pathname"),
         prevent_initial_call="initial_duplicate",
     )
-    def follow(values: list[str | None], names: list[dict[str, str]], path: str) -> Any:
+    def follow(values: list[Any], names: list[dict[str, str]], path: str) -> Any:
         form = of_path(path)
         if form is None:
             return no_update, no_update
@@ -273,13 +340,23 @@ def attach(app: Dash, files: Files) -> None:
         return (f"?{urlencode(options)}" if options else ""), shlex.join(form.command(found))
 
     @app.callback(
+        Output({"field": MATCH, "of": "wrong"}, "children"),
+        Input({"field": MATCH}, "value"),
+        State({"field": MATCH}, "id"),
+        State("url", "pathname"),
+    )
+    def check(value: Any, name: dict[str, str], path: str) -> Any:
+        form = of_path(path)
+        return "" if form is None else form.wrong(name["field"], _text(value), files)
+
+    @app.callback(
         Output("view", "children"),
         Input({"field": ALL}, "value"),
         State({"field": ALL}, "id"),
         State("url", "pathname"),
         State("theme", "data"),
     )
-    def view(values: list[str | None], names: list[dict[str, str]], path: str, theme: str | None) -> Any:
+    def view(values: list[Any], names: list[dict[str, str]], path: str, theme: str | None) -> Any:
         form = of_path(path)
         if form is None or form.view is None:
             return no_update
@@ -290,5 +367,10 @@ def attach(app: Dash, files: Files) -> None:
             return parts.alert(files.shown(str(error)))
 
 
-def _found(values: Sequence[str | None], names: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    return {name["field"]: (value or "").strip() for name, value in zip(names, values, strict=True)}
+def _found(values: Sequence[Any], names: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    return {name["field"]: _text(value) for name, value in zip(names, values, strict=True)}
+
+
+def _text(value: Any) -> str:
+    """What a field says: of a list what is chosen, between commas."""
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value or "").strip()

@@ -11,12 +11,12 @@ from typing import Any, Final
 from dash import html
 
 from gcnsim.dashboard import parts
+from gcnsim.dashboard.context import of_sweep
 from gcnsim.dashboard.files import Files
 from gcnsim.errors import FileError, ScenarioError, plural
 from gcnsim.report.figures.parallel import parallel_data, parallel_figure
 from gcnsim.report.page.html import one_line
 from gcnsim.report.palette import THEMES
-from gcnsim.units import format_seconds
 
 SHOWN: Final = 10
 """Points of the table."""
@@ -119,22 +119,27 @@ def command(values: Mapping[str, str]) -> list[str]:
 
 def view(values: Mapping[str, str], files: Files, theme: str) -> html.Div:
     """What the page shows of these values. Raises GcnsimError."""
+    from gcnsim.report.page.sweep import PointOrder, first_sentence
+    from gcnsim.report.sweep import row_of_record
+
     if not values["folder"]:
         return html.Div(html.P("Give a folder that gcnsim sweep wrote.", className="note"))
     chosen = options(values, files)
     sweep, records = TABLES.records(chosen["folder"])
-    order = {"descending": chosen["descending"], "where": chosen["where"]}
-    best = sweep.best(None, chosen["by"], records=records, **order)
+    best = sweep.best(None, chosen["by"], records=records, descending=chosen["descending"], where=chosen["where"])
     children = [html.P(_status(sweep, records, best), className="note")]
     if not best:
         none = "No point is answered." if not chosen["where"] else "No answered point passes the filter."
         return html.Div([html.H2(none), *children])
     axes = [axis.path for axis in sweep.question.axes]
     data = parallel_data(best, axes, chosen["by"])
+    first = row_of_record(best[0])
+    order = PointOrder(chosen["by"], best[0][chosen["by"]], chosen["descending"])
     left = f" {plural(data.left_out, 'point')} between them are not drawn." if data.left_out else ""
     return html.Div(
         [
-            html.H2(_headline(best[0], axes, chosen["by"])),
+            html.H2(first_sentence(first, len(best), order)),
+            parts.context(*of_sweep(sweep.question, best[0], first)),
             *children,
             parts.legend([(name, getattr(THEMES[theme], color), hatched) for name, color, hatched in data.legend]),
             parts.graph("parallel", parallel_figure(data, THEMES[theme]).to_plotly_json()),
@@ -152,12 +157,6 @@ def _status(sweep: Any, records: Sequence[Mapping[str, Any]], best: Sequence[Any
     text += f"; {others:,} refused or too large" if others else ""
     left = sweep.folder.points - len(records)
     return text + (f"; {left:,} not yet asked, run the sweep again to go on." if left else ".")
-
-
-def _headline(first: Mapping[str, Any], axes: Sequence[str], by: str) -> str:
-    setting = ", ".join(f"{path.partition('.')[2]} {first[path]}" for path in axes if first[path] is not None)
-    leads = "The fastest" if by == FASTEST else f"First by {by} ({_cell(first[by])})"
-    return f"{leads} is {setting}: {format_seconds(first['iteration_s'])} an iteration."
 
 
 def _table(best: Sequence[Mapping[str, Any]], axes: Sequence[str], by: str) -> html.Div:

@@ -31,6 +31,12 @@ def question(values: Mapping[str, str]) -> PageQuestion:
     return moved(FIRST, methods=[method], **{name: values[name] for name in SETTING})
 
 
+def check(name: str, text: str) -> None:
+    """Check one field of the setting. Raises ScenarioError."""
+    if name in (*SETTING, "method"):
+        question({"method": METHOD} | {item: usual(item) for item in SETTING} | {name: text})
+
+
 def options(values: Mapping[str, str], files: Files) -> dict[str, Any]:
     """The options of the page's job. Raises GcnsimError."""
     run, calibration = files.path(values["run"]), files.path(values["calibration"])

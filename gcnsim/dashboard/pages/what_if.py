@@ -5,16 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from math import isclose
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from dash import dcc, html
 
 from gcnsim.dashboard import parts
 from gcnsim.dashboard.answers import Answers, RequestTicket
+from gcnsim.dashboard.context import CALIBRATED, machine_text, servers_for
 from gcnsim.dashboard.files import Files
-from gcnsim.dashboard.state import FIGURES, STOPS, PageQuestion, moved, stops
-from gcnsim.errors import plural
-from gcnsim.hardware import device, devices
+from gcnsim.dashboard.state import FIGURES, MORE, STOPS, PageQuestion, moved, names_of, stops
 from gcnsim.measured_compute import MeasuredCompute, measured_compute
 from gcnsim.methods import has_knob, methods
 from gcnsim.report.answer.sentences import UNCALIBRATED
@@ -22,17 +21,21 @@ from gcnsim.report.figures.breakdown import breakdown_drawing, rows_data
 from gcnsim.report.figures.curves import AXES, curve_data, curve_drawing, curve_of_rows, styled
 from gcnsim.report.palette import THEMES
 from gcnsim.results import Row
-from gcnsim.scenario import ClusterSpec
 from gcnsim.units import format_seconds, range_text
 
 LABELS: Final = {
     "bandwidth": "Bandwidth of a server's network card",
-    "gpus": "GPUs, two to a server",
+    "gpus": "GPUs",
     "tau": "tau: iterations of staleness",
     "epsilon": "epsilon: share of edges drawn",
     "cache": "Cache: share of boundary features kept",
 }
 SLIDERS: Final = tuple(LABELS)
+FIRST: Final = PageQuestion()
+ABOUT: Final = (
+    "How long training takes on a cluster, where the time goes, what to change, and what to rent: begin with one of"
+    " these questions, or with your own setting below."
+)
 PRESETS: Final = (
     ("Six T4s at 15 Gbps", "/", "The first question of most users."),
     ("Is 25 Gbps worth it?", "/?beside=25", "Both networks side by side."),
@@ -43,8 +46,35 @@ CAPTIONS: Final = {
     False: "Bars: compute, exposed communication and other; hatched below: work that overlaps them and adds no time.",
     True: "Lines: iteration time; bands: its 90 % interval; the dotted line is the slider's place.",
 }
-TEXTS: Final = ("dataset", "device", "graph", "measured", "figure", "beside")
-"""The fields that are lines of text, the methods aside."""
+
+
+class Lists(NamedTuple):
+    """What fields propose: names, and paths below the folder of the server."""
+
+    datasets: Sequence[str]
+    devices: Sequence[str]
+    graphs: Sequence[str]
+    measured: Sequence[str]
+    calibrations: Sequence[str]
+
+
+MORE_LABELS: Final = {
+    "gpus_per_server": "GPUs in a server (empty: 2, or the host's)",
+    "host": "Host: CPU and links of a server",
+    "transport": "How rows move between GPUs",
+    "model": "Model",
+    "layers": "Layers (empty: the data set's)",
+    "hidden": "Width of the hidden layers (empty: the data set's)",
+    "rate": "rate: share of boundary nodes drawn (bns-gcn; 0.1 or 10%)",
+}
+PATHS: Final = ("graph", "measured", "calibration")
+MARKED: Final = ("beside", *PATHS, *MORE, "methods")
+"""Fields whose value may be wrong, each with a place for what is wrong."""
+
+TEXTS: Final = ("dataset", "device", *PATHS, *MORE, "figure", "beside")
+"""The fields that are lines of text or a choice, the methods aside."""
+
+FIELDS: Final = (*SLIDERS, *TEXTS, "methods")
 
 MOST_BARS: Final = 12
 MOST_POINTS: Final = 7
@@ -56,29 +86,49 @@ def shown(name: str, value: float) -> str:
     return {"bandwidth": f"{value:g} Gbps", "cache": f"{value:g} %"}.get(name, f"{value:g}")
 
 
-def layout(question: PageQuestion, datasets: Sequence[str], devices: Sequence[str], own: bool) -> html.Div:
+def _source(question: PageQuestion, lists: Lists, own: bool) -> html.Details:
+    """The fields that are no sliders and not always seen; own: whether these are."""
+    second = "" if question.beside is None else f"{question.beside:g}"
+    more = [_more(name, label, getattr(question, name)) for name, label in MORE_LABELS.items()]
+    fields = html.Div(
+        [
+            parts.text_field("beside", "A second bandwidth (Gbps)", second),
+            parts.text_field(
+                "graph", "Own graph or profile: a path below --files, or upload it", question.graph, lists.graphs
+            ),
+            html.Label([html.Span("Upload"), html.Div(id="upload")], className="field"),
+            *more,
+            parts.text_field(
+                "measured", "Measured compute (runtime.measure) below --files", question.measured, lists.measured
+            ),
+            parts.text_field(
+                "calibration", "Calibration record below --files", question.calibration, lists.calibrations
+            ),
+        ],
+        className="wide",
+    )
+    return html.Details([html.Summary("More: own graph, model, servers, calibration"), fields], open=own)
+
+
+def _more(name: str, label: str, value: str) -> html.Div:
+    names = names_of(name)
+    return parts.choice(name, label, value, names, none="usual") if names else parts.text_field(name, label, value)
+
+
+def layout(question: PageQuestion, lists: Lists, own: bool) -> html.Div:
     """The page of a question; own: begin with the fields of one's own graph open."""
     stops_of = {name: stops(name, getattr(question, name)) for name in SLIDERS}
     presets = [
         html.A([html.Strong(name), html.Span(says)], href=address, className="preset")
         for name, address, says in PRESETS
     ]
-    second = "" if question.beside is None else f"{question.beside:g}"
-    source = html.Details(
-        [
-            html.Summary("Data set, GPU, methods, own graph"),
-            parts.text_field("dataset", "Data set", question.dataset, datasets),
-            parts.text_field("device", "GPU", question.device, devices),
-            parts.text_field(
-                "methods", "Methods, separated by commas (empty: the usual four)", ",".join(question.methods), methods()
-            ),
-            parts.text_field("beside", "A second bandwidth (Gbps)", second),
-            parts.text_field("graph", "Own graph or profile: a path below --files, or upload it", question.graph),
-            parts.text_field("measured", "Measured compute (runtime.measure): a path below --files", question.measured),
-            html.Label([html.Span("Upload"), html.Div(id="upload")], className="field"),
-        ],
-        open=own,
-    )
+    chosen = [
+        parts.choice("dataset", "Data set", question.dataset, lists.datasets),
+        parts.choice("device", "GPU", question.device, lists.devices),
+        parts.choice(
+            "methods", "Methods", ",".join(question.methods), tuple(methods()), many=True, none="the usual four"
+        ),
+    ]
     sliders = [parts.slider(name, LABELS[name], stops_of[name], getattr(question, name)) for name in SLIDERS]
     figures = dcc.RadioItems(
         id="figure",
@@ -88,12 +138,13 @@ def layout(question: PageQuestion, datasets: Sequence[str], devices: Sequence[st
     )
     return html.Div(
         [
+            html.P(ABOUT),
             html.Nav(presets, className="presets", **parts.aria(label="Questions to begin with")),
             dcc.Store(id="stops", data=stops_of),
             dcc.Store(id="tab", data=os.urandom(8).hex()),
             html.Div(
                 [
-                    html.Section([html.H2("Setting"), *sliders, source], className="controls"),
+                    html.Section([html.H2("Setting"), *chosen, *sliders], className="controls"),
                     html.Section(
                         [
                             html.Div(id="alert", **parts.aria(live="polite")),
@@ -109,10 +160,12 @@ def layout(question: PageQuestion, datasets: Sequence[str], devices: Sequence[st
                 ],
                 className="columns",
             ),
-            html.Section([html.H2("Results"), html.Div(id="rows")]),
+            _source(question, lists, own),
+            html.Section([html.H2("Results"), html.Div(id="rows")], className="result"),
             parts.command_line(),
             parts.job_panel("The whole answer", "Why, the next step of each knob, and files to download."),
-        ]
+        ],
+        id="asked",
     )
 
 
@@ -127,9 +180,8 @@ def question_of(
             place = 0
         found[name] = stops_of[name][place]
     found |= {name: int(found[name]) for name in ("gpus", "tau")}
-    texts = {name: str(values[name] or "").strip() for name in TEXTS}
-    named = [word.strip() for word in str(values["methods"] or "").split(",")]
-    return moved(question, **(found | texts | {"methods": [item for item in named if item]}))
+    texts = {name: str(values.get(name) or "").strip() for name in TEXTS}
+    return moved(question, **(found | texts | {"methods": values["methods"] or []}))
 
 
 def of_measured(question: PageQuestion, files: Files) -> tuple[PageQuestion, MeasuredCompute | None]:
@@ -145,10 +197,10 @@ def of_measured(question: PageQuestion, files: Files) -> tuple[PageQuestion, Mea
 
 def rows_of(question: PageQuestion, answers: Answers, files: Files, turn: RequestTicket | None = None) -> list[Row]:
     """The rows of a question, slowest first as in the table of the command line."""
-    graph, measured = files.path(question.graph), files.path(question.measured)
+    graph, paths = files.path(question.graph), _paths(question, files)
     return answers.rows(
         [
-            question.row_options(graph, method, measured=measured, bandwidth=bandwidth)
+            question.row_options(graph, method, **paths, bandwidth=bandwidth)
             for method in question.named
             for bandwidth in question.bandwidths
         ],
@@ -156,10 +208,14 @@ def rows_of(question: PageQuestion, answers: Answers, files: Files, turn: Reques
     )
 
 
+def _paths(question: PageQuestion, files: Files) -> dict[str, str | None]:
+    return {name: files.path(getattr(question, name)) for name in ("measured", "calibration")}
+
+
 def curve_rows(question: PageQuestion, answers: Answers, files: Files, turn: RequestTicket | None = None) -> list[Row]:
     """Rows along the axis of the chosen figure, of the methods that it changes."""
     axis = question.figure
-    graph, measured = files.path(question.graph), files.path(question.measured)
+    graph, paths = files.path(question.graph), _paths(question, files)
     every = STOPS[axis]
     step = -(-len(every) // MOST_POINTS)
     now = getattr(question, axis)
@@ -167,9 +223,7 @@ def curve_rows(question: PageQuestion, answers: Answers, files: Files, turn: Req
     if axis == "gpus":
         values = [value for value in values if value <= max(24, now)]
     named = [item for item in question.named if axis in ("bandwidth", "gpus") or has_knob(item, axis)]
-    requests = [
-        question.row_options(graph, method, measured=measured, **{axis: value}) for method in named for value in values
-    ]
+    requests = [question.row_options(graph, method, **paths, **{axis: value}) for method in named for value in values]
     return answers.rows(requests, turn)
 
 
@@ -207,19 +261,21 @@ def headline(question: PageQuestion, rows: Sequence[Row]) -> str:
     )
 
 
-def machine(rows: Sequence[Row], measured: MeasuredCompute | None = None) -> list[Any]:
-    """What the rows are of, and how far they are to be trusted: the page's questions name no calibration."""
-    row = rows[0]
-    each = row.gpus_per_server or ClusterSpec().gpus_per_server
-    servers = plural(-(-row.gpus // each), "server") if isinstance(each, int) else "servers"
+def machine(rows: Sequence[Row], measured: MeasuredCompute | None = None, question: PageQuestion = FIRST) -> list[Any]:
+    """What the rows are of, and how far they are to be trusted."""
+    name = "" if measured is None else measured.device["name"]
+    badge, basis = UNCALIBRATED, "computed from data sheets and assumptions"
+    if question.calibration:
+        badge, basis = CALIBRATED, f"computed with {question.calibration}"
     if measured is not None:
-        name = measured.device["name"]
         badge, basis = f"MEASURED on {name}", "compute measured, links assumed"
-    else:
-        name = device(row.device).title.removeprefix("NVIDIA ") if row.device in devices() else row.device
-        badge, basis = UNCALIBRATED, "computed from data sheets and assumptions"
-    text = f"{row.dataset}, {row.gpus} x {name} in {servers}: {basis}"
-    return [html.Strong(badge, className="badge"), text]
+    servers = None
+    if question.gpus_per_server or not question.host:
+        servers = servers_for(rows[0].gpus, question.gpus_per_server or None)
+    return [
+        html.Strong(badge, className="badge"),
+        f"{machine_text(rows[0], servers, question.host, name)}: {basis}",
+    ]
 
 
 def _time(row: Row) -> float:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from gcnsim.report.answer.rows import plain
 from gcnsim.report.figures.style import escaped, layout, time_unit
-from gcnsim.report.palette import LIGHT, Theme
+from gcnsim.report.palette import LIGHT, Theme, faded
+from gcnsim.report.recommended import percent, shown_points
 from gcnsim.results import Advice, PointReport
 from gcnsim.units import format_seconds, range_text
 
@@ -16,8 +18,13 @@ if TYPE_CHECKING:
 
 
 class Option(NamedTuple):
-    """A setting on a machine: seconds and cost with their 90 % intervals, None without; on_front: nothing beats it."""
+    """A setting on a machine: seconds and cost with their 90 % intervals, None without; on_front: nothing beats it.
 
+    number: its place in the table of options, None of one that is not there. chance: of meeting the target, None
+    without one.
+    """
+
+    number: int | None
     name: str
     seconds: float
     seconds_low: float | None
@@ -25,6 +32,7 @@ class Option(NamedTuple):
     cost: float
     cost_low: float | None
     cost_high: float | None
+    chance: float | None
     on_front: bool
     chosen: bool
 
@@ -33,7 +41,8 @@ class Option(NamedTuple):
 class Front:
     """Options with a price, the fastest first. compared: what times and costs are of; unpriced: options without one.
 
-    times: by how much costs are multiplied to be read; of: what that makes them costs of.
+    times: by how much costs are multiplied to be read; of: what that makes them costs of. target_s: the longest
+    allowed time, None without a target.
     """
 
     options: tuple[Option, ...]
@@ -44,26 +53,72 @@ class Front:
     unpriced: int
     unit: str
     unit_s: float
+    target_s: float | None
+
+    @property
+    def legend(self) -> list[tuple[str, str, bool]]:
+        """Names of the kinds of points, their colours in a theme, and that they are not hatched."""
+        return [(kind.name, kind.color, False) for kind in KINDS if any(map(kind.holds, self.options))]
+
+
+class Kind(NamedTuple):
+    """Points of one mark. color: of a theme."""
+
+    name: str
+    color: str
+    symbol: str
+    holds: Callable[[Option], bool]
+
+
+KINDS: Final = (
+    Kind("on the front", "compute", "circle", lambda option: option.on_front and not option.chosen),
+    Kind("no clear difference from it", "other", "diamond", lambda option: not (option.on_front or option.chosen)),
+    Kind("recommended", "recommended", "star", lambda option: option.chosen),
+)
+"""The recommended one is drawn last, above all others."""
 
 
 def front_data(advice: Advice) -> Front:
     """The front of `advice` with its choice."""
-    points = {item.name: item for item in (*advice.front, advice.choice)}
-    priced = [point for point in points.values() if point.cost is not None]
+    goal, names = advice.goal, {item.name for item in (*advice.front, advice.choice)}
+    numbers = {point.name: number for number, point in enumerate(shown_points(advice)[0], 1)}
+    points = [point for point in advice.rows if point.name in names]
     options = tuple(
-        _option(item, item.name == advice.choice.name) for item in sorted(priced, key=lambda one: one.seconds)
+        _option(numbers.get(point.name), point, point.name == advice.choice.name)
+        for point in points
+        if point.cost is not None
     )
-    training = advice.choice.iterations > advice.choice.row.iterations_per_epoch
     unit = time_unit(max((option.seconds for option in options), default=1.0))
-    times, of = (1.0, "a training") if training else (1000.0, f"1,000 times {advice.compared}")
-    unpriced = len(points) - len(priced)
-    return Front(options, advice.compared, advice.goal.currency, times, of, unpriced, unit.name, unit.size)
+    times, of = OF[advice.compared]
+    target = {"an iteration": goal.iteration_s, "an epoch": goal.epoch_s, "a training": goal.training_s}
+    return Front(
+        options,
+        advice.compared,
+        goal.currency,
+        times,
+        of,
+        len(points) - len(options),
+        unit.name,
+        unit.size,
+        target[advice.compared],
+    )
 
 
-def _option(point: PointReport, chosen: bool) -> Option:
+NEAR: Final = 0.05
+"""Points nearer to each other than this share of both axes share a label."""
+
+OF: Final = {
+    "an iteration": (1000.0, "1,000 iterations"),
+    "an epoch": (1000.0, "1,000 epochs"),
+    "a training": (1.0, "a training"),
+}
+"""Per what is compared: by how much costs are multiplied to be read, and what that is of."""
+
+
+def _option(number: int | None, point: PointReport, chosen: bool) -> Option:
     times = (point.seconds, point.seconds_low, point.seconds_high)
     costs = (point.cost or 0.0, point.cost_low, point.cost_high)
-    return Option(plain(point.name), *times, *costs, point.on_front, chosen)
+    return Option(number, plain(point.name), *times, *costs, point.chance, point.on_front, chosen)
 
 
 def front_figure(data: Front, theme: Theme = LIGHT) -> Figure:
@@ -78,19 +133,18 @@ def front_figure(data: Front, theme: Theme = LIGHT) -> Figure:
         name="front",
         hoverinfo="skip",
     )
-    kinds = (
-        ("on the front", [step for step in steps if not step.chosen], theme.compute, "circle"),
-        (
-            "no clear difference from it",
-            [option for option in data.options if not (option.on_front or option.chosen)],
-            theme.other,
-            "diamond",
-        ),
-        ("recommended", [option for option in data.options if option.chosen], theme.recommended, "star"),
-    )
-    for name, found, color, symbol in kinds:
+    labels = _labels(data)
+    for kind in KINDS:
+        found = [option for option in data.options if kind.holds(option)]
         if found:
-            figure.add_scatter(**_points(data, name, found, color, symbol))
+            figure.add_scatter(**_points(data, kind, found, theme, labels))
+    if data.target_s is not None:
+        at = data.target_s / data.unit_s
+        figure.add_vline(x=at, line={"color": theme.ink, "width": 1.5, "dash": "dot"})
+        figure.add_annotation(
+            x=at, y=1, yref="paper", xanchor="right", yanchor="top", xshift=-4, showarrow=False, bgcolor=theme.paper,
+            text=f"target: {format_seconds(data.target_s)}", font={"size": 13, "color": theme.ink},
+        )  # fmt: skip
     return figure
 
 
@@ -105,11 +159,40 @@ def _empty(data: Front, theme: Theme) -> Figure:
     return figure
 
 
-def _points(data: Front, name: str, found: list[Option], color: str, symbol: str) -> dict[str, Any]:
+def _labels(data: Front) -> dict[int, str]:
+    """What stands beside the points with a number: the first of those at one place has all of their numbers."""
+    places: list[tuple[Option, list[int]]] = []
+    room = (
+        NEAR * max((option.seconds for option in data.options), default=0.0),
+        NEAR * max((option.cost for option in data.options), default=0.0),
+    )
+    for option in data.options:
+        if option.number is None:
+            continue
+        for first, numbers in places:
+            if abs(option.seconds - first.seconds) < room[0] and abs(option.cost - first.cost) < room[1]:
+                numbers.append(option.number)
+                break
+        else:
+            places.append((option, [option.number]))
+    return {numbers[0]: _joined(numbers) for _, numbers in places}
+
+
+def _joined(numbers: list[int]) -> str:
+    """Rising numbers as text, several that follow each other by their ends."""
+    if len(numbers) > 2 and numbers[-1] - numbers[0] == len(numbers) - 1:
+        return f"{numbers[0]} to {numbers[-1]}"
+    return ", ".join(map(str, numbers))
+
+
+def _points(data: Front, kind: Kind, found: list[Option], theme: Theme, labels: dict[int, str]) -> dict[str, Any]:
+    color = theme.color(kind.color)
+
     def bars(ends: list[tuple[float, float | None, float | None]], scale: float) -> dict[str, Any]:
         above = [0.0 if high is None else (high - value) * scale for value, _, high in ends]
         below = [0.0 if low is None else (value - low) * scale for value, low, _ in ends]
-        return {"type": "data", "array": above, "arrayminus": below, "thickness": 1, "width": 3, "color": color}
+        faint = {"thickness": 1, "width": 0, "color": faded(color, 0.5)}
+        return {"type": "data", "array": above, "arrayminus": below, **faint}
 
     return {
         "x": [option.seconds / data.unit_s for option in found],
@@ -118,14 +201,18 @@ def _points(data: Front, name: str, found: list[Option], color: str, symbol: str
             [(option.seconds, option.seconds_low, option.seconds_high) for option in found], 1 / data.unit_s
         ),
         "error_y": bars([(option.cost, option.cost_low, option.cost_high) for option in found], data.times),
-        "mode": "markers",
-        "name": name,
-        "marker": {"color": color, "symbol": symbol, "size": 15 if symbol == "star" else 9},
+        "mode": "markers+text",
+        "text": [labels.get(option.number or 0, "") for option in found],
+        "textposition": "top right",
+        "textfont": {"size": 13, "color": theme.ink},
+        "name": kind.name,
+        "marker": {"color": color, "symbol": kind.symbol, "size": 15 if kind.symbol == "star" else 9},
         "customdata": [
-            f"{escaped(option.name)}<br>{format_seconds(option.seconds)}"
+            f"{f'{option.number}: ' if option.number else ''}{escaped(option.name)}<br>{format_seconds(option.seconds)}"
             f"{range_text(option.seconds_low, option.seconds_high)}"
             f"<br>{option.cost * data.times:.3g} {data.currency} for {data.of}"
             f"{range_text(option.cost_low, option.cost_high, lambda cost: f'{cost * data.times:.3g}')}"
+            f"{'' if option.chance is None else f'<br>chance of meeting the target: {percent(option.chance)}'}"
             for option in found
         ],
         "hovertemplate": "%{customdata}<extra></extra>",

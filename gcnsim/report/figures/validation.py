@@ -6,7 +6,7 @@ mean.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -18,6 +18,10 @@ from gcnsim.units import format_seconds
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
+
+
+SPAN: Final = 5.0
+"""An axis of few runs ends at this many times its beginning: it has two marks at least."""
 
 
 class ValidatedRun(NamedTuple):
@@ -44,6 +48,11 @@ class Validation:
     unit_s: float
     ticks: Ticks
 
+    @property
+    def legend(self) -> list[tuple[str, str, bool]]:
+        """Names of the kinds of runs, their colours in a theme, and that they are not hatched."""
+        return _legend({run.covered for run in self.runs})
+
 
 def validation_data(payload: Mapping[str, Any]) -> Validation:
     """The runs of a payload of `gcnsim.validation/1`."""
@@ -59,9 +68,17 @@ def validation_data(payload: Mapping[str, Any]) -> Validation:
         runs.append(ValidatedRun(*names, measured, predicted, low, high, min(same), max(same), row["covered"]))
     # An interval that reaches down to nothing has no place on a logarithmic axis.
     times = [time for run in runs for time in (run.measured_s, run.predicted_s, run.low_s, run.high_s) if time]
-    low, high = min(times), max(times)
+    low, high = _widened(min(times), max(times))
     unit = time_unit(high)
     return Validation(tuple(runs), (low, high), unit.name, unit.size, log_ticks(low, high, unit.size))
+
+
+def _widened(low: float, high: float) -> tuple[float, float]:
+    """The ends of an axis with two marks at least, also where there is one run."""
+    if len(log_ticks(low, high).at) > 1:
+        return low, high
+    room = (SPAN * low / high) ** 0.5
+    return low / room, high * room
 
 
 def validation_figure(data: Validation, theme: Theme = LIGHT) -> Figure:
@@ -72,17 +89,21 @@ def validation_figure(data: Validation, theme: Theme = LIGHT) -> Figure:
     figure = go.Figure()
     line = {"color": theme.other, "dash": "dot"}
     figure.add_scatter(x=ends, y=ends, mode="lines", line=line, name="exact", hoverinfo="skip")
-    for covered, (color, symbol, name) in marks_of(theme).items():
+    for covered, (name, color, symbol) in MARKS.items():
         found = [run for run in data.runs if run.covered is covered]
+        if not found:
+            continue
         figure.add_scatter(
             x=[run.measured_s / data.unit_s for run in found],
             y=[run.predicted_s / data.unit_s for run in found],
             mode="markers",
             name=f"{name} ({len(found)})",
-            marker={"color": color, "symbol": symbol, "size": 8},
-            error_y=_bars([_reach(run) for run in found], data.unit_s, color),
+            marker={"color": theme.color(color), "symbol": symbol, "size": 8},
+            error_y=_bars([_reach(run) for run in found], data.unit_s, theme.color(color)),
             error_x=_bars(
-                [(run.most_s - run.measured_s, run.measured_s - run.least_s) for run in found], data.unit_s, color
+                [(run.most_s - run.measured_s, run.measured_s - run.least_s) for run in found],
+                data.unit_s,
+                theme.color(color),
             ),
             customdata=[_hover(run) for run in found],
             hovertemplate="%{customdata}<extra></extra>",
@@ -95,12 +116,15 @@ def validation_figure(data: Validation, theme: Theme = LIGHT) -> Figure:
     return figure
 
 
-def marks_of(theme: Theme) -> dict[bool, tuple[str, str, str]]:
-    """Colour, symbol and name of runs by whether their interval holds the measurement."""
-    return {
-        True: (theme.compute, "circle", "within its interval"),
-        False: (theme.exposed, "x", "outside its interval"),
-    }
+MARKS: Final[Mapping[bool, tuple[str, str, str]]] = {
+    True: ("within its interval", "compute", "circle"),
+    False: ("outside its interval", "exposed", "x"),
+}
+"""Name, colour of a theme and symbol of runs by whether their interval holds the measurement."""
+
+
+def _legend(kinds: Collection[bool]) -> list[tuple[str, str, bool]]:
+    return [(name, color, False) for covered, (name, color, _) in MARKS.items() if covered in kinds]
 
 
 def _reach(run: ValidatedRun) -> tuple[float, float]:
@@ -157,6 +181,11 @@ class Errors:
     judged: tuple[Setting, ...]
     left_out: int
 
+    @property
+    def legend(self) -> list[tuple[str, str, bool]]:
+        """Names of the kinds of runs, their colours in a theme, and that they are not hatched."""
+        return _legend({covered for setting in self.judged for covered in setting.covered})
+
 
 def errors_data(payload: Mapping[str, Any]) -> Errors:
     """The configurations of a payload of `gcnsim.validation/1`."""
@@ -188,16 +217,18 @@ def errors_figure(data: Errors, theme: Theme = LIGHT) -> Figure:
             f"<span style='color:{theme.muted};font-size:12px'>{_named(setting)}</span>",
             font={"size": 13},
         )  # fmt: skip
-    for covered, (color, symbol, name) in marks_of(theme).items():
+    for covered, (name, color, symbol) in MARKS.items():
         marks = [
             (index + 0.17, setting, error)
             for index, setting in enumerate(data.judged)
             for error, inside in zip(setting.errors, setting.covered, strict=True)
             if inside is covered
         ]
+        if not marks:
+            continue
         figure.add_scatter(
             x=[100 * error for _, _, error in marks], y=[place for place, _, _ in marks], mode="markers",
-            marker={"color": color, "symbol": symbol, "size": 9},
+            marker={"color": theme.color(color), "symbol": symbol, "size": 9},
             name=name,
             customdata=[f"{escaped(item.setting)}<br>{escaped(item.configuration)}<br>{100 * error:+.1f} %"
                         for _, item, error in marks],

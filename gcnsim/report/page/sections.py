@@ -18,13 +18,13 @@ from gcnsim.report.answer.sentences import label_of, limit_text, money
 from gcnsim.report.comparison import times
 from gcnsim.report.figures.breakdown import MOST_BARS, breakdown_figure, parts_data, sides_data
 from gcnsim.report.figures.difference import difference_data, difference_figure
-from gcnsim.report.figures.front import front_data, front_figure
+from gcnsim.report.figures.front import OF, front_data, front_figure
 from gcnsim.report.figures.links import links_data, links_figure, pairs_figure
 from gcnsim.report.figures.memory import memory_data, memory_figure
 from gcnsim.report.figures.timeline import TimelineData, pairs_of_result, timeline_figure, timeline_of_result
 from gcnsim.report.figures.tornado import tornado_figure, tornado_of_advice
 from gcnsim.report.page.templates import Sheet, write_page
-from gcnsim.report.recommended import percent, reasons, time_text
+from gcnsim.report.recommended import percent, reasons, shown_points, time_text
 from gcnsim.results import Advice, PointReport, SimulationReport, to_plain
 from gcnsim.units import format_bytes, format_fraction, format_seconds, range_text
 
@@ -164,17 +164,13 @@ def write_advice(path: str | Path, advice: Advice) -> None:
     """Write a recommendation as a page. Raises FileError."""
     data, tornado = front_data(advice), tornado_of_advice(advice)
     parts = []
-    points = advice.rows
-    marked = [index for index, point in enumerate(points) if point.name == advice.choice.name]
-    heads = [("machine and setting", "t"), ("time", "n"), ("90 % interval", "n"), (f"cost ({data.currency})", "n")]
-    heads.append(("chance of meeting the target", "n"))
-    sheet = Sheet(f"Time and cost of {data.compared}", heads, [_option(point, data.times) for point in points], marked)
     left = f" {data.unpriced} without a price are left out." if data.unpriced else ""
     caption = (
-        "Time against cost of the options that nothing beats, with their 90 % intervals; the star is the recommended"
-        f" one, diamonds show no clear difference from a better one.{left}"
+        "Time against cost of the options that nothing beats, with their 90 % intervals and their numbers in the table;"
+        f" the star is the recommended one, diamonds show no clear difference from a better one.{left}"
     )
-    parts.append(Section("Time against cost", front_figure(data) if data.options else None, caption, (), sheet))
+    drawn = front_figure(data) if data.options else None
+    parts.append(Section("Time against cost", drawn, caption, data.legend, options_sheet(advice)))
     if tornado.swings:
         caption = "The time if one thing alone were at either end of its range; the line is the time of the answer."
         legend = [("knob", "compute", False), ("assumption", "assumption", False)]
@@ -194,6 +190,18 @@ def write_advice(path: str | Path, advice: Advice) -> None:
         parts=parts,
         provenance=[("graph", provenance.plain(plain_provenance["graph"]["text"])), *sources],
     )
+
+
+def options_sheet(advice: Advice) -> Sheet:
+    """The first options of a recommendation as a table, the fastest first, numbered as its figure numbers them."""
+    times, of = OF[advice.compared]
+    heads = [("number", "n"), ("machine and setting", "t"), ("time", "n"), ("90 % interval", "n")]
+    heads += [(f"cost of {of} ({advice.goal.currency})", "n"), ("chance of meeting the target", "n")]
+    points, more = shown_points(advice)
+    rows = [(str(number), *_option(point, times)) for number, point in enumerate(points, 1)]
+    marked = [index for index, point in enumerate(points) if point.name == advice.choice.name]
+    others = f"; {more} more options are in CSV and JSON" if more else ""
+    return Sheet(f"Time of {advice.compared}, and cost{others}", heads, rows, marked)
 
 
 def _option(point: PointReport, times: float) -> tuple[str, ...]:

@@ -43,31 +43,35 @@ class PointOrder:
         return f"by {self.by}{', the largest first' if self.descending else ''} ({value})"
 
 
+def first_sentence(first: Row, count: int, order: PointOrder) -> str:
+    """The first of `count` points in a sentence."""
+    of = plural(count, "point")
+    leads = f"The fastest of {of} is" if order.fastest else f"Of {of} {order.text}, the first is"
+    setting = ", ".join((first.method, *first.knobs))
+    return plain(
+        f"{leads} {setting} on {first.gpus} x {first.device} at {bandwidth_text(first)}: "
+        f"{format_seconds(first.iteration_s)} per iteration{range_text(first.iteration_s_low, first.iteration_s_high)}."
+    )
+
+
 def write_sweep(path: str | Path, rows: Sequence[Row], first: Sequence[Row], order: PointOrder, name: str) -> None:
     """Write the rows of a sweep's points as a page. first: those of the table, in `order`, at least one.
 
     Raises FileError.
     """
-    best = first[0]
-    machine = f"{best.gpus} x {best.device} at {bandwidth_text(best)}"
-    setting = ", ".join((best.method, *best.knobs))
     columns = columns_of(first[:SHOWN])
     if order.by in MEANINGS and order.by not in {column.key for column in columns}:
         columns += columns_of(first[:SHOWN], [order.by])
     cells = [tuple(map(one_cell, row)) for row in zip(*(column.cells for column in columns), strict=True)]
     heads = [(one_line(column.head), "t") for column in columns]
     count = plural(len(rows), "point")
-    leads = f"The fastest of {count} is" if order.fastest else f"Of {count} {order.text}, the first is"
     table = Sheet(f"The fastest of {count}" if order.fastest else f"{count}, {order.text}", heads, cells, (0,))
     write_page(
         path,
         "report.html.j2",
         title=plain(name),
         label="",
-        heading=plain(
-            f"{leads} {setting} on {machine}: {format_seconds(best.iteration_s)} per iteration"
-            f"{range_text(best.iteration_s_low, best.iteration_s_high)}."
-        ),
+        heading=first_sentence(first[0], len(rows), order),
         warned=[],
         said=[],
         parts=[*_curves(sorted(rows, key=lambda row: row.iteration_s)), Section("Points", None, "", (), table)],

@@ -5,10 +5,11 @@ A missing name in a template is an error, not a blank.
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from gcnsim.io.atomic import atomic_write
 from gcnsim.report import palette
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
     from plotly.graph_objects import Figure
+
+PLOTLY: Final = Path(__file__).parents[1] / "templates" / "plotly-cartesian.min.js.gz"
+"""The bundle of plotly.js (MIT licence) that draws bars, lines and heat maps: a tenth of the whole library."""
 
 
 class Sheet(NamedTuple):
@@ -35,10 +39,7 @@ class Sheet(NamedTuple):
 
 def write_page(path: str | Path, template: str, **facts: Any) -> None:
     """Write the page that `template` makes of `facts`. Raises FileError when the file cannot be written."""
-    from markupsafe import Markup
-    from plotly.offline import get_plotlyjs
-
-    text = rendered(template, plotly=Markup(get_plotlyjs()), **facts)
+    text = rendered(template, plotly=base64.b64encode(PLOTLY.read_bytes()).decode(), **facts)
     with atomic_write(path, text=True) as file:
         file.write(text)
 

@@ -23,7 +23,9 @@ __all__ = ["write_run"]
 def test_a_setting_is_the_run_that_what_if_writes() -> None:
     options: dict[str, Any] = {"gpus": 2, "bandwidth": "15Gbps", "method": "psc-gcn", "tau": 1}
     (row,) = what_if(**options).rows
-    assert setting_run(**options).metrics.iteration_s == row.iteration_s
+    run = setting_run(**options)
+    assert run.result.metrics.iteration_s == run.row.iteration_s == row.iteration_s
+    assert run.row.iteration_s_low is not None
     with pytest.raises(ScenarioError, match="2 settings are asked for"):
         setting_run(gpus=2, method=["psc-gcn", "pipegcn"])
 

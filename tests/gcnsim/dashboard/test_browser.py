@@ -41,7 +41,11 @@ def test_a_slider_moves_the_number_to_the_command_lines(looking: Looking) -> Non
     assert looking.page.inner_text("#bandwidth-shown") == "25 Gbps"
 
 
-def test_the_whole_answer_is_taken_home(looking: Looking) -> None:
+TALLEST = 3_500
+"""Pixels of a page of an answer on a wide screen."""
+
+
+def test_the_whole_answer_is_taken_home(looking: Looking, tmp_path: Path) -> None:
     looking.open("/?gpus=2&methods=pipegcn")
     looking.headline()
     looking.page.click("#job-start")
@@ -53,9 +57,18 @@ def test_the_whole_answer_is_taken_home(looking: Looking) -> None:
     taken = json.loads(download.value.path().read_text(encoding="utf-8"))
     content = command_line(*looking.page.inner_text("#command").split()[2:])
     assert taken["results"] == content["results"]
+    looking.page.focus("#bandwidth")
+    looking.page.keyboard.press("ArrowRight")
+    looking.page.wait_for_selector("#job-result.old")
+    looking.page.keyboard.press("ArrowLeft")
+    looking.page.wait_for_selector("#job-result:not(.old)")
     with looking.page.expect_download() as download:
         looking.page.click("text=answer.html")
-    assert "<h1>" in download.value.path().read_text(encoding="utf-8")
+    taken_home = tmp_path / "answer.html"
+    download.value.save_as(taken_home)
+    looking.page.goto(taken_home.as_uri())
+    looking.page.wait_for_selector("#bandwidth .main-svg")
+    assert looking.page.evaluate("document.documentElement.scrollHeight") < TALLEST
 
 
 def test_long_work_can_be_cancelled(looking: Looking) -> None:
@@ -130,6 +143,68 @@ def test_pages_scroll_down_alone_on_a_phone(chromium: Any, dashboard: str, path:
     seen.kept(path)
     context.close()
     assert seen.said == []
+
+
+def test_an_old_answer_is_dimmed_until_the_new_one_is_there(looking: Looking) -> None:
+    looking.open("/")
+    before = looking.headline()
+    looking.page.wait_for_selector("#asked:not(.busy)")
+    held: list[Any] = []
+    looking.page.route("**/_dash-update-component", lambda route: held.append(route))
+    looking.page.focus("#bandwidth")
+    looking.page.keyboard.press("ArrowRight")
+    looking.page.wait_for_selector("#asked.busy", timeout=1_000)
+    looking.page.wait_for_timeout(250)
+    assert looking.page.evaluate("getComputedStyle(document.querySelector('#headline')).opacity") == "0.4"
+    looking.page.unroute("**/_dash-update-component")
+    for route in held:
+        route.continue_()
+    looking.page.wait_for_selector("#asked:not(.busy)")
+    assert looking.headline(before) != before
+
+
+def test_a_wrong_value_marks_its_field_and_leaves_the_old_answer_dimmed(looking: Looking) -> None:
+    looking.open("/?graph=")
+    before = looking.headline()
+    looking.page.fill("#beside", "-3")
+    looking.page.keyboard.press("Enter")
+    looking.page.wait_for_selector("#beside-wrong:has-text('is not allowed')")
+    looking.page.wait_for_selector("#asked.old")
+    assert looking.headline() == before
+    looking.page.fill("#beside", "25")
+    looking.page.keyboard.press("Enter")
+    looking.page.wait_for_selector("#headline:has-text('At 25 Gbps')")
+    looking.page.wait_for_selector("#asked:not(.old)")
+    assert looking.page.inner_text("#beside-wrong") == ""
+    looking.page.goto(f"{looking.address.rstrip('/')}/plan")
+    looking.page.fill("input[id*=gpus]", "-1")
+    looking.page.keyboard.press("Enter")
+    looking.page.wait_for_selector(".wrong:has-text('--gpus: -1 is not allowed')")
+
+
+def test_a_list_is_searched_and_back_shows_the_question_before(looking: Looking) -> None:
+    looking.open("/")
+    before = looking.headline()
+    looking.page.wait_for_timeout(1_100)
+    looking.page.click("#device")
+    looking.page.keyboard.type("a100-80")
+    looking.page.click(".dash-dropdown-option >> text=a100-80")
+    looking.headline(before)
+    looking.page.wait_for_selector("#command:has-text('--device a100-80')")
+    assert "device=a100-80" in looking.page.evaluate("location.search")
+    looking.page.go_back()
+    looking.page.wait_for_selector("#headline:not(:empty)")
+    assert looking.headline() == before
+    assert looking.page.evaluate("location.search") == ""
+
+
+def test_a_figure_is_downloaded_as_a_picture(looking: Looking) -> None:
+    looking.open("/")
+    looking.headline()
+    looking.page.hover("#picture")
+    with looking.page.expect_download() as download:
+        looking.page.click("#picture .modebar-btn")
+    assert download.value.suggested_filename == "gcnsim.png"
 
 
 def test_fields_and_buttons_are_reached_by_the_keyboard(looking: Looking) -> None:

@@ -99,6 +99,8 @@ def test_names_of_uploads_are_no_paths(dashboard: str, tmp_path: Path) -> None:
     assert path is not None
     assert Path(path).parent == tmp_path
     assert "script" not in path
+    key = files.take("folder\\../my graph.npz", b"x")
+    assert (files.name(key), files.name("a/b.npz")) == ("my graph.npz", "a/b.npz")
     status, _, text = response(dashboard, "/upload", "POST", b"x", X_File_Name="../../<script>x")
     assert status == 400
     assert "script" not in text

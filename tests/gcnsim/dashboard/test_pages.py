@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gcnsim import api
 from gcnsim.dashboard.answers import Answers
 from gcnsim.dashboard.app import found
 from gcnsim.dashboard.files import Files
 from gcnsim.dashboard.jobs import Job, Jobs
 from gcnsim.dashboard.pages import forms, what_if
-from gcnsim.dashboard.state import PageQuestion, stops
+from gcnsim.dashboard.state import PageQuestion, read_address, stops
 from gcnsim.dashboard.work import FIGURES
 from gcnsim.errors import FileError, GcnsimError, ScenarioError
 from tests.dashboards import command_line, json_of
@@ -131,7 +133,7 @@ def test_a_job_writes_its_files_and_can_be_cancelled(tmp_path: Path) -> None:
         item._thread.join(30)
     assert (done.done, done.error) == (True, None)
     names = {path.name for path in done.folder.iterdir()}
-    assert {"answer.json", "answer.csv", "answer.html", "timeline.json"} <= names
+    assert {"answer.json", "answer.csv", "answer.html", "scenario.yaml", "timeline.json"} <= names
     assert "pipegcn" in str(found(done, "light"))
     assert (long.under_way, long.error) == (False, "cancelled")
     assert jobs.get(done.key) is done
@@ -188,7 +190,10 @@ def test_compare_shows_where_the_difference_goes(tmp_path: Path) -> None:
     bars = [entry for entry in figures[0]["light"]["data"] if entry["type"] == "bar"]
     # Less than a second: in milliseconds.
     assert bars[-1]["x"] == pytest.approx([1000 * document["iteration_s"]["difference"]])
-    assert document["says"][0] in str(found(job, "light"))
+    shown = str(found(job, "light"))
+    assert document["says"][0] in shown
+    assert "PREDICTED" in shown
+    assert "A: reddit-6xt4-full-graph.yaml, " in shown
     assert {"answer.json", "answer.html", "parts.csv"} <= {path.name for path in job.folder.iterdir()}
 
 
@@ -204,9 +209,20 @@ def test_plan_shows_the_front_and_what_moves_the_time(tmp_path: Path) -> None:
     with open(job.folder / "options.csv", encoding="utf-8", newline="") as file:
         options = list(csv.DictReader(file))
     (chosen,) = [option for option in options if option["recommended"] == "True"]
-    assert content["verdict"] in str(found(job, "dark"))
+    shown = str(found(job, "dark"))
+    assert content["verdict"] in shown
+    assert "UNCALIBRATED" in shown
+    assert "Time of an iteration, and cost" in shown, "the table of the options"
     assert chosen["method"] == "pipegcn"
     assert float(chosen["seconds"]) > 0
+    address = re.search(r"href='/(\?[^']*)'", shown)
+    assert address is not None, "each option leads to its own answer"
+    asked = read_address(address[1])
+    assert (asked.gpus, asked.methods, asked.host) == (2, ("pipegcn",), "g4dn.12xlarge")
+    (row,) = command_line(*asked.command().split()[2:])["results"]
+    assert row["iteration_s"] == pytest.approx(content["choice"]["row"]["iteration_s"])
+    again = api.simulate(job.folder / "scenario.yaml").result.metrics.iteration_s
+    assert again == pytest.approx(content["choice"]["row"]["iteration_s"])
 
 
 def test_validation_shows_each_run_and_each_configuration(folder: Path, tmp_path: Path) -> None:
@@ -218,5 +234,51 @@ def test_validation_shows_each_run_and_each_configuration(folder: Path, tmp_path
     content = json.loads((job.folder / "answer.json").read_text(encoding="utf-8"))
     bar = figures[1]["light"]["data"][0]
     assert bar["x"] == pytest.approx([100 * content["bias"]])
-    assert "1 runs" not in str(found(job, "light"))
+    shown = str(found(job, "light"))
+    assert "1 runs" not in shown
+    assert "UNCALIBRATED" in shown
+    (run,) = content["rows"]
+    assert run["setting"] in shown
+    marks = figures[0]["light"]["layout"]["xaxis"]["tickvals"]
+    assert len(marks) >= 2, "one run has axes"
+    names = {True: "within its interval", False: "outside its interval", None: "without an interval"}
+    assert [name for name, _, _ in figures[0]["legend"]] == [names[run["covered"]]]
     assert {"validation.csv", "validation.html", "answer.json"} <= {path.name for path in job.folder.iterdir()}
+
+
+def test_lists_have_what_lies_below_the_folder(folder: Path, tmp_path: Path) -> None:
+    files = Files(tmp_path, folder)
+    assert {"run", "pipegcn", "full-graph", "bns-gcn"} <= set(files.listed(forms.RUNS))
+    assert files.listed(forms.SWEEPS) == ["points"]
+    assert files.listed(forms.YAML) == ["a.yaml", "b.yaml"]
+    deep = tmp_path / "1/2/3/4/5"
+    deep.mkdir(parents=True)
+    (deep / "far.npz").touch()
+    (tmp_path / ".hidden").mkdir()
+    (tmp_path / ".hidden" / "x.npz").touch()
+    (tmp_path / "1/2/3/4/near.npz").touch()
+    assert Files(tmp_path, tmp_path).listed(forms.GRAPHS) == ["1/2/3/4/near.npz"]
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "text", "wrong"),
+    [
+        ("/plan", "gpus", "-1", "--gpus: -1 is not allowed"),
+        ("/plan", "gpus", "2,4", ""),
+        ("/plan", "target_iteration", "fast", "--target-iteration: "),
+        ("/plan", "target_iteration", "200ms", ""),
+        ("/plan", "hours_per_day", "many", "--hours-per-day: 'many' is not a number"),
+        ("/plan", "host", "g5.xlarge,../x.yaml", "outside the folder"),
+        ("/plan", "device", "t4,/etc/gpu.yaml", "device: unknown '/etc/gpu.yaml'"),
+        ("/plan", "device", "t4,a10g", ""),
+        ("/timeline", "epsilon", "2", "epsilon: '2' is not allowed"),
+        ("/timeline", "run", "nothing", "does not exist"),
+        ("/validation", "runs", "run,nothing", "nothing: does not exist"),
+        ("/compare", "a", "", ""),
+    ],
+)
+def test_a_field_says_what_is_wrong_with_it(folder: Path, path: str, name: str, text: str, wrong: str) -> None:
+    form = forms.of_path(path)
+    assert form is not None
+    found = form.wrong(name, text, Files(folder, folder))
+    assert found == wrong if not wrong else wrong in found

@@ -21,6 +21,7 @@ def test_the_first_question_has_no_query() -> None:
         PageQuestion(gpus=24, bandwidth=2.5, beside=25.0, tau=0, epsilon=1.0, cache=30.0, figure="gpus"),
         PageQuestion(dataset="yelp", device="a100-80", methods=("psc-gcn", "pipegcn")),
         PageQuestion(graph="folder with space/my graph.profile"),
+        PageQuestion(gpus_per_server="4", host="g4dn.12xlarge", model="gat", layers="3", rate="10%"),
     ],
 )
 def test_an_address_restores_its_question(question: PageQuestion) -> None:
@@ -43,6 +44,11 @@ def test_an_address_restores_its_question(question: PageQuestion) -> None:
         ("?device=../t4.yaml", "device: unknown"),
         ("?dataset=<script>", "dataset: unknown"),
         ("?figure=pie", "figure: unknown"),
+        ("?gpus_per_server=0", "gpus_per_server: 0 is not allowed"),
+        ("?gpus_per_server=1,2", "gpus_per_server: '1,2' is not allowed; one value"),
+        ("?host=/etc/host.yaml", "host: unknown"),
+        ("?model=gan", "model: unknown"),
+        ("?rate=2", "rate: "),
         ("?graph=" + "x" * 301, "at most 300 printable characters"),
         ("?graph=a%00b", "printable"),
     ],
@@ -68,6 +74,15 @@ def test_the_command_line_asks_the_same() -> None:
         *("--gpus", "6", "--bandwidth", "15Gbps,25Gbps", "--dataset", "yelp", "--method", "full-graph")
     ]
     assert "'$(rm x).npz'" in PageQuestion(graph="$(rm x).npz").command()
+
+
+def test_further_fields_are_options_of_the_methods_that_have_them() -> None:
+    question = PageQuestion(layers="3", rate="0.3", calibration="record.json")
+    assert question.row_options(None, "bns-gcn", calibration="x.json")["rate"] == "0.3"
+    found = question.row_options(None, "pipegcn", calibration="x.json")
+    assert "rate" not in found
+    assert (found["layers"], found["calibration"]) == (3, "x.json")
+    assert "--calibration record.json --layers 3 --tau" in question.command()
 
 
 def test_a_row_is_asked_with_the_knobs_that_its_method_has() -> None:

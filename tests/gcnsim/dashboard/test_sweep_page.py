@@ -38,7 +38,10 @@ def test_the_page_says_what_the_command_line_says(folder: Path) -> None:
     )
     document = json_of(*words, folder=folder)
     text = shown(folder, where=WHERE, by="epoch_s", descending="yes")
-    assert f"First by epoch_s ({document[0]['epoch_s']:.4g}) is bandwidth 25Gbps, name " in text
+    leads = f"Of {len(document)} points by epoch_s, the largest first ({document[0]['epoch_s']:.4g}), the first is "
+    assert f"{leads}{document[0]['method']}" in text
+    assert "UNCALIBRATED" in text
+    assert "reddit, 2 x T4 in 2 servers at 25Gbps, " in text
     assert f"{len(document)} of 6 answered points shown." in text
 
 
@@ -113,7 +116,7 @@ def test_a_filter_is_typed_and_its_address_opened_again(looking: Any, folder: Pa
     looking.page.keyboard.press("Enter")
     looking.page.wait_for_selector("#view:has-text('3 of 6 answered points shown.')")
     document = json_of(*shlex.split(looking.page.inner_text("#command")), folder=folder)
-    assert f"{1000 * document[0]['iteration_s']:.0f} ms an iteration" in looking.page.inner_text("#view h2")
+    assert f"{1000 * document[0]['iteration_s']:.0f} ms per iteration (" in looking.page.inner_text("#view h2")
     assert looking.page.evaluate("location.search") == "?folder=points&where=cluster.bandwidth+%3E%3D+10Gbps"
     looking.page.reload()
     looking.page.wait_for_selector("#view:has-text('3 of 6 answered points shown.')")

@@ -76,7 +76,11 @@ def test_a_setting_is_drawn_and_taken_home(folder: Path, tmp_path: Path) -> None
     setting: dict[str, Any] = {"cluster": {"gpus": 2, "bandwidth": "5Gbps"}, "method": {"name": "full-graph"}}
     content = simulate({"schema": "gcnsim.scenario/1", "name": "x", "workload": {"dataset": "reddit"}} | setting)
     seconds = content.result.metrics.iteration_s
-    assert f"full-graph on 2 x t4: {seconds:.2f} s an iteration." in str(found(job, "dark"))
+    shown = str(found(job, "dark"))
+    assert f"full-graph: {seconds:.2f} s an iteration (" in shown
+    assert "; limited by " in shown
+    assert "UNCALIBRATED" in shown
+    assert "reddit, 2 x T4 in 1 server at 5Gbps" in shown
 
 
 def test_a_recorded_run_stands_beside_its_prediction(folder: Path, tmp_path: Path) -> None:
@@ -89,7 +93,9 @@ def test_a_recorded_run_stands_beside_its_prediction(folder: Path, tmp_path: Pat
     ends = [max(axis["range"][1] for name, axis in figure["light"]["layout"].items() if name == "xaxis")
             for figure in figures]  # fmt: skip
     assert ends[0] == ends[1], "one scale of time"
-    assert "run: 100 ms an iteration measured, " in str(found(job, "light"))
+    shown = str(found(job, "light"))
+    assert "run: 100 ms an iteration measured, " in shown
+    assert "the prediction: UNCALIBRATED" in shown
 
 
 def test_a_run_that_is_none_is_a_line(folder: Path, tmp_path: Path) -> None:
@@ -104,7 +110,7 @@ def test_the_page_draws_what_its_address_asks(looking: Any) -> None:
     looking.settled("/timeline")
     content = command_line(*shlex.split(looking.page.inner_text("#command").partition(" --timeline")[0])[2:])
     seconds = content["results"][0]["iteration_s"]
-    assert f"{seconds:.2f} s an iteration." in looking.page.inner_text("#job-result h2")
+    assert f"{seconds:.2f} s an iteration (" in looking.page.inner_text("#job-result h2")
     with looking.page.expect_download() as download:
         looking.page.click(".files >> text=timeline.json")
     assert {"compute", "send", "receive"} <= tracks(download.value.path())

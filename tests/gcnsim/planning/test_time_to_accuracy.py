@@ -16,6 +16,7 @@ from jsonschema import validate
 
 import gcnsim
 from gcnsim.cli.what_if import what_if
+from gcnsim.cost.checkpoints import best_interval, expected_time
 from gcnsim.errors import FileError, ScenarioError
 from gcnsim.hardware import prices
 from gcnsim.planning import Subject, Target
@@ -290,3 +291,48 @@ def test_given_iterations_are_of_methods_and_whole(given: dict[str, int], words:
 def test_given_iterations_alone_are_refused() -> None:
     with pytest.raises(ScenarioError, match=r"--target-iterations: only valid with --target-accuracy"):
         gcnsim.what_if(gpus=2, target_iterations={"pipegcn": 5})
+
+
+def test_failures_and_checkpoints_prolong_the_training_and_its_cost() -> None:
+    answer = gcnsim.what_if(
+        gpus=6,
+        method="pipegcn",
+        target_accuracy=0.9,
+        target_iterations={"pipegcn": 500_000},
+        mtbf="1000h",
+        interruptions=0.05,
+        checkpoint="30s",
+        restart="5min",
+        processes=1,
+    )
+    (row,) = answer.payload["target"]["rows"]
+    found, mtbf_s = row["failures"], 3600 / (3 * (1 / 1000 + 0.05))
+    assert found["checkpoint_every_s"] == pytest.approx(best_interval(30.0, mtbf_s))
+    wanted = expected_time(row["seconds"], found["checkpoint_every_s"], 30.0, 300.0, mtbf_s)
+    assert found["seconds"] == pytest.approx(wanted)
+    assert found["seconds_low"] < found["seconds"] < found["seconds_high"]
+    assert found["failures"] == pytest.approx(wanted / mtbf_s)
+    assert found["cost"] / row["cost"] == pytest.approx(found["seconds"] / row["seconds"])
+    schema = json.loads((Path(gcnsim.__file__).parent / "data" / "what-if.schema.json").read_text())
+    validate(dict(answer.payload), schema)
+    text = " ".join(str(answer).split())
+    assert f"with failures ({found['failures']:.2g} expected, a checkpoint every " in text
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"mtbf": "1000h"}, "--mtbf: failures need --checkpoint, --restart, and --mtbf or --interruptions"),
+        ({"checkpoint": "30s", "restart": "1min"}, "--checkpoint: failures need "),
+        ({"mtbf": "0s"}, "--mtbf: '0s' is not allowed; a time above 0"),
+        ({"interruptions": -1.0}, "--interruptions: -1 is not allowed"),
+    ],
+)
+def test_failures_are_asked_for_whole(given: dict[str, Any], words: str) -> None:
+    with pytest.raises(ScenarioError, match=re.escape(words)):
+        gcnsim.what_if(gpus=2, target_accuracy=0.9, target_iterations={"pipegcn": 5}, **given)
+
+
+def test_failures_alone_are_refused() -> None:
+    with pytest.raises(ScenarioError, match=r"--mtbf: only valid with --target-accuracy"):
+        gcnsim.what_if(gpus=2, mtbf="1000h", checkpoint="30s", restart="1min")

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import gzip
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +13,16 @@ from gcnsim.cli import main
 from gcnsim.report.figures.breakdown import sides_data
 from gcnsim.report.figures.front import front_data, front_figure
 from gcnsim.report.figures.tornado import tornado_of_advice
+from gcnsim.report.page.sections import options_sheet
+from gcnsim.report.page.templates import PLOTLY
 from gcnsim.report.palette import LIGHT
 from gcnsim.results import Advice
 
 SCENARIOS = Path(__file__).resolve().parents[4] / "scenarios"
 A, B = str(SCENARIOS / "reddit-6xt4-full-graph.yaml"), str(SCENARIOS / "reddit-6xt4.yaml")
+
+
+MOST_LETTERS = 1_200_000
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +46,32 @@ def test_a_front_by_value(recommended: Any) -> None:
     assert (star["name"], star["marker"]["color"]) == ("recommended", LIGHT.recommended)
     assert star["x"][0] * data.unit_s == pytest.approx(advice.choice.seconds)
     assert star["y"][0] == pytest.approx(1000 * (advice.choice.cost or 0.0))
-    assert drawn["layout"]["yaxis"]["title"]["text"].startswith("Cost of 1,000 times")
+    assert drawn["layout"]["yaxis"]["title"]["text"] == "Cost of 1,000 iterations (USD)"
+    numbers = [row[0] for row in options_sheet(advice).rows]
+    assert numbers == [str(number) for number in range(1, len(advice.rows) + 1)]
+    assert list(star["text"]) == [f"{1 + advice.rows.index(advice.choice)}"]
+    assert data.legend[-1] == ("recommended", "recommended", False)
+
+
+def test_points_at_one_place_share_a_label(recommended: Any) -> None:
+    data = front_data(recommended.told)
+    first = data.options[0]
+    near = [first._replace(number=number, chosen=False, on_front=False) for number in (7, 8)]
+    far = first._replace(number=9, seconds=2 * first.seconds, chosen=False, on_front=True)
+    drawn = front_figure(replace(data, options=(*near, far))).to_dict()["data"]
+    assert [text for trace in drawn for text in trace.get("text", ())] == ["9", "7, 8", ""]
+    near.append(near[0]._replace(number=9))
+    drawn = front_figure(replace(data, options=tuple(near))).to_dict()["data"]
+    assert [text for trace in drawn for text in trace.get("text", ())] == ["7 to 9", "", ""]
+
+
+def test_a_target_is_a_line(recommended: Any) -> None:
+    data = front_data(recommended.told)
+    assert data.target_s is None
+    assert "shapes" not in front_figure(data).to_dict()["layout"]
+    drawn = front_figure(replace(data, target_s=0.5)).to_dict()["layout"]
+    assert drawn["shapes"][0]["x0"] * data.unit_s == pytest.approx(0.5)
+    assert drawn["annotations"][0]["text"] == "target: 500 ms"
 
 
 def test_a_recommendation_s_tornado_has_knobs_and_assumptions(recommended: Any) -> None:
@@ -60,6 +92,15 @@ def test_the_page_of_a_recommendation_leads_with_its_choice(recommended: Any, tm
     for title in ("Time against cost", "What moves the time", "Where the numbers come from"):
         assert f">{title}</h2>" in text
     assert "default-src 'none'" in text
+    assert len(text) < MOST_LETTERS
+
+
+def test_the_bundle_of_a_page_is_of_the_library_that_writes_figures() -> None:
+    from plotly.offline import get_plotlyjs_version
+
+    banner = gzip.decompress(PLOTLY.read_bytes())[:200].decode()
+    assert f"plotly.js (cartesian - minified) v{get_plotlyjs_version().partition('.')[0]}." in banner
+    assert "MIT license" in banner
 
 
 def test_the_page_of_a_simulation_has_its_figures(tmp_path: Path) -> None:
@@ -70,6 +111,7 @@ def test_the_page_of_a_simulation_has_its_figures(tmp_path: Path) -> None:
     for title in ("Where the time goes", "Timeline", "Links", "Bytes per pair of workers", "Memory"):
         assert f">{title}</h2>" in text
     assert text.count("gcnsim.draw(") == 5
+    assert len(text) < MOST_LETTERS
     assert " src=" not in text.split("</script>")[-1]
 
 

@@ -1,0 +1,32 @@
+"""Training with checkpoints while machines fail: how often to write one, and how long training then takes.
+
+J. T. Daly, "A higher order estimate of the optimum checkpoint interval for restart dumps", Future Generation Computer
+Systems 22 (2006), pages 303 to 312, which refines J. W. Young, "A first order approximation to the optimum checkpoint
+interval", Communications of the ACM 17 (1974), pages 530 and 531. Failures come at random, at any time, also while a
+checkpoint is written and while training restarts; what was computed since the last checkpoint is lost.
+"""
+
+from __future__ import annotations
+
+import math
+
+from gcnsim.ids import Seconds
+
+
+def best_interval(checkpoint_s: Seconds, mtbf_s: Seconds) -> Seconds:
+    """Seconds of work between checkpoints that end the training soonest (Daly, equation 37)."""
+    share = checkpoint_s / (2.0 * mtbf_s)
+    if share >= 1.0:
+        return mtbf_s
+    return math.sqrt(2.0 * checkpoint_s * mtbf_s) * (1.0 + math.sqrt(share) / 3.0 + share / 9.0) - checkpoint_s
+
+
+def expected_time(
+    work_s: Seconds, interval_s: Seconds, checkpoint_s: Seconds, restart_s: Seconds, mtbf_s: Seconds
+) -> Seconds:
+    """Mean seconds until `work_s` of work are done (Daly, equation 20); infinite where it practically never is."""
+    try:
+        piece = mtbf_s * math.exp(restart_s / mtbf_s) * math.expm1((interval_s + checkpoint_s) / mtbf_s)
+    except OverflowError:
+        return math.inf
+    return piece * work_s / interval_s

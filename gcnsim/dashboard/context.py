@@ -1,0 +1,82 @@
+"""What an answer is of, and how far it is to be trusted: the line beneath a headline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from gcnsim.errors import plural
+from gcnsim.hardware import device, devices
+from gcnsim.report.answer.rows import bandwidth_text, plain
+from gcnsim.report.answer.sentences import UNCALIBRATED
+from gcnsim.results import Row
+from gcnsim.scenario import ClusterSpec
+
+CALIBRATED: Final = "CALIBRATED"
+MEASURED: Final = "MEASURED"
+PREDICTED: Final = "PREDICTED"
+NAMED: Final = 2
+"""Settings of recorded runs that are named; more are counted."""
+
+
+class Context(NamedTuple):
+    """badge: how far an answer is to be trusted, in capitals; of: data set, machine and what else was asked."""
+
+    badge: str
+    of: str
+
+
+def servers_for(gpus: int, each: object = None) -> int | None:
+    """Servers of so many GPUs; each: GPUs in one of them, None for the usual number. None where that is no number."""
+    text = str(ClusterSpec().gpus_per_server if each is None else each)
+    return -(-gpus // int(text)) if text.isdecimal() else None
+
+
+def machine_text(row: Row, servers: int | None, host: str = "", device_name: str = "") -> str:
+    """Data set, GPUs and servers of a row; servers: None if not known; device_name: in place of the catalogue's."""
+    known = device(row.device).title.removeprefix("NVIDIA ") if row.device in devices() else row.device
+    inside = "" if servers is None else f" in {plural(servers, 'server')}"
+    return plain(f"{row.dataset}, {row.gpus} x {device_name or known}{inside}{f' ({host})' if host else ''}")
+
+
+def setting_text(row: Row) -> str:
+    """Method and knobs of a row."""
+    return plain(", ".join((row.method, *row.knobs)))
+
+
+def of_run(title: str, calibration: str | None) -> Context:
+    """Of a recorded run beside its prediction."""
+    return Context(MEASURED, plain(f"{title}; the prediction: {UNCALIBRATED if calibration is None else CALIBRATED}"))
+
+
+def of_sweep(question: Any, record: Mapping[str, Any], row: Row) -> Context:
+    """Of a point of a sweep, as its table has it."""
+    prefix = "cluster."
+    varied = {name.removeprefix(prefix): value for name, value in record.items() if name.startswith(prefix)}
+    cluster = {**question.base.get("cluster", {}), **varied}
+    given = {name for name, value in cluster.items() if value is not None}
+    badge = CALIBRATED if "calibration" in given else UNCALIBRATED
+    host = str(cluster["host"]) if "host" in given else ""
+    servers = None if host else servers_for(row.gpus, cluster.get("gpus_per_server"))
+    text = f"{machine_text(row, servers, host)} at {bandwidth_text(row)}, {setting_text(row)}"
+    return Context(f"{MEASURED} compute" if "measured_compute" in given else badge, text)
+
+
+def of_comparison(found: Mapping[str, Any]) -> Context:
+    """Of both sides of the payload of a comparison."""
+    from gcnsim.comparison.difference import MEASURED as MEASURED_KINDS
+
+    sides = [found[key] for key in "ab"]
+    kinds = {MEASURED if side["kind"] in MEASURED_KINDS else PREDICTED for side in sides}
+    text = "; ".join(f"{key}: {side['label']}, {side['setting']}" for key, side in zip("AB", sides, strict=True))
+    return Context(" and ".join(sorted(kinds)), plain(text))
+
+
+def of_validation(found: Mapping[str, Any]) -> Context:
+    """Of the recorded runs of the payload of a validation."""
+    from gcnsim.report.evidence import validation_label
+
+    settings = list(dict.fromkeys(row["setting"] for row in found["rows"]))
+    more = f"; {len(settings) - NAMED} more" if len(settings) > NAMED else ""
+    badge = validation_label(found).partition(":")[0] or CALIBRATED
+    return Context(badge, plain("; ".join(settings[:NAMED]) + more))
