@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -137,20 +137,27 @@ def setting_run(progress: Progress = lambda _: None, **options: Any) -> SettingR
 
 
 def run_timeline(
-    folder: str | Path, calibration: str | Path | None = None, progress: Progress = lambda _: None
+    folder: str | Path,
+    calibration: str | Path | None = None,
+    progress: Progress = lambda _: None,
+    measured_compute: Sequence[str | Path] = (),
 ) -> RunTimeline:
     """The recorded run in a folder, and its prediction; calibration: the record to use, None for the catalogue.
 
+    measured_compute: files of runtime.measure, or folders of them; the one of the run's graph and parts is used.
     Raises GcnsimError with one line: the field, its value, and what is allowed.
     """
     from gcnsim.evidence import refuse_other_trace, scenario_of
+    from gcnsim.measured_compute import measured_compute as read_measured
+    from gcnsim.measured_compute import measured_files
     from gcnsim.simulation import simulate_scenario
     from gcnsim.sources import open_source
 
     progress("reading the run")
     run = read_recorded_run(folder)
     run.timeline()
-    scenario = scenario_of(run, None if calibration is None else str(calibration))
+    measured = [read_measured(path) for path in measured_files(measured_compute)]
+    scenario = scenario_of(run, None if calibration is None else str(calibration), measured)
     refuse_other_trace(run, scenario)
     progress("predicting the run")
     return RunTimeline(run, simulate_scenario(scenario, open_source(scenario)))

@@ -138,7 +138,7 @@ def _laws(measured: Measurements, device: str) -> Laws:
     document = {part: {name: asdict(figure) for name, figure in figures.items()} for part, figures in parts.items()}
     endless = [f"{part}.{name}" for part, figures in parts.items() for name, one in figures.items()
                if not isfinite(one.value)]  # fmt: skip
-    wrong = f"{endless[0]} is no number" if endless else None
+    wrong = f"{endless[0]} is not finite" if endless else None
     if wrong := wrong or mistake(parse_json(json.dumps(document), measured.path), "calibration", "figures"):
         raise ScenarioError(f"{measured.path}: cannot be fitted ({wrong}); {AGAIN}")
     return laws

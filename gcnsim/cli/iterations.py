@@ -60,6 +60,12 @@ def _read(side: str) -> list[str]:
 @click.option("--predicted", type=click.Path(), help="Write the prediction of the run, with the same tracks.")
 @click.option("--html", type=click.Path(), help="Write an offline page with one steady iteration of both.")
 @click.option("--calibration", type=click.Path(), help="Predict with this record.  [default: the catalogue's figures]")
+@click.option(
+    "--measured-compute",
+    type=click.Path(),
+    multiple=True,
+    help="Compute times of runtime.measure: a file or a folder (repeatable); runs on CPU cores need them.",
+)
 @click.option("--timeline-detail", is_flag=True, help="A track per stream, not per kind of work.")
 def timeline(
     run: str,
@@ -67,6 +73,7 @@ def timeline(
     predicted: str | None,
     html: str | None,
     calibration: str | None,
+    measured_compute: tuple[str, ...],
     timeline_detail: bool,
 ) -> None:
     """Show a recorded run and its prediction as timelines.
@@ -82,9 +89,9 @@ def timeline(
 
     if timeline_detail and not (out or predicted):
         raise ScenarioError("--timeline-detail: is of files; allowed: with --out FILE or --predicted FILE")
-    check_outputs(run, calibration, out=out, predicted=predicted, html=html)
+    check_outputs(run, calibration, *measured_compute, out=out, predicted=predicted, html=html)
     with progress() as say:
-        run_timeline = api.run_timeline(run, calibration, say)
+        run_timeline = api.run_timeline(run, calibration, say, measured_compute)
         measured, other = run_timeline.data()
     named = (
         ("measured", measured, run_timeline.run.iteration_s),

@@ -90,7 +90,7 @@ def timeline(options: Options, folder: Path, say: Say) -> JobResult:
     from gcnsim.units import format_seconds
 
     if "run" in options:
-        run_timeline = api.run_timeline(options["run"], options["calibration"], say)
+        run_timeline = api.run_timeline(options["run"], options["calibration"], say, options["measured_compute"])
         say("drawing")
         measured, predicted = run_timeline.data()
         shown = [DrawnTimeline("measured", measured), DrawnTimeline("predicted", predicted)]

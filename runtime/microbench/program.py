@@ -31,8 +31,8 @@ def run(request: MicrobenchRequest, place: Place, tell: Callable[[Measurement], 
     Raises ScenarioError for CUDA where there is none, and for kernels of a library that cannot be imported.
     """
     options = Options(device=request.device, threads=request.threads)
-    bench = Bench(request, device_of(options, training.ALONE), tell)
     matrix_kind(request.aggregator)
+    bench = Bench(request, device_of(options, training.ALONE), tell)
     if bench.device.type == "cpu":
         # Memory as training has it.
         disable_malloc_trim()

@@ -251,6 +251,7 @@ FORMS: Final = (
             Field("graph", "Own graph or profile below --files", paths=GRAPHS),
             Field("run", "Or a recorded run below --files", paths=RUNS),
             Field("calibration", "Its calibration record (may be empty)", paths=JSON),
+            Field(MEASURED, "Its measured compute below --files (may be empty)", paths=PARQUET),
         ),
         timeline.options,
         timeline.command,

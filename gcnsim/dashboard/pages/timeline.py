@@ -15,6 +15,9 @@ METHOD: Final = "psc-gcn"
 SETTING: Final = ("dataset", "graph", "device", "gpus", "bandwidth", "tau", "epsilon", "cache")
 """Fields of the page that are fields of a question of What-if."""
 
+OF_RUNS: Final = {"calibration": "--calibration", "measured_compute": "--measured-compute"}
+"""Fields of the page that are of a recorded run, and their options."""
+
 FIRST: Final = PageQuestion()
 
 
@@ -39,11 +42,14 @@ def check(name: str, text: str) -> None:
 
 def options(values: Mapping[str, str], files: Files) -> dict[str, Any]:
     """The options of the page's job. Raises GcnsimError."""
-    run, calibration = files.path(values["run"]), files.path(values["calibration"])
+    run = files.path(values["run"])
+    given = {name: files.path(values[name]) for name in OF_RUNS}
     if run is not None:
-        return {"run": run, "name": values["run"], "calibration": calibration}
-    if calibration is not None:
-        raise ScenarioError("calibration: is of a recorded run; allowed: with one, or nothing")
+        measured = [path for path in (given.pop("measured_compute"),) if path is not None]
+        return {"run": run, "name": values["run"], "measured_compute": measured, **given}
+    for name, path in given.items():
+        if path is not None:
+            raise ScenarioError(f"{name}: is of a recorded run; allowed: with one, or nothing")
     chosen = question(values)
     return {"setting": chosen.row_options(files.path(chosen.graph), values["method"])}
 
@@ -51,8 +57,8 @@ def options(values: Mapping[str, str], files: Files) -> dict[str, Any]:
 def command(values: Mapping[str, str]) -> list[str]:
     """The command line that writes the same for Perfetto."""
     if values["run"]:
-        record = ["--calibration", values["calibration"]] if values["calibration"] else []
-        return ["gcnsim", "timeline", values["run"], *record, "--out", "measured.json", "--predicted", "predicted.json"]
+        given = [word for name, option in OF_RUNS.items() if values[name] for word in (option, values[name])]
+        return ["gcnsim", "timeline", values["run"], *given, "--out", "measured.json", "--predicted", "predicted.json"]
     try:
         chosen = question(values)
     except ScenarioError:

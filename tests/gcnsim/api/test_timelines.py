@@ -15,7 +15,7 @@ from gcnsim.errors import ScenarioError
 from gcnsim.report.figures.timeline import timeline_of_result
 from gcnsim.report.page.sections import DrawnTimeline, write_timelines_csv
 from tests.gcnsim.comparison.test_compare import recorded
-from tests.gcnsim.validation.conftest import WriteRun, write_run
+from tests.gcnsim.validation.conftest import WriteRun, parts_measured, write_run
 
 __all__ = ["write_run"]
 
@@ -36,6 +36,7 @@ def test_measured_and_predicted_have_the_same_tracks(
     folder = recorded(write_run, "run")
     paths = [tmp_path / name for name in ("measured.json", "predicted.json", "both.html")]
     words = [f"{option}={path}" for option, path in zip(("--out", "--predicted", "--html"), paths, strict=True)]
+    words += [f"--measured-compute={path}" for path in parts_measured(tmp_path, folder)]
     assert main(["timeline", str(folder), *words]) == 0
     measured, predicted = capsys.readouterr().out.splitlines()
     assert measured == "measured   100 ms an iteration; steady: iteration 9"
@@ -65,7 +66,8 @@ def test_what_cannot_be_a_timeline_is_a_line(tmp_path: Path, capsys: pytest.Capt
 
 
 def test_blocks_are_lines_of_a_table(write_run: WriteRun, tmp_path: Path) -> None:
-    found = run_timeline(recorded(write_run, "run"))
+    folder = recorded(write_run, "run")
+    found = run_timeline(folder, measured_compute=parts_measured(tmp_path, folder))
     measured, predicted = found.data()
     assert measured.unit == predicted.unit
     write_timelines_csv(

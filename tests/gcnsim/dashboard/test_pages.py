@@ -228,7 +228,7 @@ def test_plan_shows_the_front_and_what_moves_the_time(tmp_path: Path) -> None:
 def test_validation_shows_each_run_and_each_configuration(folder: Path, tmp_path: Path) -> None:
     form = forms.of_path("/validation")
     assert form is not None
-    values = {"runs": "run", "calibration": "", "measured_compute": ""}
+    values = {"runs": "run", "calibration": "", "measured_compute": "measured"}
     job, figures = done(tmp_path, form.kind, form.options(values, Files(tmp_path, folder)))
     assert [figure["title"] for figure in figures] == ["Predicted against measured", "Error by configuration"]
     content = json.loads((job.folder / "answer.json").read_text(encoding="utf-8"))

@@ -37,9 +37,10 @@ def test_the_command_line_asks_the_same() -> None:
         "gcnsim what-if --gpus 2 --bandwidth 2.5Gbps --device t4 --method pipegcn --dataset reddit"
         " --timeline timeline.json"
     )
-    words = timeline.command(read(run="a run", calibration="record.json"))
+    words = timeline.command(read(run="a run", calibration="record.json", measured_compute="measured"))
     assert shlex.join(words) == (
-        "gcnsim timeline 'a run' --calibration record.json --out measured.json --predicted predicted.json"
+        "gcnsim timeline 'a run' --calibration record.json --measured-compute measured"
+        " --out measured.json --predicted predicted.json"
     )
 
 
@@ -84,7 +85,8 @@ def test_a_setting_is_drawn_and_taken_home(folder: Path, tmp_path: Path) -> None
 
 
 def test_a_recorded_run_stands_beside_its_prediction(folder: Path, tmp_path: Path) -> None:
-    job = Jobs(tmp_path).start("timeline", timeline.options(read(run="run"), Files(folder, folder)))
+    values = read(run="run", measured_compute="measured")
+    job = Jobs(tmp_path).start("timeline", timeline.options(values, Files(folder, folder)))
     job._thread.join(120)
     assert job.error is None
     assert tracks(job.folder / "measured.json") <= tracks(job.folder / "predicted.json")
