@@ -37,7 +37,8 @@ def known_name(name: str, known: Iterable[str]) -> str | None:
     names = list(known)
     if name in names:
         return name
-    same = [text for text in names if _key(text) == _key(name)]
+    wanted = _key(name)
+    same = [text for text in names if _key(text) == wanted]
     return same[0] if len(same) == 1 else None
 
 

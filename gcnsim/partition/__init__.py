@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from gcnsim.lazy import lazily
 from gcnsim.partition.assign import (
     ALGORITHMS,
     BALANCES,
@@ -34,7 +37,6 @@ from gcnsim.partition.facts import (
     reuse_of,
     role_spreads,
 )
-from gcnsim.partition.owners import open_partition, read_partition, write_partition
 from gcnsim.partition.parts import (
     FROM_FILE,
     Part,
@@ -45,6 +47,13 @@ from gcnsim.partition.parts import (
     part_of,
     split,
 )
+
+if TYPE_CHECKING:
+    from gcnsim.partition.owners import open_partition, read_partition, write_partition
+
+_FILES = ("open_partition", "read_partition", "write_partition")
+
+__getattr__ = lazily(__name__, dict.fromkeys(_FILES, "gcnsim.partition.owners"))
 
 __all__ = [
     "ALGORITHMS",
