@@ -32,8 +32,8 @@ COMPETES: Final = 0.1
 """A setting competes with another where its time is within 10 % of the other's in some of the central 90 % of draws."""
 
 AFFORDED: Final = 280_000
-"""Most ops times iterations of all simulated draws of a question, for each worker: six tenths of a second of a core for
-six workers, where an op of an iteration takes a third of a microsecond; a quarter of a minute by the reference engine.
+"""Most ops times iterations of all simulated draws of a question, for each worker: half a second of a core for six
+workers, where an op of an iteration takes three tenths of a microsecond; a quarter of a minute by the reference engine.
 With fewer, settings of another tau stay estimated, which estimates do not tell apart."""
 
 AT_MOST: Final = 2_000_000
