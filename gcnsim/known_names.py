@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final
 
 MOST: Final = 8
@@ -34,10 +35,14 @@ def known_name(name: str, known: Iterable[str]) -> str | None:
     >>> known_name("RTX4090", ["rtx-3090", "rtx-4090"]), known_name("A100", ["a100-40", "a100-80"])
     ('rtx-4090', None)
     """
-    names = list(known)
-    if name in names:
-        return name
-    same = [text for text in names if _key(text) == _key(name)]
+    names = tuple(known)
+    return name if name in names else _alike(name, names)
+
+
+@lru_cache(maxsize=1024)
+def _alike(name: str, names: tuple[str, ...]) -> str | None:
+    wanted = _key(name)
+    same = [text for text in names if _key(text) == wanted]
     return same[0] if len(same) == 1 else None
 
 

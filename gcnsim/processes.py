@@ -14,13 +14,16 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from gcnsim.errors import KilledError
 from gcnsim.resources import usable_resources
 from gcnsim.signals import die_with_parent
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -51,10 +54,13 @@ def parallel_map_counted(
     items: Sequence[T],
     processes: int,
     on_count: Callable[[int], object],
+    *,
+    threads: bool = False,
 ) -> list[R]:
     """As `each`, of a function that also says how far it is: it calls its second argument with what it has just done.
 
     `on_count` hears of it in this process, whichever process did it: at once in this one, else a few times a second.
+    threads: in as many threads of this process, for work that mostly runs without the interpreter's lock.
     """
     count = min(processes, len(items))
     if _alone(count):
@@ -73,7 +79,7 @@ def parallel_map_counted(
         heard, before = int(done.sum()), heard
         on_count(heard - before)
 
-    return _forked(counted, range(len(items)), count, hear)
+    return (_threaded if threads else _forked)(counted, range(len(items)), count, hear)
 
 
 def parallel_stream(
@@ -155,7 +161,7 @@ def _forked(function: Callable[[T], R], items: Sequence[T], count: int, meanwhil
     """`function` of every item in `count` new processes; `meanwhile` is called as they work and when they are done."""
     global _work
     import multiprocessing
-    from concurrent.futures import FIRST_EXCEPTION, ProcessPoolExecutor, wait
+    from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
 
     others = set(multiprocessing.active_children())
@@ -171,14 +177,9 @@ def _forked(function: Callable[[T], R], items: Sequence[T], count: int, meanwhil
             found = [made.submit(_one, position) for position in range(len(items))]
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, usual)
-        pending = set(found)
-        while pending:
-            done, pending = wait(pending, LISTEN_S, FIRST_EXCEPTION)
-            for item in done:
-                item.result()  # raises what it raised
-            meanwhile()
+        results = _awaited(found, meanwhile)
         complete = True
-        return [entry.result() for entry in found]
+        return results
     except BrokenProcessPool:
         raise KilledError(
             f"one of {count} processes was killed, as systems do that run out of memory; --processes 1 needs the least"
@@ -189,6 +190,30 @@ def _forked(function: Callable[[T], R], items: Sequence[T], count: int, meanwhil
             for child in set(multiprocessing.active_children()) - others:
                 child.terminate()
         made.shutdown(cancel_futures=True)
+
+
+def _threaded(function: Callable[[T], R], items: Sequence[T], count: int, meanwhile: Callable[[], None]) -> list[R]:
+    """As `_forked`, in `count` threads of this process."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    made = ThreadPoolExecutor(count)
+    try:
+        return _awaited([made.submit(function, item) for item in items], meanwhile)
+    finally:
+        made.shutdown(cancel_futures=True)
+
+
+def _awaited(found: Sequence[Future[R]], meanwhile: Callable[[], None]) -> list[R]:
+    """What all of `found` give, once they are done; `meanwhile` is called as they work and when they are done."""
+    from concurrent.futures import FIRST_EXCEPTION, wait
+
+    pending = set(found)
+    while pending:
+        done, pending = wait(pending, LISTEN_S, FIRST_EXCEPTION)
+        for item in done:
+            item.result()  # raises what it raised
+        meanwhile()
+    return [entry.result() for entry in found]
 
 
 def _begin(parent: int, usual: set[int | signal.Signals]) -> None:

@@ -6,39 +6,79 @@
 'pipegcn'
 """
 
-from gcnsim.api.answer import Answer, bandwidth_curve
-from gcnsim.api.brief import brief
-from gcnsim.api.evidence import (
-    calibrate,
-    render_calibration,
-    render_validation,
-    reproduce,
-    validate,
-    write_validation,
-)
-from gcnsim.api.iterations import RunTimeline, render_comparison, run_timeline, setting_run, write_comparison
-from gcnsim.api.iterations import compare as _compare
-from gcnsim.api.question import what_if as _what_if
-from gcnsim.api.recommending import Recommended
-from gcnsim.api.recommending import recommend as _recommend
-from gcnsim.api.row_cache import RowCache
-from gcnsim.api.simulation import Simulation, write_json, write_result, write_timeline
-from gcnsim.api.simulation import simulate as _simulate
-from gcnsim.api.sweeping import Sweep, ask, plan_sweep, sweep_warnings
-from gcnsim.api.sweeping import open_sweep as _open_sweep
-from gcnsim.api.sweeping import sweep as _sweep
-from gcnsim.calibration_record.record import write_calibration
-from gcnsim.graph import Graph, from_dgl, from_networkx, from_pyg, from_scipy
-from gcnsim.graph import load_graph as _load_graph
-from gcnsim.hardware import PriceBook
+from typing import TYPE_CHECKING, Any, Final
 
-compare = brief(_compare)
-load_graph = brief(_load_graph)
-open_sweep = brief(_open_sweep)
-recommend = brief(_recommend)
-simulate = brief(_simulate)
-sweep = brief(_sweep)
-what_if = brief(_what_if)
+from gcnsim.lazy import lazily
+
+if TYPE_CHECKING:
+    from gcnsim.api.answer import Answer, bandwidth_curve
+    from gcnsim.api.evidence import (
+        calibrate,
+        render_calibration,
+        render_validation,
+        reproduce,
+        validate,
+        write_validation,
+    )
+    from gcnsim.api.iterations import (
+        RunTimeline,
+        compare,
+        render_comparison,
+        run_timeline,
+        setting_run,
+        write_comparison,
+    )
+    from gcnsim.api.question import what_if
+    from gcnsim.api.recommending import Recommended, recommend
+    from gcnsim.api.row_cache import RowCache
+    from gcnsim.api.simulation import Simulation, simulate, write_json, write_result, write_timeline
+    from gcnsim.api.sweeping import Sweep, ask, open_sweep, plan_sweep, sweep, sweep_warnings
+    from gcnsim.calibration_record.record import write_calibration
+    from gcnsim.graph import Graph, from_dgl, from_networkx, from_pyg, from_scipy, load_graph
+    from gcnsim.hardware import PriceBook
+
+_NAMES: Final = {
+    "gcnsim.api.answer": ("Answer", "bandwidth_curve"),
+    "gcnsim.api.evidence": (
+        "calibrate",
+        "render_calibration",
+        "render_validation",
+        "reproduce",
+        "validate",
+        "write_validation",
+    ),
+    "gcnsim.api.iterations": (
+        "RunTimeline",
+        "compare",
+        "render_comparison",
+        "run_timeline",
+        "setting_run",
+        "write_comparison",
+    ),
+    "gcnsim.api.question": ("what_if",),
+    "gcnsim.api.recommending": ("Recommended", "recommend"),
+    "gcnsim.api.row_cache": ("RowCache",),
+    "gcnsim.api.simulation": ("Simulation", "simulate", "write_json", "write_result", "write_timeline"),
+    "gcnsim.api.sweeping": ("Sweep", "ask", "open_sweep", "plan_sweep", "sweep", "sweep_warnings"),
+    "gcnsim.calibration_record.record": ("write_calibration",),
+    "gcnsim.graph": ("Graph", "from_dgl", "from_networkx", "from_pyg", "from_scipy", "load_graph"),
+    "gcnsim.hardware": ("PriceBook",),
+}
+
+_BRIEF: Final = frozenset({"compare", "load_graph", "open_sweep", "recommend", "simulate", "sweep", "what_if"})
+"""Those whose errors say where they were asked, and no more."""
+
+_found = lazily(__name__, {name: module for module, names in _NAMES.items() for name in names})
+
+
+def __getattr__(name: str) -> Any:
+    value = _found(name)
+    if name in _BRIEF:
+        from gcnsim.api.brief import brief
+
+        value = globals()[name] = brief(value)
+    return value
+
 
 __all__ = [
     "Answer",

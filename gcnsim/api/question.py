@@ -18,7 +18,7 @@ from gcnsim.api.measured import rates_measured, those_measured
 from gcnsim.boundary import is_profile
 from gcnsim.errors import ScenarioError
 from gcnsim.fields import denied, unknown_schema
-from gcnsim.graph import Graph, from_object
+from gcnsim.graph import Graph
 from gcnsim.hardware import PriceBook, kind_of_network
 from gcnsim.io.yaml_files import read_yaml
 from gcnsim.knobs import KNOBS, RATE
@@ -202,7 +202,11 @@ def _graph(question: WhatIf) -> str | Path | Graph | None:
 def graph_of(question: Question) -> str | Path | Graph | None:
     """The graph that a question is about, objects of other libraries as ours; None of one without."""
     graph = question.graph
-    return graph if graph is None or isinstance(graph, Graph | str | Path) else from_object(graph)
+    if graph is None or isinstance(graph, Graph | str | Path):
+        return graph
+    from gcnsim.graph import from_object
+
+    return from_object(graph)
 
 
 def _build_grid(question: WhatIf, graph: str | Path | Graph | None) -> tuple[Scenario, Grid, list[str]]:

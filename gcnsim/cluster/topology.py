@@ -18,11 +18,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from gcnsim.cluster.links import RING, Link, LinkSpec, Paths, Sockets
 from gcnsim.errors import ScenarioError
-from gcnsim.ids import Bytes, Rank, Seconds, Server
+from gcnsim.ids import BoolArray, Bytes, FloatArray, Rank, Seconds, Server, frozen
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -139,15 +142,24 @@ class Cluster:
                     waiting.append(after)
         raise ScenarioError(f"cluster: no path from {source} to {target}")
 
+    @cached_property
+    def _copies(self) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+        """By rank, the routes of its copies to the host and from it."""
+        return [
+            (
+                self.route(f"gpu{rank}", f"host{server}") + self._memory(server),
+                self.route(f"host{server}", f"gpu{rank}") + self._memory(server),
+            )
+            for rank, server in enumerate(self.server_of)
+        ]
+
     def to_host(self, rank: Rank) -> tuple[int, ...]:
         """Route of a device-to-host copy."""
-        server = self.server_of[rank]
-        return self.route(f"gpu{rank}", f"host{server}") + self._memory(server)
+        return self._copies[rank][0]
 
     def to_device(self, rank: Rank) -> tuple[int, ...]:
         """Route of a host-to-device copy."""
-        server = self.server_of[rank]
-        return self.route(f"host{server}", f"gpu{rank}") + self._memory(server)
+        return self._copies[rank][1]
 
     def between(self, source: Rank, target: Rank) -> tuple[int, ...]:
         """Route from the host memory of one worker to that of another: the network, or host memory itself."""
@@ -180,6 +192,15 @@ class Cluster:
             return up + self.route(f"host{ends[0]}", f"host{ends[1]}") + down
         return tuple(dict.fromkeys(self.to_host(source) + self.between(source, target) + self.to_device(target)))
 
+    @cached_property
+    def staged(self) -> BoolArray:
+        """bool[gpus, gpus]: whether rows from one worker to another are copied to the host first."""
+        found: BoolArray = ~np.eye(self.gpus, dtype=np.bool_)
+        if self.direct_network or self.direct_server:
+            for rank, peer in np.argwhere(found).tolist():
+                found[rank, peer] = self.direct(rank, peer) is None
+        return frozen(found)
+
     def _memory(self, *servers: Server) -> tuple[int, ...]:
         """The links that traffic passes in the memory of these servers."""
         return tuple(self.memories[server] for server in servers) if self.memories else ()
@@ -188,6 +209,22 @@ class Cluster:
         """The CPU cores that this worker shares with the others of its server (of all servers when emulated)."""
         server = 0 if self.shared_cores else self.server_of[rank]
         return self.route(f"threads{server}", f"cores{server}")
+
+    def delays(self, routes: Sequence[tuple[int, ...]]) -> FloatArray:
+        """Latency, start-up and queue of each route, float64[3, R]; 0 of an empty one."""
+        found, lengths = np.zeros((3, len(routes))), np.array([len(route) for route in routes], np.int64)
+        some = np.flatnonzero(lengths)
+        if some.size:
+            latency, startup, queue = self._link_delays[:, list(chain(*routes))]
+            at = np.cumsum(lengths[some]) - lengths[some]
+            first = np.maximum.reduceat(startup, at)
+            found[:, some] = np.add.reduceat(latency - startup, at) + first, first, np.maximum.reduceat(queue, at)
+        return found
+
+    @cached_property
+    def _link_delays(self) -> FloatArray:
+        specs = [link.spec for link in self.links]
+        return np.array([[spec.latency_s, spec.startup_s, spec.queue] for spec in specs], np.float64).T
 
     def latency(self, route: tuple[int, ...]) -> Seconds:
         """Sum of the latencies along a route, but for start-ups, of which it has the largest."""

@@ -130,7 +130,7 @@ class PeriodDetector:
         self._over: list[int] = []
         """When each iteration and all before it had ended."""
         self._alike: dict[int, list[Iteration]] = {}
-        """Iterations by a hash of their starts and ends relative to x."""
+        """Iterations by a hash of their ends relative to x."""
 
     def look(self, starts: IntArray, ends: IntArray, count: int) -> Period | None:
         """The period that the first `count` iterations have shown, if any; starts, ends: int64[>= count, ops]."""
@@ -152,7 +152,7 @@ class PeriodDetector:
         row, opened = len(self._opened), int(starts.min())
         self._opened.append(opened)
         self._over.append(max(int(ends.max()), self._over[-1] if row else 0))
-        alike = self._alike.setdefault(hash(((starts - opened).tobytes(), (ends - opened).tobytes())), [])
+        alike = self._alike.setdefault(hash((ends - opened).tobytes()), [])
         alike.append(row)
         return alike
 

@@ -1,8 +1,17 @@
 """What stands beside a question: recorded runs of the same, and measured times of settings like it."""
 
+from typing import TYPE_CHECKING
+
 from gcnsim.evidence.like_questions import like_questions
-from gcnsim.evidence.recorded_run import device_of, refuse_other_trace, scenario_of
 from gcnsim.hardware import CORE
+from gcnsim.lazy import lazily
+
+if TYPE_CHECKING:
+    from gcnsim.evidence.recorded_run import device_of, refuse_other_trace, scenario_of
+
+_OF_RUNS = ("device_of", "refuse_other_trace", "scenario_of")
+
+__getattr__ = lazily(__name__, dict.fromkeys(_OF_RUNS, "gcnsim.evidence.recorded_run"))
 
 __all__ = [
     "CORE",

@@ -71,8 +71,12 @@ def _imported(name: str) -> type[Method]:
 @cache
 def every_method() -> Mapping[str, type[Method]]:
     """All methods by name: those of this package, then those of others that can be loaded, by name."""
-    others = {name: found for name, found in _offered().items() if not isinstance(found, str)}
-    return MappingProxyType({**built_in(), **others})
+    return MappingProxyType({**built_in(), **_others()})
+
+
+def _others() -> dict[str, type[Method]]:
+    """Those of other packages that can be loaded."""
+    return {name: found for name, found in _offered().items() if not isinstance(found, str)}
 
 
 def broken_methods() -> Mapping[str, str]:
@@ -111,7 +115,7 @@ def _load(entry: EntryPoint) -> type[Method] | str:
 
 def methods() -> tuple[str, ...]:
     """Names of all methods, the synchronous baseline first."""
-    return tuple(every_method())
+    return (*_BUILT_IN, *_others())
 
 
 def method_type(name: str, path: str = "method.name") -> type[Method]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from gcnsim.lazy import lazily
 from gcnsim.partition.assign import (
     ALGORITHMS,
     BALANCES,
@@ -28,7 +31,6 @@ from gcnsim.partition.facts import (
     partition_warnings,
     role_spreads,
 )
-from gcnsim.partition.owners import open_partition, read_partition, write_partition
 from gcnsim.partition.parts import (
     FROM_FILE,
     Part,
@@ -39,6 +41,13 @@ from gcnsim.partition.parts import (
     part_of,
     split,
 )
+
+if TYPE_CHECKING:
+    from gcnsim.partition.owners import open_partition, read_partition, write_partition
+
+_FILES = ("open_partition", "read_partition", "write_partition")
+
+__getattr__ = lazily(__name__, dict.fromkeys(_FILES, "gcnsim.partition.owners"))
 
 __all__ = [
     "ALGORITHMS",

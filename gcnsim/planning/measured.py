@@ -20,7 +20,6 @@ import numpy as np
 
 from gcnsim.diagnosis import impossible
 from gcnsim.errors import ScenarioError, UnitError
-from gcnsim.evidence.facts import facts_of_profile, facts_of_run
 from gcnsim.ids import FloatArray, Seconds
 from gcnsim.machine import resolve_machine
 from gcnsim.methods import is_method, method_type
@@ -28,13 +27,13 @@ from gcnsim.planning.candidate import INTERVAL, Candidate
 from gcnsim.planning.certainty import assumptions_by_name, times_alone
 from gcnsim.planning.study_cache import StudyCache
 from gcnsim.results import Differs, Explanation, MeasuredReport, Suspect, TimeAgain
-from gcnsim.runs.recorded_run import RecordedRun, read_recorded_run
 from gcnsim.scenario import figure_text, setting_text
 from gcnsim.sources import RangeEnd
 from gcnsim.units import BANDWIDTH, SECONDS, format_seconds
 
 if TYPE_CHECKING:
     from gcnsim.runs.measured import Measured
+    from gcnsim.runs.recorded_run import RecordedRun
 
 OPTION: Final = "--measured"
 
@@ -282,6 +281,9 @@ def differences(measured: Measured, studies: StudyCache, row: Candidate) -> tupl
 
     Raises FileError for a run that cannot be read, ScenarioError for one on devices that the catalogue does not know.
     """
+    from gcnsim.evidence.facts import facts_of_profile, facts_of_run
+    from gcnsim.runs.recorded_run import read_recorded_run
+
     run = None if measured.kind == "trace" else read_recorded_run(measured.path)
     facts = facts_of_profile(measured.workers, measured.devices, measured.path) if run is None else facts_of_run(run)
     wanted = _setting_of(studies, row)

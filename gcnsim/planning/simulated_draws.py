@@ -17,6 +17,7 @@ from math import inf
 from typing import Final
 
 from gcnsim import clock
+from gcnsim.engine import engine
 from gcnsim.errors import ScenarioError, UnitError
 from gcnsim.ids import FloatArray, Seconds
 from gcnsim.planning.candidate import Candidate, Key, canonical, central, placements_of, times_by_draw
@@ -31,8 +32,8 @@ COMPETES: Final = 0.1
 """A setting competes with another where its time is within 10 % of the other's in some of the central 90 % of draws."""
 
 AFFORDED: Final = 280_000
-"""Most ops times iterations of all simulated draws of a question, for each worker: six tenths of a second of a core for
-six workers, where an op of an iteration takes a third of a microsecond; a quarter of a minute by the reference engine.
+"""Most ops times iterations of all simulated draws of a question, for each worker: half a second of a core for six
+workers, where an op of an iteration takes three tenths of a microsecond; a quarter of a minute by the reference engine.
 With fewer, settings of another tau stay estimated, which estimates do not tell apart."""
 
 AT_MOST: Final = 2_000_000
@@ -95,23 +96,26 @@ def simulated_factors(
     items = [(index, share) for share in shares for index in range(len(runs))]
 
     def paces(item: tuple[int, list[int]], add: Callable[[int], object]) -> list[float]:
-        found: list[float] = []
+        made: list[float] = []
         for draw in item[1]:
             if deadline is not None and deadline.over:
                 break
-            found.append(runs[item[0]].pace(draw))
+            made.append(runs[item[0]].pace(draw))
             add(1)
-        return found
+        return made
 
     count = running_total(on_progress, len(runs) * len(order))
     simulated: dict[Key, list[float]] = {key: [] for key in keys}
     ended: set[Key] = set()
-    for (place, share), some in zip(items, parallel_map_counted(paces, items, studies.processes, count), strict=True):
+    # A draw is mostly the compiled engine's work, which needs no process of its own.
+    threads = engine().kernel is not None
+    found = parallel_map_counted(paces, items, studies.processes, count, threads=threads)
+    for (place, share), some in zip(items, found, strict=True):
         if keys[place] not in ended:
             simulated[keys[place]] += some
         if len(some) < len(share):
             ended.add(keys[place])
-    return {key: paces_to_factors([*found[1:], *found[:1]]) for key, found in simulated.items()}
+    return {key: paces_to_factors([*made[1:], *made[:1]]) for key, made in simulated.items()}
 
 
 def _afforded(chosen: Candidate, others: Sequence[Candidate]) -> list[Candidate]:

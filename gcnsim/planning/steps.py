@@ -279,7 +279,7 @@ def _next_device(name: str) -> str | None:
     now = device(name).memory_bandwidth.value
     faster = [
         one
-        for one in map(device, devices())
-        if one.kind == "gpu" and one.memory_bandwidth.value >= FASTER * now and (not rented or prices(one.name))
+        for one in map(device, (found for found in devices() if not rented or prices(found)))
+        if one.kind == "gpu" and one.memory_bandwidth.value >= FASTER * now
     ]
     return min(faster, key=lambda one: one.memory_bandwidth.value).name if faster else None

@@ -35,7 +35,7 @@ from gcnsim.planning.candidate import (
 from gcnsim.processes import parallel_map, parallel_map_counted
 from gcnsim.results import MaxWait
 from gcnsim.scenario import Scenario
-from gcnsim.schedule import bounds
+from gcnsim.schedule import lower_bound
 from gcnsim.simulation import Result, simulate_scenario, write_schedule
 from gcnsim.sources import Model, RangeEnd, Source, open_source, resolve_model
 from gcnsim.uncertainty import (
@@ -57,9 +57,11 @@ OnProgress: TypeAlias = Callable[[int, int], object]
 FEW_WORKERS: Final = 12
 """Up to so many workers, estimates of a few milliseconds each are made in one process."""
 
+ALONE: Final = 4_000
+"""Most effort (`effort_of`) of studies for one process: others take a while to begin and find out the same again."""
+
 SAMPLED_SLACK: Final = 0.95
-"""Of the bound of a sampled method, which is that of the mean of a few drawn graphs: those that a run measures have up
-to 1.5 % less load than the mean."""
+"""Of the bound of a sampled method, of the mean of a few drawn graphs: those measured have up to 1.5 % less load."""
 
 
 class StudyCache:
@@ -103,11 +105,10 @@ class StudyCache:
 
     def supports(self, scenario: Scenario) -> bool:
         """Whether the workload and the cluster allow the setting."""
-        try:
+        with suppress(ScenarioError):
             self.check(scenario)
-        except ScenarioError:
-            return False
-        return True
+            return True
+        return False
 
     def fits(self, scenario: Scenario) -> bool:
         """Whether the GPUs hold the scenario, or may, for all that is known without simulating it."""
@@ -126,7 +127,7 @@ class StudyCache:
 
         def least(scenario: Scenario) -> tuple[Seconds, int]:
             counts = estimated_counts(scenario, self.accesses)
-            lower = bounds(write_schedule(scenario, counts, self.accesses)).lower_s
+            lower = lower_bound(write_schedule(scenario, counts, self.accesses))
             slack = 1.0 if scenario.method.sampling().whole and counts.batches is None else SAMPLED_SLACK
             return lower * slack, 1 if counts.batches is None else counts.batches.per_epoch
 
@@ -136,12 +137,11 @@ class StudyCache:
         """Analytic estimates of `scenarios` from the mean of a few drawn graphs each, without simulating; infinite for
         those that the method or the machine does not allow.
         """
-        with suppress(ScenarioError):
-            for last in scenarios[-1:]:
-                write_schedule(replace(last, faults=()), estimated_counts(last, self.accesses), self.accesses)
         # Of few workers an estimate takes less than a process; what is found out for it is there for all that follow.
-        few = all(scenario.cluster.gpus <= FEW_WORKERS for scenario in scenarios)
-        processes = 1 if few else self.processes
+        processes = 1 if all(one.cluster.gpus <= FEW_WORKERS for one in scenarios) else self.processes
+        with suppress(ScenarioError):
+            for last in scenarios[-1:] if processes > 1 else ():
+                write_schedule(replace(last, faults=()), estimated_counts(last, self.accesses), self.accesses)
         return self._analytic(lambda scenario: estimated_s(scenario, self.accesses), scenarios, inf, processes)
 
     def _analytic(
@@ -191,7 +191,7 @@ class StudyCache:
         """
         keys = [(scenario, PartOrder.NUMBERED, False) for scenario in changed]
         keys += [(base, PartOrder.NUMBERED, True)] if even else []
-        similar = (self.factors(base), frozenset(map(canonical, useless)))
+        similar = self.factors(base), frozenset(map(canonical, useless))
         self._simulate(keys, on_progress, lenient=True, similar=similar)
 
     def known(self, scenario: Scenario, even: bool = False) -> bool:
@@ -236,10 +236,10 @@ class StudyCache:
             add(1)
             return found
 
-        if missing:
-            engine()  # found before processes are forked, so once for all of them
-        count = running_total(on_progress, len(missing))
-        for key, found in zip(missing, parallel_map_counted(one, missing, self.processes, count), strict=True):
+        engine()  # found before processes are forked, so once for all of them
+        processes = self.processes if sum(effort_of(key[0]) for key in missing) > ALONE else 1
+        studied = parallel_map_counted(one, missing, processes, running_total(on_progress, len(missing)))
+        for key, found in zip(missing, studied, strict=True):
             self._results |= dict(found.paths)
             if found.lower is not None:
                 self._lower[key[0]] = found.lower

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from gcnsim.cost.checkpoints import best_interval, expected_time
 from gcnsim.errors import ScenarioError, plural
@@ -22,10 +22,12 @@ from gcnsim.planning.candidate import Estimate
 from gcnsim.planning.rows import cost_of, rent_of, usd_of
 from gcnsim.planning.study_cache import StudyCache
 from gcnsim.results import FailuresReport, TargetReport, TargetRow
-from gcnsim.runs.recorded_run import LearningCurve, read_learning_curve
 from gcnsim.scenario import Scenario
 from gcnsim.sources import Model, Source, resolve_model
 from gcnsim.units import FRACTION
+
+if TYPE_CHECKING:
+    from gcnsim.runs.recorded_run import LearningCurve
 
 UNQUERIED: Final[Mapping[str, Knob]] = {knob.name: knob for knob in (ESTIMATOR, BOUNDARY_SCALE, COLD_START)}
 """Knobs of training that no question has: a run that moved one answers no question."""
@@ -123,6 +125,8 @@ class Target:
     @classmethod
     def of(cls, accuracy: float, folders: Sequence[str | Path], given: Mapping[str, Iteration] | None = None) -> Target:
         """The target with the runs in `folders`. Raises FileError for a folder without a readable run."""
+        from gcnsim.runs.recorded_run import read_learning_curve
+
         return cls(accuracy, tuple(read_learning_curve(folder) for folder in folders), given or {})
 
     def reached(self, scenario: Scenario, subject: Subject) -> tuple[Iteration | None, str]:

@@ -1,6 +1,14 @@
 """Schedules: ops, streams, dependencies, collectives and analytic bounds."""
 
-from gcnsim.schedule.bounds import ScheduleBounds, bounds, estimate, least_seconds, mean_loads, resource_loads
+from gcnsim.schedule.bounds import (
+    ScheduleBounds,
+    bounds,
+    estimate,
+    least_seconds,
+    lower_bound,
+    mean_loads,
+    resource_loads,
+)
 from gcnsim.schedule.builder import Builder, Dependency, Waits
 from gcnsim.schedule.collectives import (
     allreduce,
@@ -35,6 +43,7 @@ __all__ = [
     "host_messages",
     "least_seconds",
     "levels",
+    "lower_bound",
     "mean_loads",
     "message_sizes",
     "predecessors",

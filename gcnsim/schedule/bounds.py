@@ -53,14 +53,12 @@ class ScheduleBounds:
 
 def bounds(schedule: Schedule) -> ScheduleBounds:
     """Bounds of the mean iteration, from the mean demand of each op."""
-    demand = schedule.demand.mean(axis=0)
     loads = resource_loads(schedule)
     mean = loads.seconds.mean(axis=0)
     top = int(np.argmax(mean))
     (busiest, kind), load = loads.resource(top), float(mean[top])
-    alone = _durations(schedule, demand, np.ones(1, np.int64))
     return ScheduleBounds(
-        lower_s=max(load, _longest_cycle(schedule, levels(schedule), alone)),
+        lower_s=max(load, _longest_alone(schedule)),
         upper_s=max(load, _longest_serial(schedule, levels(schedule, collapse=True), _senders(schedule.columns))),
         busiest=busiest,
         busiest_kind=kind,
@@ -68,14 +66,21 @@ def bounds(schedule: Schedule) -> ScheduleBounds:
     )
 
 
-def least_seconds(schedule: Schedule, *, chains: bool = True) -> Seconds:
-    """No mean iteration takes less: `ScheduleBounds.lower_s`. Without `chains`, of loads alone: less tight, sooner
-    found."""
-    load = float(mean_loads(schedule).max())
-    if not chains:
-        return load
+def lower_bound(schedule: Schedule) -> Seconds:
+    """`ScheduleBounds.lower_s` by itself."""
+    return max(float(resource_loads(schedule).seconds.mean(axis=0).max()), _longest_alone(schedule))
+
+
+def _longest_alone(schedule: Schedule) -> Seconds:
+    """The longest chain from a worker's end to its next, with every flow alone on its links."""
     alone = _durations(schedule, schedule.demand.mean(axis=0), np.ones(1, np.int64))
-    return max(load, _longest_cycle(schedule, levels(schedule), alone))
+    return _longest_cycle(schedule, levels(schedule), alone)
+
+
+def least_seconds(schedule: Schedule, *, chains: bool = True) -> Seconds:
+    """No mean iteration takes less: about `lower_bound`. Without `chains`, of loads alone: less tight, sooner found."""
+    load = float(mean_loads(schedule).max())
+    return max(load, _longest_alone(schedule)) if chains else load
 
 
 def mean_loads(schedule: Schedule) -> FloatArray:
@@ -300,23 +305,28 @@ def _behind(schedule: Schedule, seconds: FloatArray) -> FloatArray:
     Of each other stream it is one, the longest.
     """
     columns = schedule.columns
-    ops = np.flatnonzero(columns.connection >= 0)
+    ops = columns.derived("connected", lambda: np.flatnonzero(columns.connection >= 0))
     if not ops.size:
         return seconds
-    connection = columns.connection[ops].astype(np.int64)
-    pairs, first, pair = np.unique(
-        connection * columns.streams + columns.stream[ops], return_index=True, return_inverse=True
-    )
-    longest = np.zeros((seconds.shape[0], pairs.size))
+    connection, pair, turn, own = columns.shortly("queues", lambda: _queues(columns, ops))
+    longest = np.zeros((seconds.shape[0], turn.size))
     np.maximum.at(longest.T, pair, seconds[:, ops].T)
-    # Summed up in the order in which the streams come first on their connection.
-    turn = np.argsort(first, kind="stable")
-    own = pairs[turn] // columns.streams
     every = np.zeros((seconds.shape[0], int(connection.max()) + 1))
     np.add.at(every.T, own, longest[:, turn].T)
     found = seconds.copy()
     found[:, ops] += np.where(seconds[:, ops] != 0, every[:, connection] - longest[:, pair], 0.0)
     return found
+
+
+def _queues(columns: Columns, ops: IntArray) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """Of messages, their connection and their pair of a connection and a stream, int64[k] each; the pairs in the order
+    in which the streams come first on their connection, and whose connection each is, int64[pairs]."""
+    connection = columns.connection[ops].astype(np.int64)
+    pairs, first, pair = np.unique(
+        connection * columns.streams + columns.stream[ops], return_index=True, return_inverse=True
+    )
+    turn = np.argsort(first, kind="stable")
+    return connection, pair, turn, pairs[turn] // columns.streams
 
 
 def _longest(schedule: Schedule, order: Levels, seconds: FloatArray) -> FloatArray:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import product
+from math import prod
 from typing import TypeAlias
 
 import numpy as np
@@ -90,6 +91,12 @@ class Builder:
         first = self._parts.size + ends - sizes.ravel()
         self._parts.size += int(ends[-1]) if ends.size else 0
         return np.asarray(first.reshape(sizes.shape), dtype=np.int64)
+
+    def _next(self, shape: tuple[int, ...]) -> IntArray:
+        """As `numbers`, one for each place of this shape."""
+        first = self._parts.size
+        self._parts.size += prod(shape)
+        return np.arange(first, self._parts.size, dtype=np.int64).reshape(shape)
 
     def _add(
         self,
@@ -199,7 +206,7 @@ class Builder:
         they wait for, in order. cap, layer, direction, connection: as of `flow`.
         """
         shape = np.shape(workers)
-        numbers = self.numbers(np.ones(shape, np.int64)) if at is None else at
+        numbers = self._next(shape) if at is None else at
         facts = np.empty((len(BuilderParts.FACTS), *shape), np.int32)
         name = self.name(stream) if isinstance(stream, str) else stream
         link = -1 if connection is None else self.name(connection)
@@ -246,11 +253,8 @@ class Builder:
         return schedule
 
     def _columns(self) -> Columns:
-        routes, cluster = tuple(self._routes), self.cluster
-        delays = [(cluster.latency(way), cluster.startup(way), cluster.queue(way)) for way in routes]
-        table = np.array(delays, dtype=np.float64).reshape(-1, 3)
-        latency, startup, queue = np.ascontiguousarray(table.T)
-        return assembled(self._parts, tuple(self._names), routes, latency, startup, queue)
+        routes = tuple(self._routes)
+        return assembled(self._parts, tuple(self._names), routes, *self.cluster.delays(routes))
 
 
 def waits_of(after: Sequence[Sequence[Dependency]]) -> list[Waits]:
@@ -269,6 +273,8 @@ def _pairs(ops: Ops, whom: Ops) -> tuple[IntArray, IntArray]:
     who, other = np.asarray(ops, dtype=np.int64), np.asarray(whom, dtype=np.int64)
     if other.ndim > who.ndim:
         who = who[..., None]
-    who, other = (array.ravel() for array in np.broadcast_arrays(who, other))
+    if who.shape != other.shape:
+        who, other = np.broadcast_arrays(who, other)
+    who, other = who.ravel(), other.ravel()
     real = other >= 0
     return (who, other) if real.all() else (who[real], other[real])

@@ -15,6 +15,7 @@ the cores where the cluster counts that.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import repeat
 from typing import Final, NamedTuple, TypedDict
 
 import numpy as np
@@ -261,24 +262,28 @@ def _ring(
 ) -> list[int]:
     """Add the steps of a ring all-reduce from GPU to GPU."""
     size = len(ring)
-    ready: list[Dependency] = list(after)
-    for _ in range(2 * (size - 1)):
-        sent: list[Dependency] = [
-            builder.flow(
-                OpKind.ALLREDUCE,
-                rank,
-                nbytes / size,
-                hop(builder.cluster, rank, ring[(index + 1) % size]),
-                stream=stream,
-                after=[ready[index]],
-                layer=layer,
-                direction=direction,
-                peer=ring[(index + 1) % size],
-            )
-            for index, rank in enumerate(ring)
-        ]
-        ready = [sent[index - 1] for index in range(size)]
-    return [dep if isinstance(dep, int) else dep[0] for dep in ready]
+    ranks: IntArray = np.array(ring, dtype=np.int64)
+    each = np.tile(ranks, (2 * (size - 1), 1))
+    peers = each[:, np.arange(1, size + 1) % size]
+    ways = np.broadcast_to(builder.ways(map(hop, repeat(builder.cluster), ring, peers[0].tolist())), each.shape)
+    at = builder.numbers(np.ones(each.shape, np.int64))
+    left = np.arange(-1, size - 1)
+    before = at[:-1, left]
+    first: list[Waits] = waits_of([[dep] for dep in after])
+    for steps, waits in ((slice(0, 1), first), (slice(1, None), [before])):
+        builder.block(
+            OpKind.ALLREDUCE,
+            each[steps],
+            per_worker(nbytes / size, 2),
+            at=at[steps],
+            after=waits,
+            stream=stream,
+            ways=ways[steps],
+            peers=peers[steps],
+            layer=layer,
+            direction=direction,
+        )
+    return [int(op) for op in at[-1, left]]
 
 
 def ring_broadcast(

@@ -270,7 +270,7 @@ def _levels(schedule: Schedule, ops: IntArray, before: IntArray) -> Levels:
     while ready.size:
         every.append(ready)
         at.append(at[-1] + ready.size)
-        following, fewer = np.unique(follower[_rows(follower_at, ready)], return_counts=True)
+        following, fewer = _counted(follower[_rows(follower_at, ready)])
         missing[following] -= fewer
         ready = following[missing[following] == 0]
     if at[-1] < count:
@@ -283,6 +283,13 @@ def _levels(schedule: Schedule, ops: IntArray, before: IntArray) -> Levels:
     before_at, rows = rows_by(place[ops], count)
     before_at, found = narrow(before_at, count), narrow(place, count)[before[rows]]
     return Levels(narrow(order, count), tuple(at), before_at, found)
+
+
+def _counted(values: IntArray) -> tuple[IntArray, IntArray]:
+    """The distinct values, ascending, and how often each is there: `np.unique`, which takes longer for few."""
+    values = np.sort(values)
+    first = np.flatnonzero(np.diff(values, prepend=-1))
+    return values[first], np.diff(first, append=values.size)
 
 
 def _rows(at: IntArray, rows: IntArray) -> IntArray:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import isfinite
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -243,7 +244,7 @@ class Steady:
         self.warm_up = 1 + schedule.depth
         self.most = self.warm_up + 2 * self.settling + 20 * schedule.depth
         self._load = self._loads(schedule) if not (constant or varies or self.cycle > 1) else None
-        self._closing = list(schedule.ends)
+        self._closing = np.array(schedule.ends)
         self._ops = schedule.columns.size
 
     def _loads(self, schedule: Schedule) -> FloatArray:
@@ -273,21 +274,24 @@ class Steady:
         last = int(ends.shape[0]) - 1
         latest = max(0, last - self.least)
         earliest = min(max(self.warm_up, (last + 1) // 2, last - measured), latest)
-        since = ends[earliest : latest + 1]
-        passed = ends[last, self._closing].max() - since[:, self._closing].max(axis=1)
+        closing = ends[earliest:, self._closing].max(axis=1)
+        passed = closing[-1] - closing[: latest + 1 - earliest]
         # Division keeps the order: of the differences only the extremes are divided.
-        moved = ends[last] - since
+        moved = ends[last] - ends[earliest : latest + 1]
         behind, ahead = (moved.max(axis=1) - passed) / passed, -((moved.min(axis=1) - passed) / passed)
-        unlike = np.zeros_like(behind)
+        returned = np.maximum(behind / BEHIND, ahead / AHEAD)
+        unlike: FloatArray | None = None
         if self._load is not None and last < self.most:
             first = np.arange(earliest, latest + 1) + 1
             unlike = np.abs((self._load[last + 1] - self._load[first]) / (last + 1 - first) - 1.0)
-        returned = np.maximum(np.maximum(behind / BEHIND, ahead / AHEAD), unlike / UNLIKE)
-        returned[(last - earliest - np.arange(returned.size)) % whole != 0] = np.inf
-        best = int(np.argmin(returned))
-        if not np.isfinite(returned[best]):
+            returned = np.maximum(returned, unlike / UNLIKE)
+        if whole > 1:
+            returned[(last - earliest - np.arange(returned.size)) % whole != 0] = np.inf
+        best = int(returned.argmin())
+        if not isfinite(returned[best]):
             return Window(earliest + best + 1, np.inf, np.inf)
-        return Window(earliest + best + 1, float(behind[best]), float(ahead[best]), float(unlike[best]))
+        other = 0.0 if unlike is None else float(unlike[best])
+        return Window(earliest + best + 1, float(behind[best]), float(ahead[best]), other)
 
     def moved(self, ends: IntArray, since: int) -> tuple[float, float]:
         """How far the worst op fell behind, and got ahead, per iteration from iteration `since` to the last."""

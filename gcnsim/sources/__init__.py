@@ -1,8 +1,10 @@
 """Where a run's accesses come from, one file each: every source describes itself and what it assumes."""
 
+from typing import TYPE_CHECKING
+
+from gcnsim.lazy import lazily
 from gcnsim.sources.batches import plan_of
 from gcnsim.sources.expected_batches import degree_law
-from gcnsim.sources.graph import GraphSource
 from gcnsim.sources.model import Declared, Model, resolve_model
 from gcnsim.sources.opening import open_source
 from gcnsim.sources.profile import ProfileSource
@@ -10,7 +12,12 @@ from gcnsim.sources.published_tables import PublishedTables, TableSource, random
 from gcnsim.sources.source import RangeEnd, Source, SourceView
 from gcnsim.sources.statistics import StatisticsSource
 from gcnsim.sources.surrogate import SurrogateSource
-from gcnsim.sources.trace import TraceSource
+
+if TYPE_CHECKING:
+    from gcnsim.sources.graph import GraphSource
+    from gcnsim.sources.trace import TraceSource
+
+__getattr__ = lazily(__name__, {"GraphSource": "gcnsim.sources.graph", "TraceSource": "gcnsim.sources.trace"})
 
 __all__ = [
     "Declared",

@@ -13,14 +13,12 @@ from gcnsim.errors import GraphError, ScenarioError, plural
 from gcnsim.graph import Graph, two_columns
 from gcnsim.scenario import PartitionSpec, Scenario, WorkloadSpec
 from gcnsim.sources.batches import TRAIN
-from gcnsim.sources.graph import GraphSource
 from gcnsim.sources.model import CLASSES, FEATURES, HIDDEN, LAYERS, MODEL, Declared
 from gcnsim.sources.profile import ProfileSource
 from gcnsim.sources.published_tables import PublishedTables
 from gcnsim.sources.source import Source
 from gcnsim.sources.statistics import StatisticsSource
 from gcnsim.sources.surrogate import SurrogateSource
-from gcnsim.sources.trace import BatchTraceSource, TraceSource
 from gcnsim.workload import DatasetFacts, dataset
 
 
@@ -33,6 +31,8 @@ def open_source(scenario: Scenario, graph: Graph | None = None, processes: int =
     workload = scenario.workload
     _refuse_idle_fields(scenario)
     if workload.graph is not None:
+        from gcnsim.sources.graph import GraphSource
+
         ends = None if workload.ends is None else two_columns(workload.ends, "workload.ends")
         source = GraphSource(
             graph or workload.graph, processes, training=workload.training_subgraph, ids=workload.ids, ends=ends
@@ -44,6 +44,8 @@ def open_source(scenario: Scenario, graph: Graph | None = None, processes: int =
             )
         return source
     if workload.trace is not None:
+        from gcnsim.sources.trace import BatchTraceSource, TraceSource
+
         return (BatchTraceSource if scenario.method.mini_batches else TraceSource)(workload.trace)
     if workload.profile is not None:
         return ProfileSource(workload.profile)

@@ -18,7 +18,7 @@ from gcnsim.boundary import AccessCounts
 from gcnsim.ids import BoolArray, FloatArray, Seconds
 from gcnsim.machine import resolve_machine
 from gcnsim.scenario import Scenario
-from gcnsim.schedule import bounds, estimate, estimates
+from gcnsim.schedule import estimate, estimates, lower_bound
 from gcnsim.simulation.run import write_schedule
 from gcnsim.simulation.templates import shared
 from gcnsim.sources import Source
@@ -221,4 +221,4 @@ def _best_lower_s(calm: Scenario, accesses: Source, bound: RangeEnd) -> Seconds:
         counts = shared(
             "best parts", calm, (counts,), lambda: scattered(counts, scatter, RangeEnd.LOW, per_server), bound
         )
-    return bounds(write_schedule(best_case(calm), counts, accesses)).lower_s
+    return lower_bound(write_schedule(best_case(calm), counts, accesses))

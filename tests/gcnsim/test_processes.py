@@ -42,12 +42,27 @@ def counting(value: int, done: Callable[[int], object]) -> int:
     return -value
 
 
+@pytest.mark.parametrize("threads", [False, True])
 @pytest.mark.parametrize("processes", [1, 2, 3])
-def test_what_every_process_has_done_is_heard_here(processes: int) -> None:
+def test_what_every_process_has_done_is_heard_here(processes: int, threads: bool) -> None:
     heard: list[int] = []
-    assert parallel_map_counted(counting, list(range(7)), processes, heard.append) == [0, -1, -2, -3, -4, -5, -6]
+    found = parallel_map_counted(counting, list(range(7)), processes, heard.append, threads=threads)
+    assert found == [0, -1, -2, -3, -4, -5, -6]
     assert sum(heard) == sum(range(7)) + 7
     assert min(heard) >= 0
+
+
+def test_an_error_of_a_thread_is_raised_and_what_waits_is_not_begun() -> None:
+    begun: list[int] = []
+
+    def refused(value: int, _: Callable[[int], object]) -> int:
+        begun.append(value)
+        time.sleep(0.01)
+        return refuse(value)
+
+    with pytest.raises(ScenarioError, match="is not allowed"):
+        parallel_map_counted(refused, list(range(100)), 2, lambda _: None, threads=True)
+    assert len(begun) < 100
 
 
 def test_there_is_at_least_one_core() -> None:
@@ -87,7 +102,7 @@ def test_the_command_ends_in_one_line_when_a_process_of_its_own_is_killed() -> N
         "import os, signal, sys, gcnsim.planning.study_cache as study_cache\n"
         "from gcnsim.cli import main\n"
         "study_cache.factors = lambda *_: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "sys.exit(main(['what-if', '--bandwidth', '15Gbps', '--gpus', '6', '--processes', '2']))\n"
+        "sys.exit(main(['what-if', '--bandwidth', '15Gbps', '--gpus', '24', '--processes', '2']))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (1, "")

@@ -9,22 +9,36 @@ import numpy as np
 
 from gcnsim.engine.kernel.groups import grouped
 from gcnsim.engine.kernel.memory import (
+    ARRAYS,
     ASKED,
+    ASKS,
+    CAPACITY,
+    CLOSING,
     COMPLETE,
+    DELAY,
     FIRSTS,
     GRAIN,
     GROUPS,
     HEADS,
+    LATENCY,
     LATES,
     OPENED,
     OPS,
+    QUEUE,
+    RATES,
     RESOURCES,
     RING,
+    SCALAR,
     SCALARS,
+    STARTUP,
     STOP,
+    STOPPED,
+    SUPPLY,
+    WORDS,
     Calendar,
     Flows,
     Grains,
+    Known,
     Links,
     Machines,
     Messages,
@@ -32,10 +46,9 @@ from gcnsim.engine.kernel.memory import (
     Rows,
     State,
     packed,
+    real,
     whole,
 )
-from gcnsim.engine.kernel.run import ASKS, DELAY, STOPPED
-from gcnsim.engine.kernel.views import CLOSING, SCALAR
 from gcnsim.engine.run import Run
 from gcnsim.engine.stopping import Stop, StopCondition
 from gcnsim.ids import BoolArray, FloatArray, IntArray
@@ -47,35 +60,77 @@ LARGE: Final = 48
 """Fewest bundles of a group that is shared once per grain: smaller ones are shared exactly in no time."""
 
 
-def layout(schedule: Schedule, most: int, large: int = LARGE) -> tuple[State, Rows]:
-    """The state before the first event of a run of at most `most` iterations, and its rows.
+KEPT: Final = 2_000
+"""Most ops of a structure whose blocks are kept: to lay out more takes no time beside their run."""
+
+
+def blocks(schedule: Schedule, most: int, large: int = LARGE) -> tuple[IntArray, FloatArray]:
+    """`layout` in blocks (`packed`); a structure is laid out once, and then copied with other delays and capacities."""
+    columns = schedule.columns
+    if schedule.cores or schedule.grain_s > 0.0 or columns.size > KEPT:
+        return packed(layout(schedule, most, large))
+    used_ints, whole_size, used_floats, real_size = columns.derived(
+        f"{most} iterations on {len(schedule.capacity)} links", lambda: _used(*packed(layout(schedule, most)))
+    )
+    ints, floats = np.zeros(whole_size, np.int64), np.empty(real_size)
+    ints[: used_ints.size], floats[: used_floats.size] = used_ints, used_floats
+    whole(ints, LATENCY)[:], whole(ints, STARTUP)[:] = _delays(columns)
+    real(ints, floats, QUEUE)[:] = columns.of_route(columns.queue)
+    capacity = grouped(schedule.capacity, columns, _sent(columns))[0].capacity
+    real(ints, floats, CAPACITY)[:], real(ints, floats, SUPPLY)[:] = capacity, capacity
+    return ints, floats
+
+
+def _used(ints: IntArray, floats: FloatArray) -> tuple[IntArray, int, FloatArray, int]:
+    """Two blocks up to the room for what a run remembers, and their sizes."""
+    return ints[: ints[2 * WORDS]].copy(), ints.size, floats[: ints[2 * (ARRAYS + RATES)]].copy(), floats.size
+
+
+def _sent(columns: Columns) -> BoolArray:
+    """bool[n]: the flows that are no thread's task."""
+    return columns.derived("sent", lambda: columns.is_flow & (columns.thread < 0))
+
+
+def _delays(columns: Columns) -> tuple[IntArray, IntArray]:
+    """Latency and start-up of each op, in picoseconds."""
+    latency, startup = (
+        np.rint(columns.of_route(seconds) * PS_PER_S).astype(np.int64)
+        for seconds in (columns.latency_s, columns.startup_s)
+    )
+    return latency, startup
+
+
+def layout(schedule: Schedule, most: int, large: int = LARGE) -> State:
+    """The state before the first event of a run of at most `most` iterations.
 
     large: fewest bundles of a group that is shared once per grain, where the schedule has one.
     """
     columns = schedule.columns
     grain = max(1, round(schedule.grain_s * PS_PER_S)) if schedule.grain_s > 0.0 else 0
-    threads = columns.derived("threads", lambda: (columns.thread >= 0) & columns.is_flow)
-    sent = columns.derived("sent", lambda: columns.is_flow & ~threads)
+    threads, sent = (columns.thread >= 0) & columns.is_flow, _sent(columns)
     links, crossed = grouped(schedule.capacity, columns, sent)
     thread, machines = _machines(schedule, columns, threads)
     ops = _ops(columns, np.where(threads, DELAY - 1 - thread, crossed))
     flows = _flows(columns, crossed, links)
     messages = _messages(columns, sent)
-    work = np.where(sent, schedule.demand, np.rint(schedule.demand * PS_PER_S))
     resources = links.last.size + machines.cores.size
-    calendar, missing = _calendar(ops, links.last.size, resources, columns.streams, most)
+    calendar = _calendar(ops, links.last.size, resources, columns.streams, most)
     calendar.scalar[GRAIN] = grain
     grains = _grains(ops, links, grain, large)
-    count = columns.size
-    rows = Rows(
-        np.ascontiguousarray(work).ravel(),
-        np.empty(most * count, np.int64),
-        np.empty(most * count, np.int64),
-        np.empty(most * count, np.int64),
-    )
+    known = Known(
+        np.broadcast_to(np.int64(0), int(links.key_at[-1])), np.broadcast_to(0.0, int(links.rate_at[-1]))
+    )  # fmt: skip
+    return State(ops, calendar, links, flows, messages, machines, grains, known)
+
+
+def rows_of(schedule: Schedule, most: int) -> Rows:
+    """The rows of such a run."""
+    columns, count = schedule.columns, schedule.columns.size
+    work = np.where(_sent(columns), schedule.demand, np.rint(schedule.demand * PS_PER_S))
+    rows = Rows(np.ascontiguousarray(work).ravel(), *(np.empty(most * count, np.int64) for _ in range(3)))
     rows.ends[:count] = -1
-    rows.missing[:count] = missing
-    return State(ops, calendar, links, flows, messages, machines, grains), rows
+    rows.missing[:count] = _waits_of(columns).waits_now
+    return rows
 
 
 class _Waits(NamedTuple):
@@ -92,18 +147,22 @@ class _Waits(NamedTuple):
 
 
 def _ops(columns: Columns, bundle: IntArray) -> Ops:
-    waits = columns.shortly("followers", lambda: _waits(columns))
+    latency, startup = _delays(columns)
     return Ops(
         bundle=bundle,
-        latency=np.rint(columns.of_route(columns.latency_s) * PS_PER_S).astype(np.int64),
-        startup=np.rint(columns.of_route(columns.startup_s) * PS_PER_S).astype(np.int64),
+        latency=latency,
+        startup=startup,
         connection=columns.connection,
-        **waits._asdict(),
+        **_waits_of(columns)._asdict(),
         queue=columns.of_route(columns.queue),
     )
 
 
-def _waits(columns: Columns) -> _Waits:
+def _waits_of(columns: Columns) -> _Waits:
+    return columns.shortly("followers", lambda: _found_waits(columns))
+
+
+def _found_waits(columns: Columns) -> _Waits:
     wait_at, whom, back = columns.every_wait()
     who = np.repeat(np.arange(columns.size, dtype=whom.dtype), np.diff(wait_at))
     at, places = rows_by(whom, columns.size)
@@ -120,8 +179,8 @@ def _waits(columns: Columns) -> _Waits:
     )
 
 
-def _calendar(ops: Ops, groups: int, resources: int, streams: int, most: int) -> tuple[Calendar, IntArray]:
-    """An empty calendar with iteration 0 opened, and what its ops wait for."""
+def _calendar(ops: Ops, groups: int, resources: int, streams: int, most: int) -> Calendar:
+    """An empty calendar with iteration 0 opened."""
     scalar = np.zeros(SCALARS, np.int64)
     first = ops.head[ops.waits_now[ops.head] == 0]
     room = streams + 1
@@ -147,7 +206,7 @@ def _calendar(ops: Ops, groups: int, resources: int, streams: int, most: int) ->
         first=first,
         running=running,
         closing=_ints(most),
-    ), ops.waits_now
+    )
 
 
 def _flows(columns: Columns, bundle: IntArray, links: Links) -> Flows:
@@ -167,13 +226,17 @@ def _flows(columns: Columns, bundle: IntArray, links: Links) -> Flows:
         heads=np.full(size, np.inf),
         number=np.zeros(int(links.turned[-1])),
         crossing=np.zeros(links.capacity.size),
+        words=_ints(int(links.word_at[-1])),
+        mark=_ints(groups),
     )
 
 
 def _grains(ops: Ops, links: Links, grain: int, large: int) -> Grains:
     """Groups of `large` bundles and more that are shared once per `grain` picoseconds, unless flows wait for queues."""
     size = links.group.size
-    grouped = (np.diff(links.first_bundle) >= large) & (grain > 0)
+    kinds = np.add.reduceat((np.diff(links.route_at) > 0).astype(np.int64), links.first_bundle[:-1])
+    wide = np.where(links.senders > 0, np.diff(links.first_bundle), kinds)
+    grouped = (wide >= large) & (grain > 0)
     grouped[links.group[ops.bundle[(ops.bundle >= 0) & (ops.queue > 0)]]] = False
     # The grain before the run is over.
     links.last[grouped] = -grain
@@ -279,10 +342,7 @@ def simulate_by(
     Raises RuntimeError for a run that gets stuck.
     """
     stop = Stop(schedule, iterations, enough, endless=endless)
-    state, rows = layout(schedule, stop.opened, large)
-    ints, floats = packed(state)
-    # All of it is in the blocks now.
-    del state
+    (ints, floats), rows = blocks(schedule, stop.opened, large), rows_of(schedule, stop.opened)
     scalar, closing = whole(ints, SCALAR), whole(ints, CLOSING)
     count, graphs = schedule.columns.size, schedule.demand.shape[0]
     scalar[ASKED] = stop.next_check(0) - 1

@@ -14,14 +14,13 @@ from gcnsim.engine.kernel.memory import (
     RESOURCES,
     Calendar,
     Flows,
-    Grains,
     Links,
     Messages,
     Ops,
     State,
 )
-from gcnsim.engine.kernel.sharing import advance_group, count, fill, fill_dense, first_due, pass_time
-from gcnsim.engine.kernel.simd_loops import pitch, serve
+from gcnsim.engine.kernel.sharing import advance_group, count, pass_time, share
+from gcnsim.engine.kernel.simd_loops import LANES, pitch, serve
 
 OP = 2**32 - 1
 """Bits of an event that say the op; those above say the iteration."""
@@ -66,22 +65,19 @@ def join(state: State, event: int, units: float) -> int:
     push_small(flows.target, flows.serial, flows.which, base, size, target, flows.started[group], event)
     flows.heads[bundle] = flows.target[base]
     count(links, flows, group, bundle, 1)
-    if links.first_bundle[group + 1] - links.first_bundle[group] == 1 and calendar.dirty[group] == 0:
+    if links.alone[group] and calendar.dirty[group] == 0:
         return group
     share_later(calendar, group)
     return -1
 
 
-def share_group(calendar: Calendar, links: Links, flows: Flows, grains: Grains, group: int) -> None:
+def share_group(state: State, group: int) -> None:
     """Share the links of `group` among the flows now under way, and wait for the first that will be done."""
-    if grains.grouped[group]:
-        share_coarse(calendar, links, flows, grains, group)
+    calendar, links, flows = state.calendar, state.links, state.flows
+    if state.grains.grouped[group]:
+        share_coarse(calendar, links, flows, state.grains, group)
         return
-    if links.senders[group]:
-        due = fill_dense(links, flows, group)
-    else:
-        fill(links, flows, group)
-        due = first_due(links, flows, group)
+    due = share(links, flows, state.known, group)
     if due < inf:
         # Rounded up to a whole picosecond: a flow is never done before its last unit.
         set_timer(calendar, group, calendar.scalar[NOW] + max(0, ceil(due)))
@@ -97,12 +93,8 @@ def finish(state: State, group: int) -> None:
         return
     begin, end = links.first_bundle[group], links.first_bundle[group + 1]
     calendar.scalar[DONE] = 0
-    if links.senders[group] == 0:
-        advance_group(links, flows, group, calendar.scalar[NOW])
-        _take_out_all(calendar, links, flows, group, begin, end)
-        return
     elapsed = float(pass_time(links, flows, group, calendar.scalar[NOW]))
-    columns = pitch(links.receivers[group])
+    columns = pitch(links.receivers[group]) if links.senders[group] else LANES
     while begin < end:
         if serve(flows.service, flows.rates, flows.heads, begin, begin + columns, elapsed) <= 0.0:
             _take_out_all(calendar, links, flows, group, begin, begin + columns)

@@ -1,21 +1,22 @@
 """The links of a schedule in groups that no flow connects, and the bundles of equal flows that cross each group.
 
-What `gcnsim.engine.fluid.Fluid` makes, in numbers. Links and bundles are numbered group by group; where a group is
-shared as a matrix (`sharing.fill_dense`), its links are its senders, then its receivers, its bundles all pairs of them,
-each row padded.
+What `gcnsim.engine.fluid.Fluid` makes, in numbers. Links and bundles are numbered group by group, each group padded to
+whole rows; where a group is shared as a matrix (`sharing.fill_dense`), its links are its senders, then its receivers,
+its bundles all pairs of them, each row padded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate, repeat
 from math import inf
 from typing import Final
 
 import numpy as np
 
 from gcnsim.engine.fairness import connected
-from gcnsim.engine.kernel.memory import Links
+from gcnsim.engine.kernel.memory import PACKED, Links
 from gcnsim.engine.kernel.simd_loops import pitch
 from gcnsim.ids import BoolArray, IntArray
 from gcnsim.schedule.columns import Columns
@@ -26,6 +27,12 @@ FULL: Final = 0.5
 
 WIDE: Final = 6
 """Fewest senders and receivers of a group that is shared as a matrix."""
+
+ROOM: Final = 65_536
+"""Words for the sharings of a group that are remembered: half a MB."""
+
+MOST_KEPT: Final = 1024
+"""And most of them."""
 
 Kind = tuple[tuple[int, ...], float]
 """Route and cap of a bundle, infinite for none."""
@@ -82,6 +89,7 @@ class _Numbers:
     receivers: list[int] = field(default_factory=list)
     rank: list[int] = field(default_factory=list)
     turned: list[int] = field(default_factory=lambda: [0])
+    alone: list[int] = field(default_factory=list)
     capacity: list[float] = field(default_factory=list)
     owners: list[int] = field(default_factory=list)
 
@@ -92,6 +100,7 @@ class _Numbers:
             self._add_matrix(links, senders, receivers, kinds)
         else:
             self._add_list(links, kinds)
+        self.alone.append(int(len(kinds) == 1))
         self.senders.append(len(senders))
         self.receivers.append(len(receivers))
         self.turned.append(self.turned[-1] + len(receivers) * pitch(len(senders)))
@@ -122,6 +131,10 @@ class _Numbers:
             for link in mine:
                 self.crossing[link].append(len(self.routes))
             self.routes.append(tuple(mine))
+        self.routes += [()] * (pitch(len(kinds)) - len(kinds))
+        spare = pitch(len(self.capacity) - base) - (len(self.capacity) - base)
+        self._add_links((), spare)
+        self.crossing += [[] for _ in range(spare)]
         self.rank += range(len(self.capacity) - base)
 
     def _add_matrix(
@@ -164,8 +177,8 @@ class _Numbers:
             rank=np.array(self.rank, np.int64),
             turned=bundles + np.array(self.turned, np.int64),
             last=np.zeros(groups, np.int64),
-            load=np.zeros(size, np.int64),
-            busy=np.zeros(size, np.int64),
+            alone=np.array(self.alone, np.int64),
+            **_remembered(np.diff(self.first_bundle), self.alone),
             rising=np.zeros(bundles, np.int64),
             capacity=np.array(self.capacity, np.float64),
             left=np.zeros(size),
@@ -176,6 +189,22 @@ class _Numbers:
             waiting=np.zeros(size),
             supply=np.array(self.capacity, np.float64),
         )
+
+
+def _remembered(sizes: IntArray, alone: Sequence[int]) -> dict[str, IntArray]:
+    """Of groups of so many bundles, int64[G], the fields of `Links` that say how many sharings are remembered, and
+    where."""
+    words = -(-sizes // PACKED)
+    most = np.minimum(ROOM // (words + sizes), MOST_KEPT) * (1 - np.array(alone, np.int64))
+    slots = np.array([1 << int(item).bit_length() - 1 if item else 0 for item in most.tolist()], np.int64)
+    at = {
+        name: np.cumsum(np.append(0, amounts))
+        for name, amounts in (("word_at", words), ("key_at", slots * words), ("rate_at", slots * sizes))
+    }
+    # Powers of a primitive root: sums of few of them are seldom the same.
+    powers = list(accumulate(repeat(48_271, int(sizes.max(initial=1))), lambda one, base: one * base % (2**31 - 1)))
+    tokens = [powers[:size] for size in sizes.tolist()]
+    return {"slots": slots, **at, "token": np.array([token for own in tokens for token in own], np.int64)}
 
 
 def _sides(kinds: Sequence[Kind]) -> tuple[list[int], list[int]]:

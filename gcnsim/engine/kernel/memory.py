@@ -62,6 +62,23 @@ GRAIN: Final = 22
 """Picoseconds between two sharings of a group that is shared once per grain (`Grains`), at least."""
 SCALARS: Final = 23
 """Words in `Calendar.scalar`."""
+SCALAR: Final = 12
+"""Which of the arrays of integers is `Calendar.scalar`."""
+CLOSING: Final = 27
+"""Which is `Calendar.closing`."""
+LATENCY, STARTUP, QUEUE = 1, 2, 0
+"""Which are those of `Ops`, the last of the arrays of floats."""
+CAPACITY, SUPPLY = 1, 8
+"""Which of the arrays of floats are those of `Links`."""
+WORDS, RATES = 84, 23
+"""Which are those of `Known`, the last of the arrays of floats."""
+
+ASKS, STUCK, STOPPED = 1, 2, 3
+"""Why the kernel returned: an iteration is complete, nothing is left to happen, the event that ends the run is reached.
+"""
+
+DELAY: Final = -1
+"""In place of a bundle, of exclusive work; that of a task of thread t is DELAY - 1 - t."""
 
 
 class Ops(NamedTuple):
@@ -113,8 +130,11 @@ class Links(NamedTuple):
     shared: the first link of each group that is a bundle's own cap. route_at, route, crossing_at, crossing: the links
     of each bundle and the bundles of each link, ascending. senders, receivers: of a group that is shared as a matrix
     (`fill_dense`), 0 of others; rank: of its links, which of equally tight ones goes first. turned: where its
-    transposed counts begin in `Flows.number`. capacity: units per picosecond. left, load, share, level, step, waiting:
-    room to work in, by link. supply: the capacity, and what is owed besides."""
+    transposed counts begin in `Flows.number`. alone: 1 of a group that one bundle has to itself. slots: of each group,
+    how many sharings are remembered (`sharing.share`), 0 or a power of two; word_at: int64[G + 1], where its counts
+    begin in `Flows.words`; key_at, rate_at: where its sharings begin in `Known`. token: by bundle, what a flow of it
+    adds to `Flows.mark`. capacity: units per picosecond. rising: room to work in, by bundle; left, weight, share,
+    level, step, waiting: by link. supply: the capacity, and what is owed besides."""
 
     first_bundle: IntArray
     first_link: IntArray
@@ -129,8 +149,12 @@ class Links(NamedTuple):
     rank: IntArray
     turned: IntArray
     last: IntArray
-    load: IntArray
-    busy: IntArray
+    alone: IntArray
+    slots: IntArray
+    word_at: IntArray
+    key_at: IntArray
+    rate_at: IntArray
+    token: IntArray
     rising: IntArray
     capacity: FloatArray
     left: FloatArray
@@ -147,7 +171,8 @@ class Flows(NamedTuple):
     serial): service at which each is done, and its event. started, before: serials of each group's last flow, and of
     the last that started before this instant. rates: units per picosecond of one flow. service: what each flow of a
     bundle has received. heads: the least target of a bundle, infinite without flows. number: counts by bundle of groups
-    that are shared as a matrix, and behind them transposed. crossing: flows of each link of such a group."""
+    that are shared as a matrix, and behind them transposed. crossing: flows of each link, 1 at most of a cap. words:
+    the counts of each group, `PACKED` to a word; mark: a number of each group that they make."""
 
     counts: IntArray
     room_at: IntArray
@@ -155,6 +180,8 @@ class Flows(NamedTuple):
     which: IntArray
     started: IntArray
     before: IntArray
+    words: IntArray
+    mark: IntArray
     target: FloatArray
     rates: FloatArray
     service: FloatArray
@@ -223,6 +250,14 @@ class Grains(NamedTuple):
     carry_over: FloatArray
 
 
+class Known(NamedTuple):
+    """Sharings that are remembered, the last arrays of their blocks. words: counts of a group, and 1 more, so that 0 is
+    none; rates: what they had."""
+
+    words: IntArray
+    rates: FloatArray
+
+
 class Rows(NamedTuple):
     """Iterations by ops, row after row. work: picoseconds or units, of as many graphs as there are, in turn. starts,
     ends: picoseconds, -1 of what has not ended. missing: what each op still waits for."""
@@ -243,7 +278,14 @@ class State(NamedTuple):
     messages: Messages
     machines: Machines
     grains: Grains
+    known: Known
 
+
+PACKED: Final = 15
+"""Counts of flows in a word, of four bits each."""
+
+MOST: Final = 15
+"""The most that four bits count."""
 
 ARRAYS: Final = 96
 """Room for arrays in the table of one block."""
@@ -263,7 +305,8 @@ def real(ints: IntArray, floats: FloatArray, place: int) -> FloatArray:
 
 
 def packed(state: State) -> tuple[IntArray, FloatArray]:
-    """The arrays of `state` copied into two blocks, with the table of where each is."""
+    """The arrays of `state` copied into two blocks, with the table of where each is; what is one 0 throughout is room
+    for so many, of floats with anything in it."""
     arrays = [array for part in state for array in part]
     ints = [array for array in arrays if array.dtype.kind == "i"]
     floats = [array for array in arrays if array.dtype == np.float64]
@@ -272,11 +315,15 @@ def packed(state: State) -> tuple[IntArray, FloatArray]:
     real_at, real_size = _places(floats, 0)
     table[: 2 * len(ints)] = whole_at
     table[2 * ARRAYS : 2 * (ARRAYS + len(floats))] = real_at
-    whole_block, real_block = np.zeros(size, np.int64), np.zeros(real_size)
+    whole_block, real_block = np.zeros(size, np.int64), np.empty(real_size)
     whole_block[: table.size] = table
     for index, array in enumerate(ints):
+        if array.strides == (0,):
+            continue
         whole_block[whole_at[2 * index] : whole_at[2 * index + 1]] = array
     for index, values in enumerate(floats):
+        if values.strides == (0,):
+            continue
         real_block[real_at[2 * index] : real_at[2 * index + 1]] = values
     return whole_block, real_block
 

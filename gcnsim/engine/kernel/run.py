@@ -12,7 +12,9 @@ from gcnsim.engine.kernel.flights import OP, backlog, finish, join, next_dirty, 
 from gcnsim.engine.kernel.heaps import clear_timer, pop_event, push_event
 from gcnsim.engine.kernel.memory import (
     ASKED,
+    ASKS,
     COMPLETE,
+    DELAY,
     DIRTY_SIZE,
     DONE,
     ENDED_HEAD,
@@ -30,6 +32,8 @@ from gcnsim.engine.kernel.memory import (
     RING,
     SERIAL,
     STOP,
+    STOPPED,
+    STUCK,
     TIMERS,
     Calendar,
     Ops,
@@ -39,14 +43,8 @@ from gcnsim.engine.kernel.memory import (
 from gcnsim.engine.kernel.views import state_of
 from gcnsim.ids import FloatArray, IntArray
 
-ASKS, STUCK, STOPPED = 1, 2, 3
-"""Why `run` returned: an iteration is complete, nothing is left to happen, the event that ends the run is reached."""
-
 NOTHING, EVENT, TIMER, SHARING = 0, 1, 2, 3
 """What happens next."""
-
-DELAY = -1
-"""In place of a bundle, of exclusive work; that of a task of thread t is DELAY - 1 - t."""
 
 AT_ONCE, ELSEWHERE = -1, -2
 """In place of the picoseconds until an op goes on: its flow starts now; its end will be told by others."""
@@ -189,7 +187,7 @@ def _all_that_follows(state: State, rows: Rows, graphs: int, most: int, event: i
         elif delay == AT_ONCE:
             joining = moving
         if sharing >= 0:
-            share_group(calendar, state.links, state.flows, state.grains, sharing)
+            share_group(state, sharing)
             calendar.dirty[sharing] = 0
             if joining < 0 and sharing == group:
                 calendar.dirty[group] = later

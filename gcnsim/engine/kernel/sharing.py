@@ -11,44 +11,63 @@ from __future__ import annotations
 
 from math import inf
 
-from gcnsim.engine.kernel.memory import Flows, Links
+from gcnsim.engine.kernel.memory import MOST, PACKED, Flows, Known, Links
 from gcnsim.engine.kernel.simd_loops import divide, least, pitch, place_of, rate_row, settle, soonest, take
 from gcnsim.ids import FloatArray
 
 
+def share(links: Links, flows: Flows, known: Known, group: int) -> float:
+    """Write the rates of one flow of each bundle of `group`, 0 for a bundle without flows.
+
+    Returns the picoseconds until the first flow is done, infinite when none is under way. Rates depend on nothing but
+    the counts, which recur: those that were found lately are remembered with their counts.
+    """
+    if links.slots[group] == 0:
+        return _found(links, flows, group)
+    begin, end = links.first_bundle[group], links.first_bundle[group + 1]
+    first, width = links.word_at[group], links.word_at[group + 1] - links.word_at[group]
+    mark = flows.mark[group]
+    slot = (mark ^ (mark >> 17)) & (links.slots[group] - 1)
+    key, kept = links.key_at[group] + slot * width, links.rate_at[group] + slot * (end - begin)
+    alike = 0
+    while alike < width and known.words[key + alike] == flows.words[first + alike] + 1:
+        alike += 1
+    if alike == width:
+        for index in range(end - begin):
+            flows.rates[begin + index] = known.rates[kept + index]
+        return soonest(flows.heads, flows.service, flows.rates, begin, end)
+    due = _found(links, flows, group)
+    for index in range(width):
+        known.words[key + index] = flows.words[first + index] + 1
+    for index in range(end - begin):
+        known.rates[kept + index] = flows.rates[begin + index]
+    return due
+
+
+def _found(links: Links, flows: Flows, group: int) -> float:
+    """As `share`, found anew."""
+    if links.senders[group]:
+        return fill_dense(links, flows, group)
+    fill(links, flows, group)
+    begin, end = links.first_bundle[group], links.first_bundle[group + 1]
+    return soonest(flows.heads, flows.service, flows.rates, begin, end)
+
+
 def fill(links: Links, flows: Flows, group: int) -> None:
     """Write the rates of one flow of each bundle of `group`; 0 for a bundle without flows."""
-    begin, end = links.first_bundle[group], links.first_bundle[group + 1]
     first, last, shared = links.first_link[group], links.first_link[group + 1], links.shared[group]
-    load, left, rising, rates = links.load, links.left, links.rising, flows.rates
-    for link in range(first, last):
-        left[link] = links.supply[link]
-        load[link] = 0
-    for bundle in range(begin, end):
-        count = flows.counts[bundle]
-        rising[bundle] = count
-        rates[bundle] = 0.0
-        if count:
-            for index in range(links.route_at[bundle], links.route_at[bundle + 1]):
-                link = links.route[index]
-                load[link] += count if link < shared else 1
-    size = 0
-    for link in range(first, last):
-        if load[link]:
-            links.busy[size] = link
-            size += 1
-    while size:
-        size = _settle_tightest(links, flows, shared, size)
+    for bundle in range(links.first_bundle[group], links.first_bundle[group + 1]):
+        links.rising[bundle] = flows.counts[bundle]
+        flows.rates[bundle] = 0.0
+    level = _begin(links, flows.crossing, first, last)
+    while level < inf:
+        _settle_all_of(links, flows, shared, place_of(links.share, first, level), level)
+        level = divide(links.left, links.weight, links.share, first, last)
 
 
-def _settle_tightest(links: Links, flows: Flows, shared: int, size: int) -> int:
-    """Settle the flows that cross the tightest of the `size` busy links; how many are busy then."""
-    busy, load, left, rising = links.busy, links.load, links.left, links.rising
-    level, tightest = inf, busy[0]
-    for index in range(size):
-        each = left[busy[index]] / load[busy[index]]
-        if each < level:
-            level, tightest = each, busy[index]
+def _settle_all_of(links: Links, flows: Flows, shared: int, tightest: int, level: float) -> None:
+    """Settle the flows that cross the link `tightest` at `level`."""
+    left, weight, rising = links.left, links.weight, links.rising
     for crossed in range(links.crossing_at[tightest], links.crossing_at[tightest + 1]):
         bundle = links.crossing[crossed]
         count = rising[bundle]
@@ -59,40 +78,21 @@ def _settle_tightest(links: Links, flows: Flows, shared: int, size: int) -> int:
             for index in range(links.route_at[bundle], links.route_at[bundle + 1]):
                 link = links.route[index]
                 if link >= shared:
-                    load[link] = 0
+                    weight[link] = 0.0
                 else:
-                    load[link] -= count
+                    weight[link] -= count
                     # Rounding must not leave less than nothing.
                     left[link] = left[link] - taken if left[link] > taken else 0.0
-    remaining = 0
-    for index in range(size):
-        if load[busy[index]]:
-            busy[remaining] = busy[index]
-            remaining += 1
-    return remaining
-
-
-def first_due(links: Links, flows: Flows, group: int) -> float:
-    """Picoseconds until the first flow of `group` is done, infinite when none is under way.
-
-    Division is slow and only the least quotient counts: one is taken only where it may be the least so far.
-    """
-    due = inf
-    limit = inf
-    for bundle in range(links.first_bundle[group], links.first_bundle[group + 1]):
-        if flows.counts[bundle]:
-            units = flows.heads[bundle] - flows.service[bundle]
-            if units < limit * flows.rates[bundle]:
-                due = min(due, units / flows.rates[bundle])
-                if due <= 0.0:
-                    return 0.0
-                limit = due * (1.0 + 1e-9)
-    return due
 
 
 def count(links: Links, flows: Flows, group: int, bundle: int, change: int) -> None:
     """One flow of `bundle` more, or less, in every form that the counts are kept in."""
     flows.counts[bundle] += change
+    shared, place = links.shared[group], bundle - links.first_bundle[group]
+    flows.words[links.word_at[group] + place // PACKED] += change << (4 * (place % PACKED))
+    flows.mark[group] += change * links.token[bundle]
+    if flows.counts[bundle] > MOST:
+        links.slots[group] = 0
     if links.senders[group]:
         begin = links.route_at[bundle]
         first, rows = links.first_link[group], pitch(links.senders[group])
@@ -100,7 +100,9 @@ def count(links: Links, flows: Flows, group: int, bundle: int, change: int) -> N
         flows.number[bundle] += change
         flows.number[links.turned[group] + (other - first - rows) * rows + one - first] += change
     for index in range(links.route_at[bundle], links.route_at[bundle + 1]):
-        flows.crossing[links.route[index]] += change
+        link = links.route[index]
+        # However many flows of a bundle there are, its cap is that of each.
+        flows.crossing[link] = flows.crossing[link] + change if link < shared else min(1.0, flows.counts[bundle])
 
 
 def pass_time(links: Links, flows: Flows, group: int, now: int) -> int:

@@ -134,14 +134,16 @@ class GpuOps:
         return self.joined([seconds(device, ranks) for device, ranks in self.devices])
 
     @cached_property
+    def pairs(self) -> tuple[IntArray, IntArray]:
+        """Every worker and its peers, int64[P, P - 1] each. A worker writes to its peers from the next one on: in
+        ascending order all would begin with the same receiver."""
+        peers = (self.ranks[:, None] + np.arange(1, self.size)) % self.size
+        return np.repeat(self.ranks, self.size - 1).reshape(peers.shape), peers
+
+    @property
     def staged(self) -> BoolArray:
         """bool[P, P]: whether rows from one worker to another are copied to the host first."""
-        cluster = self.facts.cluster
-        found: BoolArray = ~np.eye(self.size, dtype=np.bool_)
-        if cluster.direct_network or cluster.direct_server:
-            for rank, peer in np.argwhere(found).tolist():
-                found[rank, peer] = cluster.direct(rank, peer) is None
-        return found
+        return self.facts.cluster.staged
 
     @cached_property
     def direct_ways(self) -> IntArray:

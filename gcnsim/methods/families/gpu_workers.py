@@ -246,9 +246,7 @@ class GpuWriter(ReleasedOps):
         per worker, the op after which it has come to this layer; None for the end of its previous iteration.
         """
         packed = self.pack(layer, direction, rows, width, sources, reads)
-        # A worker writes to its peers from the next one on: in ascending order all would begin with the same receiver.
-        peers = (self.ranks[:, None] + np.arange(1, self.size)) % self.size
-        own = np.repeat(self.ranks, self.size - 1).reshape(peers.shape)
+        own, peers = self.pairs
         payload = self.facts.payload
         nbytes = payload_bytes(rows, width, payload)[:, own, peers]
         staged = self.staged[own, peers]

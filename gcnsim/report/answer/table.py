@@ -7,28 +7,21 @@ notebook shows the short table and the verdict, without scripts or figures.
 
 from __future__ import annotations
 
-import io
 import shutil
 import sys
 import textwrap
 from collections.abc import Collection, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from gcnsim.errors import plural
 from gcnsim.report.answer import rows as provenance
 from gcnsim.report.answer import sentences
 from gcnsim.report.answer.columns import MACHINE, MEANINGS, SHOWN, TEXT, checked, columns_of, uninformative_costs
 from gcnsim.report.answer.layout import TableLayout, laid_out, lines_of, needed
+from gcnsim.report.answer.printed import Page
 from gcnsim.report.answer.rows import checked_order, shown_rows, varies
 from gcnsim.report.figures.tornado import tornado_data, tornado_lines
 from gcnsim.report.page.templates import rendered
 from gcnsim.results import Row, WhatIf
-from gcnsim.terminal import shown
-
-if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
 
 DEFAULT_WIDTH = 100
 """Columns of a pipe that does not say how wide it is."""
@@ -65,16 +58,17 @@ def render_table(
     """
     keys = None if columns is None else checked(columns)
     rows = shown_rows(answer.fastest_first, None if sort is None else checked_order(sort), top)
-    console = _console(width, sys.stdout.isatty() if color is None else color)
-    with console.capture() as capture:
-        _print_results(console, answer, rows, wide_keys(answer) if wide and keys is None else keys)
-        _print_answer(console, answer)
-        if assumptions:
-            _print_whole(
-                console, "How much each assumption changes the time", tornado_lines(tornado_data(answer), console.width)
-            )
-        _print_provenance(console, answer, provenance)
-    return "\n".join(line.rstrip() for line in capture.get().splitlines()) + "\n"
+    page = Page(
+        width or shutil.get_terminal_size((DEFAULT_WIDTH, 24)).columns,
+        lit=sys.stdout.isatty() if color is None else color,
+    )
+    _print_results(page, answer, rows, wide_keys(answer) if wide and keys is None else keys)
+    _print_answer(page, answer)
+    if assumptions:
+        lines = tornado_lines(tornado_data(answer), page.width)
+        _print_whole(page, "How much each assumption changes the time", lines)
+    _print_provenance(page, answer, provenance)
+    return page.text
 
 
 def render_short(answer: WhatIf, width: int = DEFAULT_WIDTH, most: int = 8) -> str:
@@ -110,21 +104,6 @@ def wide_keys(answer: WhatIf) -> list[str]:
     return [key for key in WIDE if key not in empty]
 
 
-def _console(width: int | None, lit: bool) -> Console:
-    from rich.console import Console
-
-    return Console(
-        file=io.StringIO(),
-        width=width or shutil.get_terminal_size((DEFAULT_WIDTH, 24)).columns,
-        force_terminal=lit,
-        color_system="standard" if lit else None,
-        markup=False,
-        highlight=False,
-        emoji=False,
-        legacy_windows=False,
-    )
-
-
 def _title(answer: WhatIf, width: int) -> list[str]:
     """What was asked, in as many lines as it needs, and how certain the answer is, at the right end of the first."""
     label, title = sentences.label_of(answer), sentences.title_of(answer)
@@ -141,26 +120,26 @@ def _within(text: str, first: int, width: int) -> list[str]:
     return [line.replace(_HELD, " ") for line in (start, *rest)]
 
 
-def _print_results(console: Console, answer: WhatIf, rows: Sequence[Row], keys: Sequence[str] | None) -> None:
-    layout = TableLayout(columns_of(rows, keys), 2, ()) if keys is not None else table_layout(rows, console.width)
+def _print_results(page: Page, answer: WhatIf, rows: Sequence[Row], keys: Sequence[str] | None) -> None:
+    layout = TableLayout(columns_of(rows, keys), 2, ()) if keys is not None else table_layout(rows, page.width)
     head, lines = lines_of(layout.columns, [row.recommended for row in rows], layout.gap)
     length = max(needed(layout.columns, layout.gap), *map(len, head))
     title = len(sentences.title_of(answer)) + 2 + len(sentences.label_of(answer))
-    for line in _title(answer, min(console.width, max(length, title, 60))):
-        _print_line(console, line, "bold")
+    for line in _title(answer, min(page.width, max(length, title, 60))):
+        page.line(line, "bold")
     for line in head:
-        _print_line(console, line, "dim")
+        page.line(line, "dim")
     for line, row in zip(lines, rows, strict=True):
-        _print_line(console, line, "bold green" if row.recommended else "")
+        page.line(line, "bold green" if row.recommended else "")
     if len(rows) < len(answer.rows):
         more = plural(len(answer.rows) - len(rows), "more row")
-        _print_line(console, f"  ({more}; --top N prints as many as you like, --csv writes all)", "dim")
+        page.line(f"  ({more}; --top N prints as many as you like, --csv writes all)", "dim")
     shown_keys = {column.key for column in layout.columns}
     for note in _notes(answer, rows, shown_keys):
-        _print_note(console, note)
+        _print_note(page, note)
     if layout.left_out:
-        _print_note(console, f"too wide for {', '.join(layout.left_out)}; see --wide")
-    console.print()
+        _print_note(page, f"too wide for {', '.join(layout.left_out)}; see --wide")
+    page.line()
 
 
 def _notes(answer: WhatIf, rows: Sequence[Row], keys: Collection[str]) -> Iterator[str]:
@@ -171,89 +150,50 @@ def _notes(answer: WhatIf, rows: Sequence[Row], keys: Collection[str]) -> Iterat
         yield "GPU compute limits where each link alone brings less, though waiting for them all takes longer"
 
 
-def _print_note(console: Console, note: str) -> None:
+def _print_note(page: Page, note: str) -> None:
     """A note in brackets below the table."""
-    for line in textwrap.wrap(f"({note})", console.width - 3, initial_indent="  ", subsequent_indent="   "):
-        _print_line(console, line, "dim")
+    for line in textwrap.wrap(f"({note})", page.width - 3, initial_indent="  ", subsequent_indent="   "):
+        page.line(line, "dim")
 
 
-def _print_line(console: Console, line: str, style: str) -> None:
-    """One line, whole: what is longer than the terminal was asked for."""
-    from rich.text import Text
-
-    console.print(Text(shown(line), style=style), crop=False, no_wrap=True, overflow="ignore", soft_wrap=True)
-
-
-def _print_answer(console: Console, answer: WhatIf) -> None:
-    _print_lines(console, "Recommendation", [sentences.verdict_of(answer)], end=False)
-    _print_pairs(console, "", sentences.reasons_of(answer))
-    _print_pairs(console, "Other machines", sentences.alternatives_of(answer))
+def _print_answer(page: Page, answer: WhatIf) -> None:
+    page.block("Recommendation", [sentences.verdict_of(answer)], end=False)
+    page.pairs("", sentences.reasons_of(answer))
+    page.pairs("Other machines", sentences.alternatives_of(answer))
     steps = sentences.steps_of(answer)
     lines = [(step.move, f"{step.iteration}, {step.change}") for step in steps]
-    _print_pairs(console, "Measured beside predicted", sentences.measured_of(answer))
-    _print_pairs(console, "Next steps", lines)
-    _print_pairs(console, "No effect", sentences.no_effect_of(answer))
-    _print_lines(console, "Other partitions", sentences.partitions_of(answer))
-    _print_pairs(console, provenance.target_title_of(answer), provenance.target_of(answer))
+    page.pairs("Measured beside predicted", sentences.measured_of(answer))
+    page.pairs("Next steps", lines)
+    page.pairs("No effect", sentences.no_effect_of(answer))
+    page.block("Other partitions", sentences.partitions_of(answer))
+    page.pairs(provenance.target_title_of(answer), provenance.target_of(answer))
 
 
-def _print_provenance(console: Console, answer: WhatIf, whole: bool) -> None:
-    _print_lines(console, "Warnings", provenance.warnings_of(answer))
+def _print_provenance(page: Page, answer: WhatIf, whole: bool) -> None:
+    page.block("Warnings", provenance.warnings_of(answer))
     if not whole:
         sources = sentences.sources_of(answer)
-        room = console.width - max(len(source.name) for source in sources) - 4
+        room = page.width - max(len(source.name) for source in sources) - 4
         items = [(source.name, sentences.clauses_within(source.clauses, room)) for source in sources]
-        _print_pairs(console, "Provenance (more: --provenance, --assumptions)", items)
+        page.pairs("Provenance (more: --provenance, --assumptions)", items)
         return
-    _print_pairs(console, "Analytic bounds of the long-run mean", provenance.bounds_of(answer))
-    _print_pairs(console, "Provenance", provenance.provenance_of(answer))
+    page.pairs("Analytic bounds of the long-run mean", provenance.bounds_of(answer))
+    page.pairs("Provenance", provenance.provenance_of(answer))
     assumed = provenance.assumptions_of(answer)
     items = [(item.name, f"{item.value} ({item.range}): {item.basis}") for item in assumed if item.covered]
-    _print_pairs(console, "Assumptions in the interval", items)
+    page.pairs("Assumptions in the interval", items)
     others = [(item.name, f"{item.value} ({item.range}): {item.basis}") for item in assumed if not item.covered]
-    _print_pairs(console, "Also assumed, not in the interval", others)
-    _print_lines(console, "Measured figures", provenance.measured_of(answer))
+    page.pairs("Also assumed, not in the interval", others)
+    page.block("Measured figures", provenance.measured_of(answer))
 
 
-def _print_pairs(console: Console, title: str, pairs: Sequence[tuple[str, str]]) -> None:
-    """A titled list of (name, text), the text wrapped beside its name; nothing when there are none."""
-    from rich.table import Table
-    from rich.text import Text
-
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    grid.add_column(max_width=console.width * 2 // 5, overflow="fold")
-    grid.add_column(overflow="fold")
-    for name, text in pairs:
-        grid.add_row(Text(shown(name)), Text(shown(text)))
-    _print_block(console, title, grid, pairs)
-
-
-def _print_lines(console: Console, title: str, lines: Sequence[str], end: bool = True) -> None:
-    """A titled list of wrapped lines; nothing when there are none."""
-    from rich.text import Text
-
-    _print_block(console, title, Text(shown("\n".join(lines)), overflow="fold"), lines, end)
-
-
-def _print_whole(console: Console, title: str, lines: Sequence[str]) -> None:
+def _print_whole(page: Page, title: str, lines: Sequence[str]) -> None:
     """A titled list of lines that are never wrapped; nothing when there are none."""
     if lines:
-        _print_line(console, title, "bold")
+        page.line(title, "bold")
         for line in lines:
-            _print_line(console, f"  {line}", "")
-        console.print()
-
-
-def _print_block(console: Console, title: str, body: Table | Text, holds: Sequence[object], end: bool = True) -> None:
-    from rich.padding import Padding
-    from rich.text import Text
-
-    if holds:
-        if title:
-            console.print(Text(title, style="bold"))
-        console.print(Padding(body, (0, 0, 0, 2)))
-        if end:
-            console.print()
+            page.line(f"  {line}", "")
+        page.line()
 
 
 def render_notebook(answer: WhatIf, most: int = 12) -> str:

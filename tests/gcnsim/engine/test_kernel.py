@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from gcnsim.cluster import Cluster, Link, LinkSpec
 from gcnsim.engine import compile_now
 from gcnsim.engine.kernel import store
-from gcnsim.engine.kernel.driver import Kernel, layout, simulate_by
-from gcnsim.engine.kernel.memory import packed
+from gcnsim.engine.kernel.driver import Kernel, blocks, layout, simulate_by
+from gcnsim.engine.kernel.memory import RATES, WORDS, packed, real, whole
 from gcnsim.engine.kernel.run import run as uncompiled
 from gcnsim.engine.kernel.store import LoadedKernel
 from gcnsim.engine.kernel.trial import sample
@@ -78,7 +78,8 @@ def test_what_is_laid_out_once_for_a_structure_is_right_for_other_figures(name: 
     accesses = open_source(base)
     features = resolve_model(base.workload, accesses.declared).features
     first = write_schedule(base, accesses.counts(base, features, RangeEnd.LIKELY), accesses)
-    layout(first, 3)
+    blocks(first, 3)
+    blocks(first, 2)
     columns = first.columns.with_delays(
         2.0 * first.columns.latency_s, 0.5 * first.columns.latency_s, 1.0 + first.columns.queue
     )
@@ -90,9 +91,13 @@ def test_what_is_laid_out_once_for_a_structure_is_right_for_other_figures(name: 
     )
     again = replace(moved, columns=replace(columns))
     assert again.columns._found == {}
-    blocks = [[*packed(state), *rows] for state, rows in (layout(moved, 2), layout(again, 2))]
-    for one, other in zip(*(block[:3] for block in blocks), strict=True):
+    kept, fresh, new = (
+        [*(whole(ints, place) for place in range(WORDS)), *(real(ints, floats, place) for place in range(RATES))]
+        for ints, floats in (blocks(moved, 2), blocks(again, 2), packed(layout(again, 2)))
+    )
+    for one, other, third in zip(kept, fresh, new, strict=True):
         np.testing.assert_array_equal(one, other)
+        np.testing.assert_array_equal(one, third)
     same(simulate_by(uncompiled, moved, 2), simulate(again, 2))
 
 
@@ -312,6 +317,19 @@ def test_a_run_asks_after_every_iteration_what_the_reference_asks(kernel: Kernel
     assert len(heard[0]) == len(heard[1]) == 4
     for mine, theirs in zip(*heard, strict=True):
         np.testing.assert_array_equal(mine, theirs)
+
+
+@pytest.mark.parametrize("copies", [1, 15, 16, 40])
+def test_more_flows_of_a_kind_than_are_remembered(kernel: Kernel, copies: int) -> None:
+    links = tuple(Link(f"l{index}", "nic", "a", "b", LinkSpec(1.0 + index, 0.1)) for index in range(3))
+    builder = Builder("many", Cluster((0,), links), 1)
+    flows = [
+        builder.flow(OpKind.WIRE, 0, 1.0 + index % 3, route, stream=f"{route} {index}", cap=cap)
+        for route, cap in (((0, 1), None), ((1, 2), None), ((1,), 0.5))
+        for index in range(copies)
+    ]
+    schedule = builder.close([builder.compute(OpKind.STEP, 0, 0.5, after=flows[::2])])
+    compare(schedule, 6, [uncompiled, kernel])
 
 
 def test_iterations_of_no_work_are_all_complete_at_once(kernel: Kernel) -> None:

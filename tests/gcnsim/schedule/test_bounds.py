@@ -10,7 +10,7 @@ import pytest
 
 from gcnsim.cluster import Cluster, Link, LinkSpec
 from gcnsim.engine import simulate
-from gcnsim.schedule import Builder, Schedule, ScheduleBounds, bounds, estimate
+from gcnsim.schedule import Builder, Schedule, ScheduleBounds, bounds, estimate, lower_bound
 from gcnsim.schedule.bounds import _turns
 from gcnsim.timeline import PS_PER_S, OpKind
 
@@ -60,6 +60,7 @@ def test_the_simulated_iteration_lies_between(
     run, found = simulate(schedule, 40), bounds(schedule)
     seconds = float(run.ends[-1].max() - run.ends[19].max()) / 20 / PS_PER_S
     assert found.lower_s - 1e-9 <= seconds <= found.upper_s + 1e-9
+    assert found.lower_s == lower_bound(schedule)
 
 
 def test_a_cap_limits_the_rate_of_a_lone_flow(builder: Builders) -> None:
