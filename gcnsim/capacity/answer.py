@@ -1,6 +1,7 @@
-"""The whole recommendation: search, choice, front, confirmation, what decides, and what other rules would bring.
+"""Build the recommendation: search, choice, Pareto front, confirmation, deciding figures, and the effect of other
+rules.
 
-Accuracy is never traded silently: what the choice would be by a stricter and by a laxer rule, on its machine.
+Accuracy is never traded silently: the answer shows what a stricter and a looser rule would choose on the same machine.
 """
 
 from __future__ import annotations
@@ -43,9 +44,12 @@ Say = Callable[[str], object]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked. rule: what may be recommended. target: an accuracy to be reached, with what says how many
-    iterations that takes. limit: settings of which bounds are computed; of more, so many are sampled. strict: whether
-    the rule holds for settings too whose iterations to the accuracy are known."""
+    """A capacity question.
+
+    rule: what may be recommended. target: an accuracy, with the source of the iterations it takes. limit: the number of
+    settings whose bounds are computed; larger grids are sampled. strict: whether the rule also applies to settings
+    whose iterations to the accuracy are known.
+    """
 
     goal: Goal
     machines: Machines = field(default_factory=Machines)
@@ -57,7 +61,7 @@ class Question:
 
 
 class Recommended(NamedTuple):
-    """What was found. chosen: the run of the choice."""
+    """The result of a search. chosen: the study of the choice."""
 
     advice: Advice
     chosen: Result
@@ -71,9 +75,9 @@ def recommend(
     progress: Say = lambda _: None,
     notice: Say = lambda _: None,
 ) -> Recommended:
-    """Answer the question over its machines and settings; notice: of what is odd about a graph.
+    """Answer the question over its machines and settings. notice: a callback for warnings about the graph.
 
-    Raises ScenarioError where there is nothing to choose.
+    Raises ScenarioError if there is nothing to choose from.
     """
     progress("reading the workload")
     studies = StudyCache(base, processes, graph)
@@ -154,7 +158,7 @@ def _advice(
 
 
 def _training(studies: StudyCache, base: Scenario, target: Target | None) -> Iterations | None:
-    """Iterations until the accuracy asked for, by setting; None where none was asked for."""
+    """Return iterations until the target accuracy by setting, or None without a target."""
     if target is None:
         return None
     subject = Subject.of(studies.accesses, base, target)
@@ -162,7 +166,7 @@ def _training(studies: StudyCache, base: Scenario, target: Target | None) -> Ite
 
 
 def _refuse_nothing(found: Search) -> None:
-    """Raises ScenarioError where nothing could be simulated."""
+    """Raise ScenarioError if no setting could be simulated."""
     if found.options:
         return
     if found.unpriced and not found.too_large:
@@ -180,17 +184,18 @@ TAUS: Final = (0, 1, 2)
 
 
 def other_rules(studies: StudyCache, chosen: Option, rule: Rule, goal: Goal) -> tuple[OtherRule, ...]:
-    """What would be chosen on the choice's machine by each rule that is a step stricter, where the choice breaks it, or
-    a step laxer."""
+    """Return the choice under each stricter rule (that the current choice breaks) and each looser one, on the same
+    machine.
+    """
     if chosen.work.training is not None:
-        # How many iterations another method needs is not known here.
+        # The iterations that another method needs are not known here.
         rule = replace(rule, methods=(chosen.scenario.method.name,))
     reports = [_other_rule(studies, chosen, option, other, goal) for option, other in _rules(chosen.scenario, rule)]
     return tuple(report for report in reports if report is not None)
 
 
 def _rules(scenario: Scenario, rule: Rule) -> Iterator[tuple[str, Rule]]:
-    """The rules, each with the option that states it."""
+    """Return the rules, each with the option that states it."""
     rate, tau = rate_of(scenario.method), scenario.method.tau
     for least in RATES:
         if rate < least or least < rule.min_sampling_rate:
@@ -201,8 +206,9 @@ def _rules(scenario: Scenario, rule: Rule) -> Iterator[tuple[str, Rule]]:
 
 
 def _other_rule(studies: StudyCache, chosen: Option, option: str, rule: Rule, goal: Goal) -> OtherRule | None:
-    """What is chosen on the choice's machine by a rule, beside the choice; None where that is the choice itself, or
-    nothing."""
+    """Return the choice under another rule on the same machine, compared with the current one; None if it is the same
+    or empty.
+    """
     try:
         settings = [setting for setting in shortlist(studies, chosen.scenario, rule) if studies.fits(setting)]
     except ScenarioError:

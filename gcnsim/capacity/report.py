@@ -1,4 +1,4 @@
-"""A recommendation as results and in sentences."""
+"""Convert a recommendation to results and sentences."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gcnsim.units import range_text
 def point_of(
     studies: StudyCache, option: Option, goal: Goal, book: PriceBook, place: Place | None = None
 ) -> PointReport:
-    """An option with its intervals; place: where it is on the front."""
+    """Return the result of an option with its intervals. place: its place on the front."""
     scenario, work = option.scenario, option.work
     estimate = studies.estimate(scenario)
     ends = (estimate.low_s, estimate.high_s)
@@ -46,7 +46,7 @@ def point_of(
 
 
 def goal_report(goal: Goal) -> GoalReport:
-    """The goal as a result."""
+    """Return the goal as a result."""
     limits = (goal.iteration_s, goal.epoch_s, goal.training_s, goal.per_hour, goal.most_cost)
     spent = goal.budget
     budget = None if spent is None else BudgetReport(spent.amount, spent.period, spent.hours_per_day)
@@ -54,8 +54,11 @@ def goal_report(goal: Goal) -> GoalReport:
 
 
 def search_report(found: Search, space: str, slower: int) -> SearchReport:
-    """What became of all settings, in a sentence too. space: the machines in words; slower: settings that were left out
-    since another one of their machine is faster by its estimate."""
+    """Return how many settings were simulated or excluded, also as a sentence.
+
+    space: the machines in words. slower: the settings excluded because another one on the same machine has a faster
+    estimate.
+    """
     simulated = len(found.options)
     parts = [
         (slower, "slower than another on the same machine by their estimate"),
@@ -77,14 +80,14 @@ def search_report(found: Search, space: str, slower: int) -> SearchReport:
 
 
 def compared_text(option: Option) -> str:
-    """What times and costs are of."""
+    """Return what times and costs refer to."""
     if option.work.training is not None:
         return "a training"
     return "an iteration" if option.work.per_epoch == 1 else "an epoch"
 
 
 def cost_text(point: PointReport) -> str:
-    """The cost of 1,000 iterations or epochs, or of the training."""
+    """Return the cost of 1,000 iterations, of 1,000 epochs, or of the training."""
     row = point.row
     if point.cost is None or row.currency is None:
         return "no price known"
@@ -95,7 +98,7 @@ def cost_text(point: PointReport) -> str:
 
 
 def summary_sentence(point: PointReport, goal: Goal, found: SearchReport, *, met: bool) -> str:
-    """The choice in one sentence, with the chance of meeting the target; where nothing meets it, that, and of what."""
+    """Return one sentence: the choice and its chance of meeting the target, or that no setting meets it."""
     row = point.row
     interval = range_text(row.iteration_s_low, row.iteration_s_high, time_text)
     iteration = f"{time_text(row.iteration_s)} per iteration{interval}"
@@ -120,7 +123,7 @@ def summary_sentence(point: PointReport, goal: Goal, found: SearchReport, *, met
 
 
 def _chance(point: PointReport, goal: Goal) -> str:
-    """How likely it meets the target, in a clause."""
+    """Return the chance of meeting the target, as a clause."""
     if point.chance is None:
         way = "meets" if point.meets else "misses"
         return f"it {way} {goal.targets} at the stated values; with what chance is not known ({NO_RANGE})"
@@ -128,7 +131,7 @@ def _chance(point: PointReport, goal: Goal) -> str:
 
 
 def _rent(per_hour: float | None, currency: str | None, goal: Goal) -> str:
-    """What the machine costs an hour, and over the time that the budget is of."""
+    """Return the machine's price per hour, and over the period of the budget."""
     if per_hour is None:
         return ""
     budget = goal.budget
@@ -137,7 +140,8 @@ def _rent(per_hour: float | None, currency: str | None, goal: Goal) -> str:
 
 
 def runner_up(studies: StudyCache, ranked: Sequence[Option], goal: Goal, book: PriceBook) -> RunnerUp | None:
-    """The best option on another machine, else with another setting, and why it lost; None where there is none."""
+    """Return the best option on another machine (or the best other setting) and why it lost, or None if there is none.
+    """
     chosen = ranked[0]
     elsewhere = [one for one in ranked[1:] if one.scenario.cluster != chosen.scenario.cluster]
     other = next(iter(elsewhere or ranked[1:]), None)
@@ -152,7 +156,7 @@ def runner_up(studies: StudyCache, ranked: Sequence[Option], goal: Goal, book: P
 
 
 def _why(chosen: Option, other: Option, goal: Goal, faster: float | None, cheaper: float | None) -> str:
-    """Why the other one lost, and how surely."""
+    """Return why the other option lost, and with what confidence."""
     time, cost = other.seconds / chosen.seconds, cost_ratio(other.price, chosen.price)
     slower, dearer = _apart(time, "slower", "faster"), _apart(cost, "dearer", "cheaper")
     if (slower, dearer) == ("not slower", "not dearer"):
@@ -172,7 +176,7 @@ def _why(chosen: Option, other: Option, goal: Goal, faster: float | None, cheape
 
 
 def _often(what: str, share: float | None) -> str:
-    """In how many draws it is so; empty where draws do not say it."""
+    """Return the number of draws in which something holds, or an empty text if the draws do not say."""
     return "" if share is None else f"; {what} in {100 * share:.0f} % of the draws"
 
 
@@ -187,7 +191,7 @@ def _apart(ratio: float, more: str, less: str) -> str:
 
 
 def confirmation_text(found: Sequence[Confirmed]) -> str:
-    """What the reference engine says, in a sentence."""
+    """Return the result of the reference engine as a sentence."""
     same, other = (sum(one.same is value for one in found) for value in (True, False))
     left = [one for one in found if one.same is None]
     parts = []

@@ -59,10 +59,7 @@ FEW_WORKERS: Final = 12
 """Up to this many workers, estimates of a few milliseconds each run in one process."""
 
 SAMPLED_SLACK: Final = 0.95
-"""The slack of a sampled method's bound, which comes from the mean of a few sampled graphs.
-
-The measured graphs of a run have up to 1.5 % less load than that mean.
-"""
+"""The bound of a sampled method uses a mean sampled graph; the graphs of a run have up to 1.5 % less load."""
 
 
 class StudyCache:
