@@ -1,4 +1,4 @@
-"""Figures of one machine, fitted to micro-benchmarks and to a few recorded runs."""
+"""Fit the figures of one machine to micro-benchmarks and a few recorded runs."""
 
 from gcnsim.calibration.fit import calibrate
 from gcnsim.calibration.gpu import fit_gpu

@@ -1,4 +1,4 @@
-"""A calibration record from measurements and runs."""
+"""Build a calibration record from measurements and runs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from gcnsim.runs.recorded_run import (
 )
 
 QUIET: Final = 0.05
-"""By how much runs of one configuration differ at most, on machines that nothing else slows down."""
+"""The most by which runs of one configuration differ on an otherwise idle machine."""
 
 Progress = Callable[[str], None]
 
@@ -48,11 +48,11 @@ def calibrate(
     warn: Progress = lambda _: None,
     processes: int = 1,
 ) -> Calibration:
-    """Figures of the machine that `measurements` were taken on, refined on `runs`; warn: hears what may mislead.
+    """Return the figures of the machine that `measurements` were taken on, refined on `runs`.
 
-    measured_compute: files of runtime.measure, which then stand for the kernels of the runs in place of the laws.
-    Raises FileError for an input that cannot be read, ScenarioError for one that does not fit: a GPU that the catalogue
-    does not have, a run of another device or machine, a run given twice, times that no law can take.
+    measured_compute: files of runtime.measure, which replace the cost laws of the runs' kernels. warn: a callback for
+    possible problems. Raises FileError for an unreadable input. Raises ScenarioError for an unsuitable one: a GPU
+    missing from the catalogue, a run of another device or machine, a duplicate run, times that no law can fit.
     """
     progress(f"reading {measurements}")
     measured = read_measurements(measurements)
@@ -101,7 +101,7 @@ def calibrate(
 def _inputs(
     measured: Measurements, device: str, runs: Sequence[str | Path], measured_compute: Sequence[str | Path]
 ) -> tuple[list[MeasuredCompute], list[RecordedRun]]:
-    """The measured files and the runs. Raises FileError and ScenarioError for those that cannot be fitted to."""
+    """The measured files and the runs. Raises FileError and ScenarioError for unusable ones."""
     if measured_compute and not runs:
         raise ScenarioError("--measured-compute: is for runs to fit to; allowed: with --runs")
     if measured.links_only and runs and not measured_compute:
@@ -119,7 +119,7 @@ def _inputs(
 
 
 def _refuse(run: RecordedRun, measured: Measurements, device: str, files: Sequence[MeasuredCompute]) -> None:
-    """Raise ScenarioError for a run of another machine or device, and for one with the trace of another."""
+    """Raise ScenarioError for a run of another machine or device, and for one with a trace of another device."""
     machine = measured.machine
     for ran, was, what in (
         (run.hardware["cpu"], machine["cpu"], ""),
@@ -134,7 +134,7 @@ def _refuse(run: RecordedRun, measured: Measurements, device: str, files: Sequen
 
 
 def _laws(measured: Measurements, device: str) -> Laws:
-    """What the measurements fit. Raises ScenarioError where they fit nothing, or figures that no machine has."""
+    """The laws fitted to the measurements. Raises ScenarioError if nothing can be fitted or a figure is impossible."""
     try:
         with np.errstate(over="raise", divide="raise", invalid="raise"):
             if measured.links_only:
@@ -146,7 +146,7 @@ def _laws(measured: Measurements, device: str) -> Laws:
             f"{measured.path}: cannot be fitted ({error}); take a profile with --quick or more"
         ) from None
     if device == CORE and not measured.links_only and laws.pooling is None and measured.kernels != PLAIN_KERNELS:
-        # Records say of which kernels they are since they know pooling.
+        # Records name their kernels since pooling was added.
         raise ScenarioError(
             f"{measured.path}: measured with {measured.kernels.words}, but no pooling, so it is of an older version or "
             "too short; take a profile with --quick or more"
@@ -159,7 +159,7 @@ def _laws(measured: Measurements, device: str) -> Laws:
 
 
 def ranges(runs: Sequence[RecordedRun]) -> dict[str, tuple[float, float]]:
-    """Lowest and highest value of each setting among `runs`."""
+    """The lowest and highest value of each setting among `runs`."""
     found: dict[str, list[float]] = {}
     for run in runs:
         for name, value in run.settings.items():
@@ -168,7 +168,7 @@ def ranges(runs: Sequence[RecordedRun]) -> dict[str, tuple[float, float]]:
 
 
 def _device(measured: Measurements) -> str:
-    """The device of the catalogue that the kernels ran on."""
+    """The catalogue device that the kernels ran on."""
     if measured.device == "cuda":
         return gpu_of(measured.machine["gpus"], str(measured.path))
     if measured.device != "cpu":
@@ -177,7 +177,9 @@ def _device(measured: Measurements) -> str:
 
 
 def _figures(laws: Laws, device: str, runs: Sequence[RecordedRun]) -> dict[str, dict[str, Fitted]]:
-    """By part of the record; copies are of GPUs alone. Their servers may be real ones, those of cores were emulated."""
+    """The figures by part of the record. Copies are fitted for GPUs only; links between servers only for GPUs or
+    emulation.
+    """
     figures = {"device": laws.device, "host": laws.host, "network": laws.network}
     if device == CORE:
         emulated = _network(

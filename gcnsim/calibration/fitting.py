@@ -1,4 +1,4 @@
-"""What the fit of every law needs: measured points, coefficients by least squares, and how far a law is off."""
+"""Shared tools of the fits: measured points, least-squares coefficients, and the error of a law."""
 
 from __future__ import annotations
 
@@ -18,29 +18,34 @@ from gcnsim.ids import FloatArray
 Values: TypeAlias = Sequence[float] | NDArray[Any]
 
 Chosen: TypeAlias = Callable[[Sequence[Measurement]], list[Measurement]]
-"""Which of some measurements count: `near` or `far`."""
+"""A function that selects measurements: `near` or `far`."""
 
 Found: TypeAlias = tuple[dict[str, Fitted], list[Residual]]
-"""Figures by name, and how well their laws fit."""
+"""Fitted figures by name, and the residuals of their laws."""
 
 Shares: TypeAlias = tuple[tuple[float, float], ...]
-"""Efficiency by size, as (bytes, share) pairs, sizes ascending."""
+"""Efficiency by size, as (bytes, share) pairs in ascending order of size."""
 
 NEAR_BY = 17e6
-"""Bytes touched between two uses of a row up to which kernels are taken to find it in the last cache: the least
-distance of the benchmarks, rounded up to whole buffers."""
+"""Up to this reuse distance in bytes, kernels are assumed to find rows in the last-level cache.
+
+It is the least distance of the benchmarks, rounded up to whole buffers.
+"""
 
 FAR_OFF = 100e6
-"""Such bytes from which they are taken to find it in memory."""
+"""From this reuse distance in bytes on, kernels are assumed to read rows from memory."""
 
 STEP = 4.0
-"""Sizes of the SpMM curve lie within a factor of this of its points."""
+"""Sizes of the SpMM curve lie within this factor of its points."""
 
 
 @dataclass
 class Laws:
-    """Figures found so far, by part of the record, and how well each law fits. copies: of GPUs alone. far_passes,
-    far_launch: how many times as long elementwise passes and launches take from memory; None: not measured."""
+    """The figures fitted so far, by part of the record, with the residuals of each law.
+
+    copies: for GPUs only. far_passes, far_launch: slowdown of elementwise passes and launches on data from memory; None
+    if not measured.
+    """
 
     device: dict[str, Fitted] = field(default_factory=dict)
     host: dict[str, Fitted] = field(default_factory=dict)
@@ -65,22 +70,22 @@ def residual(term: str, predicted: Values, seconds: Values) -> Residual:
 
 
 def coefficients(seconds: FloatArray, *terms: FloatArray) -> list[float]:
-    """Non-negative coefficients of seconds as a sum of terms, every point's relative error weighing alike."""
+    """Non-negative coefficients of seconds as a sum of terms, with equal weight on every point's relative error."""
     from scipy.optimize import nnls
 
     found, _ = nnls(np.stack(terms, axis=1) / seconds[:, None], np.ones(seconds.shape))
-    # A rate must be finite: what cannot be told from nothing takes a thousandth of the smallest point.
+    # A rate must be finite: a coefficient indistinguishable from zero becomes a thousandth of the smallest point.
     least = 1e-3 * float(seconds.min())
     return [max(float(value), least / float(term.max())) for value, term in zip(found, terms, strict=True)]
 
 
 def mean(values: Values) -> float:
-    """Geometric: twice too much and twice too little weigh alike."""
+    """The geometric mean, which weights a factor of two up or down equally."""
     return float(np.exp(np.mean(np.log(np.asarray(values, dtype=np.float64)))))
 
 
 def curve_of(sizes: Values, shares: Values) -> Shares:
-    """The mean share near each of some sizes, STEP apart from the smallest one."""
+    """The mean share near each of several sizes, which are a factor of STEP apart."""
     where, share = np.log(np.array(sizes)), np.array(shares)
     points = np.arange(where.min(), where.max() + 1e-9, np.log(STEP))
     return tuple(
@@ -91,28 +96,30 @@ def curve_of(sizes: Values, shares: Values) -> Shares:
 
 
 def every(measured: Measurements, kernel: str) -> list[Measurement]:
-    """The measurements of a kernel. Raises ScenarioError where there is none."""
+    """The measurements of a kernel. Raises ScenarioError if there is none."""
     return _there(measured, kernel, measured.of(kernel))
 
 
 def single(measured: Measurements, kernel: str) -> list[Measurement]:
-    """Those of one process by itself. Raises ScenarioError where there is none."""
+    """The single-process measurements of a kernel. Raises ScenarioError if there is none."""
     return _there(measured, kernel, [item for item in measured.of(kernel) if item.processes == 1])
 
 
 def near(found: Sequence[Measurement]) -> list[Measurement]:
-    """Those whose rows are in the last cache; all where distances were not measured."""
+    """The measurements whose rows are in the last-level cache, or all if distances were not measured."""
     return [measurement for measurement in found if measurement.params.get("apart", 0.0) <= NEAR_BY] or list(found)
 
 
 def far(found: Sequence[Measurement]) -> list[Measurement]:
-    """Those whose rows come from memory."""
+    """The measurements whose rows come from memory."""
     return [measurement for measurement in found if measurement.params.get("apart", 0.0) >= FAR_OFF]
 
 
 def slower_far(found: Sequence[Measurement]) -> float | None:
-    """How many times as long kernels take from memory as in the last cache: the mean over those measured in both, at
-    least 1; None where none was."""
+    """The slowdown of kernels on rows from memory instead of the last-level cache.
+
+    The mean over kernels measured in both cases, at least 1; None if there is none.
+    """
 
     def alike(measurement: Measurement) -> tuple[object, ...]:
         return measurement.kernel, *sorted(
@@ -134,7 +141,7 @@ def slower_far(found: Sequence[Measurement]) -> float | None:
 
 
 def tell_host(laws: Laws, kernel: Sequence[Measurement], figures: Callable[[Chosen], Found]) -> None:
-    """Figures of a host by what was measured near; by what was measured far too, where `kernel` and maps were."""
+    """Set a host's figures from cached data, and from data in memory if `kernel` was measured on it too."""
     found, residuals = figures(near)
     laws.host |= found
     laws.residuals += residuals

@@ -1,10 +1,10 @@
-"""Coefficients refined so that the simulator reproduces a few recorded runs.
+"""Refine coefficients so that the simulator reproduces a few recorded runs.
 
-What micro-benchmarks cannot tell is fitted here, each as a factor on what they gave: how fast sums over neighbours are
-on each graph (its locality), how much processor time a byte costs on this network's path, the delay of a message, and
-what a core does beside busy others; of GPUs also what a launch costs, what copies and the network carry. Factors are
-held near one: a factor of e counts like a whole iteration's error of `PRIOR`, so that a coefficient the runs say
-nothing about stays where the benchmarks put it.
+Micro-benchmarks leave some figures open; each is fitted here as a factor on the benchmark's value. On cores these are
+the speed of aggregation on each graph (its locality), the CPU time per byte on this network, the delay of a message,
+and the slowdown by other busy cores. On GPUs they also include the launch time, copies and the network. A prior keeps
+factors near one: a factor of e costs as much as an iteration error of `PRIOR`. So a coefficient that the runs do not
+determine keeps the benchmark's value.
 """
 
 from __future__ import annotations
@@ -31,30 +31,30 @@ from gcnsim.simulation import simulate_scenario
 from gcnsim.sources import open_source
 
 PRIOR: Final = 0.15
-"""Relative error of an iteration that weighs like a coefficient off by a factor of e."""
+"""The relative error of an iteration that costs as much as a coefficient off by a factor of e."""
 
 GRAPH_PRIOR: Final = 0.04
-"""The same of how fast sums are on a graph: benchmarks never saw it, so they say little."""
+"""The same for the speed of aggregation on a graph; benchmarks did not see that graph, so their prior is weak."""
 
 PHASE_WEIGHT: Final = 0.5
-"""Of a phase's error, as a share of the iteration, beside the whole iteration's."""
+"""The weight of a phase's error (as a share of the iteration) relative to the error of the iteration."""
 
 MOST: Final = log(8.0)
-"""No coefficient moves by more than this factor either way."""
+"""The largest factor by which a coefficient may change in either direction."""
 
 APART: Final = 0.15
-"""Logs of coefficients are moved by this much to see what follows."""
+"""The step in the logarithm of a coefficient for numerical derivatives."""
 
 EVALUATIONS: Final = 8
 FEWEST: Final = 3
-"""Runs from which the error of an unseen one can be told."""
+"""The fewest runs from which the error of an unseen run can be estimated."""
 
 Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Coefficient:
-    """One thing to fit: a figure of a part, or the SpMM factor of a graph (part `graphs`)."""
+    """A coefficient to fit: a figure of a part, or the SpMM factor of a graph (part `graphs`)."""
 
     part: str
     name: str
@@ -74,7 +74,7 @@ OF_GPUS: Final = (
     Coefficient("network", "latency_s", "messages on the runs' network"),
 )
 MEASURED_TOO: Final = ("busy_core_rate", "iteration_s")
-"""Figures that measured compute has in it."""
+"""Figures that measured compute times already include."""
 SHARES: Final = ("busy_core_rate", "efficiency")
 """Figures that are at most one."""
 
@@ -86,13 +86,13 @@ def refine(
     processes: int = 1,
     measured: Sequence[MeasuredCompute] = (),
 ) -> Calibration:
-    """`record` with its coefficients refined on `runs`, and the error to expect of a run that it has not seen.
+    """Return `record` with its coefficients refined on `runs`, and the expected error of an unseen run.
 
-    measured: compute times of the runs' parts, in the place of the laws of kernels.
-    That is larger than what the fit leaves, for the fit has seen these runs. With n runs and the freedom p that it had
-    over their iterations, errors have the variance RSS / (n - p), a prediction's is 1 + p / n times that on average;
-    the 90 % interval is Student's of n - p degrees (Seber and Lee, Linear Regression Analysis, 2003, chapters 3 and 5).
-    Fewer than FEWEST runs cannot tell it.
+    measured: measured compute times of the runs' parts, which replace the laws of kernels. The expected error exceeds
+    the residual, because the fit has seen these runs. With n runs and p degrees of freedom used, errors have the
+    variance RSS / (n - p), and a prediction's variance is 1 + p / n times that on average. The 90 % interval is
+    Student's t with n - p degrees of freedom (Seber and Lee, Linear Regression Analysis, 2003, chapters 3 and 5). Fewer
+    than FEWEST runs are not enough.
     """
     from scipy.special import stdtrit
 
@@ -111,7 +111,7 @@ def refine(
 
 
 def spread_of_repeats(runs: Sequence[RecordedRun]) -> float | None:
-    """Relative standard deviation of runs about the mean of their configuration, pooled; None without repeats."""
+    """The pooled relative standard deviation of runs about the mean of their configuration; None without repeats."""
     groups: dict[object, list[float]] = {}
     for run in runs:
         requested = scenario_of(run)
@@ -134,21 +134,21 @@ def _residual(term: str, errors: FloatArray) -> Residual:
 def _fitted(
     record: Calibration, runs: Sequence[RecordedRun], processes: int, measured: Sequence[MeasuredCompute]
 ) -> tuple[Calibration, float]:
-    """`record` with the coefficients that fit `runs` best, and the freedom that the fit had over their iterations."""
+    """`record` with the coefficients that fit `runs` best, and the degrees of freedom that the fit used."""
     from scipy.optimize import least_squares
 
     on_cores = device(record.device).kind == "cpu"
-    # A measured iteration has what is outside its kernels too.
+    # A measured iteration also contains time outside kernels.
     record = outside_kernels(record, runs) if on_cores and not measured else record
     graphs = list(dict.fromkeys(run.graph["hash"] for run in runs))
     known = COEFFICIENTS if on_cores else OF_GPUS
-    # Compute was measured beside busy cores, and with what is outside kernels.
+    # Measured compute times already include busy cores and time outside kernels.
     held = MEASURED_TOO if measured else ()
     chosen = [one for one in known if one.name in record.figures.get(one.part, {}) and one.name not in held]
     if record.sums is None and not measured:
         # The law that knows the order of a matrix holds for every graph.
         chosen += [Coefficient("graphs", graph, "sums over neighbours on this graph") for graph in graphs]
-    # What a link carries is near the most it can: there is something to see on the way down only.
+    # A link carries almost its maximum, so only a lower rate has an effect.
     steps = np.array([-APART if one.name == "efficiency" else APART for one in chosen])
     priors = np.array([GRAPH_PRIOR if one.part == "graphs" else PRIOR for one in chosen])
 
@@ -157,7 +157,7 @@ def _fitted(
         return np.concatenate([errors.ravel(), priors * logs])
 
     def slopes(logs: FloatArray) -> FloatArray:
-        # Wide steps: turns on the cores fall one way or the other, so a narrow one would measure chance.
+        # Use wide steps: the scheduling of cores is discrete, so a narrow step would measure noise.
         here = misfit(logs)
         return np.stack(
             [(misfit(logs + move) - here) / step for step, move in zip(steps, np.diag(steps), strict=True)], axis=1
@@ -169,10 +169,11 @@ def _fitted(
 
 
 def freedom_over(slopes: FloatArray, runs: int) -> float:
-    """How many of `runs` iterations the coefficients could have met by themselves: between 0 and their number.
+    """The effective degrees of freedom: how many of the runs' iterations the coefficients could match, from 0 to their
+    number.
 
-    slopes: the derivatives by coefficient of equally many errors of every run, the iteration's first, then those of the
-    rows that hold the coefficients. The trace of the matrix that projects onto the slopes, over the iterations' rows.
+    slopes: derivatives by coefficient of equally many errors of every run (the iteration's first), followed by the rows
+    of the prior. The result is the trace of the projection onto the slopes, over the rows of iterations.
     """
     each_has = (slopes.shape[0] - slopes.shape[1]) // runs
     onto = np.diag(slopes @ np.linalg.pinv(slopes))
@@ -180,16 +181,17 @@ def freedom_over(slopes: FloatArray, runs: int) -> float:
 
 
 def outside_kernels(record: Calibration, runs: Sequence[RecordedRun]) -> Calibration:
-    """`record` with what runs show of themselves and benchmarks cannot see: an iteration's time outside its kernels,
-    how much equal work varies, how busy cores slow down sums more than products."""
+    """`record` with figures that only runs show: time outside kernels, variation of equal work, and the stronger
+    slowdown of aggregation on busy cores.
+    """
     figures = {part: dict(given) for part, given in record.figures.items()}
     roomy = [run for run in runs if run.workers * run.threads <= int(run.hardware["cores"])]
     spreads = [run.work_spread() for run in roomy if (run.path / TIMELINE).is_file()]
     if spreads:
         source = "the time of equal work within the runs that had a core for each worker, median"
         figures["host"]["work_spread"] = Fitted(float(np.median(spreads)), source)
-    # Where workers share cores, or a sampler runs beside, what an iteration takes besides is mostly waiting; a
-    # mini-batch has a time of its own.
+    # If workers share cores or a sampler runs at the same time, the rest of an iteration is mostly waiting.
+    # Mini-batches have a separate figure.
     plain = [run for run in roomy if run.options["knobs"].get("epsilon", 1.0) == 1.0 and not _in_batches(run)]
     besides = [max(run.phases["exposed_other"] - run.shares.optimizer_s, 0.0) for run in plain]
     if besides:
@@ -206,7 +208,7 @@ def _in_batches(run: RecordedRun) -> bool:
 
 
 def moved(record: Calibration, chosen: Sequence[Coefficient], logs: FloatArray) -> Calibration:
-    """`record` with each chosen coefficient times e to the power of its log."""
+    """`record` with each chosen coefficient multiplied by e to the power of its log."""
     figures = {part: dict(given) for part, given in record.figures.items()}
     graphs = dict(record.graphs)
     for one, by in zip(chosen, logs.tolist(), strict=True):
@@ -224,7 +226,7 @@ def moved(record: Calibration, chosen: Sequence[Coefficient], logs: FloatArray) 
 def _errors(
     record: Calibration, runs: Sequence[RecordedRun], processes: int, measured: Sequence[MeasuredCompute]
 ) -> FloatArray:
-    """Per run, signed errors of the iteration and of its phases, as shares of the measured iteration, [runs, 4]."""
+    """Per run, the signed errors of the iteration and of its phases, as shares of the measured iteration, [runs, 4]."""
     with TemporaryDirectory(prefix="gcnsim-calibrate-") as folder:
         path = f"{folder}/calibration.json"
         write_calibration(path, record)

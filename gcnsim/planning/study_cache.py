@@ -1,6 +1,4 @@
-"""The evaluator of a question's settings: analytic bounds, estimates, simulations, joint draws of the assumptions.
-
-What-if, recommend and sweep all use it. Each setting is simulated once, and slow inputs are shared.
+"""The evaluator of a question's settings: analytic bounds, estimates, simulations and joint draws, each computed once.
 """
 
 from __future__ import annotations
@@ -114,17 +112,15 @@ class StudyCache:
         return holds(scenario, self.accesses) is not False
 
     def least_gpus(self, scenario: Scenario) -> int | None:
-        """Return the fewest GPUs with enough memory for the scenario, or None if unknown."""
+        """Return the fewest GPUs with enough memory for the scenario; None if unknown."""
         key = canonical(scenario)
         if key not in self._least:
             self._least[key] = least_gpus(key, self.accesses)
         return self._least[key]
 
     def least_times(self, scenarios: Sequence[Scenario]) -> list[tuple[Seconds, int] | None]:
-        """Return, per scenario, the analytic lower bound on seconds per iteration at the stated values, and iterations
-        per epoch.
-
-        None for scenarios that the method or the machine does not allow.
+        """Return, per scenario, the lower bound on its iteration in seconds and its iterations per epoch; None if not
+        allowed.
         """
 
         def least(scenario: Scenario) -> tuple[Seconds, int]:
@@ -136,9 +132,8 @@ class StudyCache:
         return self._analytic(least, scenarios, None, self.processes)
 
     def estimates(self, scenarios: Sequence[Scenario]) -> list[Seconds]:
-        """Return analytic estimates of `scenarios` from the mean of a few sampled graphs each, without simulating.
-
-        Infinite for scenarios that the method or the machine does not allow.
+        """Return analytic estimates of `scenarios` from a mean sampled graph; infinite for scenarios that are not
+        allowed.
         """
         with suppress(ScenarioError):
             for last in scenarios[-1:]:
@@ -188,10 +183,10 @@ class StudyCache:
         on_progress: OnProgress = lambda done, total: None,
         useless: Sequence[Scenario] = (),
     ) -> None:
-        """Study those of `changed` that may change the time of `base`.
+        """Study those of `changed` that may change the time of `base`, and `base` with balanced parts if `even`.
 
-        even: also study `base` with a balanced partition. useless: changes proven to gain less than PRECISION; they are
-        studied only if their estimate differs from that of `base` in some draws (see `known`).
+        useless: changes proven to gain less than PRECISION; studied only if their estimate differs in some draws (see
+        `known`).
         """
         keys = [(scenario, PartOrder.NUMBERED, False) for scenario in changed]
         keys += [(base, PartOrder.NUMBERED, True)] if even else []

@@ -1,10 +1,10 @@
-"""How the flows of a group share its links: max-min fair, summed in the order of `gcnsim.engine.fairness`.
+"""Share the links of a group among its flows: max-min fair, summed in the order of `gcnsim.engine.fairness`.
 
-A group in which every bundle crosses one sending and one receiving link, of a few each, is shared as a matrix of counts
-(`fill_dense`), every other one link by link (`fill`). The sums are the same, in the same order: what settling a link
-takes of the others is one row of the matrix (or of its transpose), and of every other link one subtraction, so that a
-processor does several at a time (`gcnsim.engine.kernel.simd_loops`). Counts and loads are whole numbers in floats. Rows
-begin at multiples of `LANES` words.
+If every bundle crosses one sending and one receiving link, the group is shared as a matrix of counts (`fill_dense`),
+otherwise link by link (`fill`). The sums are the same, in the same order. To settle a link, one row of the matrix (or
+of its transpose) is subtracted from the other links, so that a processor handles several at a time
+(`gcnsim.engine.kernel.simd_loops`). Counts and loads are whole numbers in floats. Rows begin at multiples of `LANES`
+words.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def fill(links: Links, flows: Flows, group: int) -> None:
 
 
 def _settle_tightest(links: Links, flows: Flows, shared: int, size: int) -> int:
-    """Settle the flows that cross the tightest of the `size` busy links; how many are busy then."""
+    """Settle the flows that cross the tightest of the `size` busy links; returns the number of busy links left."""
     busy, load, left, rising = links.busy, links.load, links.left, links.rising
     level, tightest = inf, busy[0]
     for index in range(size):
@@ -62,7 +62,7 @@ def _settle_tightest(links: Links, flows: Flows, shared: int, size: int) -> int:
                     load[link] = 0
                 else:
                     load[link] -= count
-                    # Rounding must not leave less than nothing.
+                    # Rounding must not leave a negative rest.
                     left[link] = left[link] - taken if left[link] > taken else 0.0
     remaining = 0
     for index in range(size):
@@ -73,9 +73,9 @@ def _settle_tightest(links: Links, flows: Flows, shared: int, size: int) -> int:
 
 
 def first_due(links: Links, flows: Flows, group: int) -> float:
-    """Picoseconds until the first flow of `group` is done, infinite when none is under way.
+    """Picoseconds until the first flow of `group` is done; infinite without active flows.
 
-    Division is slow and only the least quotient counts: one is taken only where it may be the least so far.
+    Division is slow and only the least quotient counts, so it is computed only if it may be the least so far.
     """
     due = inf
     limit = inf
@@ -91,7 +91,7 @@ def first_due(links: Links, flows: Flows, group: int) -> float:
 
 
 def count(links: Links, flows: Flows, group: int, bundle: int, change: int) -> None:
-    """One flow of `bundle` more, or less, in every form that the counts are kept in."""
+    """Change the number of flows of `bundle` by `change`, in every form in which counts are stored."""
     flows.counts[bundle] += change
     if links.senders[group]:
         begin = links.route_at[bundle]
@@ -104,7 +104,7 @@ def count(links: Links, flows: Flows, group: int, bundle: int, change: int) -> N
 
 
 def pass_time(links: Links, flows: Flows, group: int, now: int) -> int:
-    """Note that it is `now` for the flows of `group`: the picoseconds for which they have received nothing yet."""
+    """Set the time of `group` to `now`; returns the picoseconds since the last update."""
     elapsed = now - links.last[group]
     if elapsed:
         links.last[group] = now
@@ -113,7 +113,7 @@ def pass_time(links: Links, flows: Flows, group: int, now: int) -> int:
 
 
 def advance_group(links: Links, flows: Flows, group: int, now: int) -> None:
-    """Let the flows of `group` receive what they do until `now`."""
+    """Let the flows of `group` receive data until `now`."""
     elapsed = pass_time(links, flows, group, now)
     if elapsed:
         for bundle in range(links.first_bundle[group], links.first_bundle[group + 1]):
@@ -122,11 +122,11 @@ def advance_group(links: Links, flows: Flows, group: int, now: int) -> None:
 
 
 CERTAINLY = 1.0 - 1e-6
-"""Of a share of links, what rounding cannot take off it while it grows."""
+"""A factor below the rounding error of a growing share."""
 
 
 def _begin(links: Links, crossing: FloatArray, begin: int, end: int) -> float:
-    """Set up the links from `begin` to `end`, of which nothing is taken yet; crossing: their flows. The least share."""
+    """Set up the links from `begin` to `end` with nothing taken yet. crossing: their flows. Returns the least share."""
     left, weight, share, step = links.left, links.weight, links.share, links.step
     for link in range(begin, end):
         flows = crossing[link]
@@ -140,9 +140,9 @@ def _begin(links: Links, crossing: FloatArray, begin: int, end: int) -> float:
 
 
 def fill_dense(links: Links, flows: Flows, group: int) -> float:
-    """Write the rates of one flow of each bundle of `group`, 0 for a bundle without flows.
+    """Write the rate of one flow of each bundle of `group`, 0 for a bundle without flows.
 
-    Returns the picoseconds until the first flow is done, infinite when none is under way (`first_due`).
+    Returns the picoseconds until the first flow is done; infinite without active flows (`first_due`).
     """
     settle_all(links, flows, group)
     first, middle = links.first_link[group], links.first_link[group] + pitch(links.senders[group])
@@ -151,7 +151,9 @@ def fill_dense(links: Links, flows: Flows, group: int) -> float:
 
 
 def settle_all(links: Links, flows: Flows, group: int) -> None:
-    """Let all links of `group` be settled, the tightest first: the level of each, and when (`Links.step`)."""
+    """Settle all links of `group`, the tightest first: the level of each, and the step at which it settled
+    (`Links.step`).
+    """
     senders, receivers = links.senders[group], links.receivers[group]
     rows, columns = pitch(senders), pitch(receivers)
     first, begin, turned = links.first_link[group], links.first_bundle[group], links.turned[group]
@@ -163,7 +165,7 @@ def settle_all(links: Links, flows: Flows, group: int) -> None:
         sends = one < two
         if one == two:
             sends = links.rank[place_of(share, first, one)] < links.rank[place_of(share, middle, two)]
-        # Sender or receiver, whichever it is, goes the same way: a processor could not guess between two.
+        # Senders and receivers share this code path: a branch between them would be unpredictable for the processor.
         tightest = one if sends else two
         side, side_end = first if sends else middle, middle if sends else end
         other, other_end = middle if sends else first, end if sends else middle
@@ -184,9 +186,10 @@ def settle_all(links: Links, flows: Flows, group: int) -> None:
 
 
 def _rates(links: Links, flows: Flows, first: int, middle: int, begin: int, senders: int, columns: int) -> float:
-    """Write the rates of all senders' flows; picoseconds until the first is done.
+    """Write the rates of all senders' flows; returns the picoseconds until the first one is done.
 
-    Division is slow and only the least quotient counts: those of a sender are taken only where one may be the least.
+    Division is slow and only the least quotient counts, so a sender's quotients are computed only if one may be the
+    least.
     """
     heads, service, rates = flows.heads, flows.service, flows.rates
     due, limit = inf, 0.0

@@ -1,4 +1,4 @@
-"""The arrays of the kernel's two blocks under their names: the counterpart of `memory.packed`, in its order."""
+"""The arrays of the kernel's two blocks by name: the counterpart of `memory.packed`, in the same order."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from gcnsim.engine.kernel.memory import Calendar, Flows, Grains, Links, Machines
 from gcnsim.ids import FloatArray, IntArray
 
 SCALAR = 12
-"""Which of the arrays of integers is `Calendar.scalar`."""
+"""The index of `Calendar.scalar` among the integer arrays."""
 
 CLOSING = 27
-"""Which is `Calendar.closing`."""
+"""The index of `Calendar.closing`."""
 
 
 def ops_of(i: IntArray, f: FloatArray) -> Ops:
