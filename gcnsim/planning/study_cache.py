@@ -138,8 +138,7 @@ class StudyCache:
         with suppress(ScenarioError):
             for last in scenarios[-1:]:
                 write_schedule(replace(last, faults=()), estimated_counts(last, self.accesses), self.accesses)
-        # With few workers an estimate takes less time than a process start, and later estimates reuse its intermediate
-        # results.
+        # With few workers an estimate is faster than a process start, and later estimates reuse its results.
         few = all(scenario.cluster.gpus <= FEW_WORKERS for scenario in scenarios)
         processes = 1 if few else self.processes
         return self._analytic(lambda scenario: estimated_s(scenario, self.accesses), scenarios, inf, processes)

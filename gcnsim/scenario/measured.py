@@ -1,7 +1,7 @@
-"""What a file of measured compute times brings to fields that a question leaves open: its graph, parts, model, device.
+"""Fill open fields of a question from a file of measured compute times: its graph, parts, model, device.
 
-Asked of the fields of a file or an option before defaults fill in the others: what somebody wrote stands, and is
-refused later where it is not what was measured.
+This applies to the fields of a file or an option before defaults fill in the others. Given values stay, and are refused
+later if they differ from the measured ones.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from gcnsim.scenario.specs import SOURCES
 from gcnsim.units import FRACTION
 
 CORE: Final = "cpu-core"
-"""The device of the catalogue that a measured CPU core is."""
+"""The catalogue device of a measured CPU core."""
 
 FREE_KNOBS: Final = ("tau", "cache", "cache_policy", "norms")
-"""Knobs that a question may choose whatever was measured."""
+"""Knobs that a question may choose independently of the measurement."""
 
 CUTS: Final = ("metis", "random", "block")
 
 
 def fill_measured(raw: dict[str, Any]) -> None:
-    """Put what `cluster.measured_compute` of the scenario `raw` brings where the scenario says nothing.
+    """Fill the open fields of the scenario `raw` from the file in `cluster.measured_compute`.
 
-    Raises FileError for a file that cannot be used, ScenarioError where neither says which graph it is.
+    Raises FileError for an unusable file, ScenarioError if neither names the graph.
     """
     path = raw.get("cluster", {}).get("measured_compute")
     if not isinstance(path, str):
@@ -50,7 +50,7 @@ def fill_measured(raw: dict[str, Any]) -> None:
 
 
 def _fill_method(raw: dict[str, Any], found: MeasuredCompute) -> None:
-    """Knobs of the scenario's method that were measured at one value alone."""
+    """Fill the knobs of the scenario's method that were measured at one value only."""
     section = raw.get("method", {})
     name = str(section.get("name", DEFAULT))
     if not is_method(name):
@@ -83,7 +83,7 @@ def _cluster(found: MeasuredCompute) -> Mapping[str, Any]:
 
 
 def _model(found: MeasuredCompute) -> Mapping[str, Any]:
-    """As a scenario writes the model and the widths of the data."""
+    """The model and the widths of the data, in scenario notation."""
     model = found.model
     names = ("model", "layers", "hidden", "norm", "preaggregate", "sage_aggregator")
     values = {name: model[name] for name in names if name in model}

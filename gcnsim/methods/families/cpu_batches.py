@@ -1,13 +1,16 @@
-"""Mini-batch training by workers that compute on CPU cores, as the training runtime does it with gloo.
+"""Mini-batch training on CPU cores, as the training runtime does it with gloo.
 
-A thread of each worker draws batches and makes their matrices, another loads their input rows, the main one trains.
-Order of ops, from the runtime's loop:
-- a batch is drawn, loaded and trained in turn; or the next one is drawn while it is trained; or `queue` batches are
-  loaded and one more is drawn while it is trained;
-- rows of other parts are pulled by all workers together: how many ids follow, the ids, the rows, each in a message to
-  every peer that both ends must have asked for; what a peer's batch wants is picked out by its owner's loading thread;
-- layer by layer forward, loss, and back; layer 0 learns nothing of its input, so it is not summed backward, and its
-  matrix has no transpose, nor has one that is pooled over; weights' gradients are reduced during the backward pass.
+One thread of each worker samples batches and builds their matrices, another loads their input rows, the main thread
+trains. Order of ops, from the runtime's loop:
+
+- a batch is sampled, loaded and trained in turn; or the next one is sampled while it is trained; or `queue` batches are
+loaded and one more is sampled while it is trained;
+
+- rows of other parts are requested by all workers together: the number of ids, the ids, the rows. Each is a message to
+every peer that both ends must have posted. The owner's loading thread gathers the requested rows;
+
+- layer by layer forward, loss, and backward. Layer 0 needs no input gradient, so it has no backward sum, and its matrix
+has no transpose; nor has a matrix used for pooling. Weight gradients are reduced during the backward pass.
 """
 
 from __future__ import annotations
@@ -44,27 +47,30 @@ from gcnsim.timeline import Direction, OpKind
 FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
 LOADER = "load"
 INTERPRETER_HELD = 0.1
-"""Of a sampling thread's work, the share that the thread which trains stands still for: both are of one interpreter.
-Chosen, as CALLS, on the runs of draw 12 of the other systems.
+"""The share of a sampling thread's work during which the training thread is blocked by the interpreter lock.
+
+Chosen, like CALLS, on the runs of draw 12 of the other systems.
 """
 CALLS = 15
-"""Calls of the framework that an iteration makes outside its kernels: labels and targets picked out, gradients zeroed,
-sums of the loss, the optimizer's; each as long as a launch.
+"""Framework calls per iteration outside its kernels, each as long as a launch.
+
+They select labels and targets, zero gradients, sum the loss, and run the optimizer.
 """
 NEAR_HELD, NEAR_CALLS = 0.2, 20
-"""Both by records that do not know what comes from memory, chosen on the runs of draws 1 (dgl, clustergcn, graphsaint)
-and 6 (pagraph). There an iteration takes 0.7 to 1.3 ms beside its kernels, its sampler and its optimizer, where a
-launch takes 37 us.
+"""Both values for records without memory effects, chosen on the runs of draws 1 (dgl, clustergcn, graphsaint) and 6
+(pagraph). There an iteration takes 0.7 to 1.3 ms outside its kernels, sampler and optimizer; a launch takes 37 us.
 """
 ENTRY_BYTES = 150
-"""Of an entry that is drawn, built and made into a matrix: an estimate of the arrays that are written meanwhile."""
+"""Bytes of an entry that is sampled, built and put into a matrix: an estimate of the arrays written meanwhile."""
 COUNT = COUNTS // 2
-"""Bytes of the message that says how many ids follow: half a number of the other exchange's."""
+"""Bytes of the message with the number of ids: half the size of a number in the other exchange."""
 
 
 class CpuBatchWriter(CpuOps):
-    """Writes the schedule of `method` for workers on CPU cores. Demand of what runs ahead is that of the batch it
-    prepares: rolled by as many iterations."""
+    """Builds the schedule of `method` for workers on CPU cores.
+
+    The demand of work done in advance is shifted by that number of iterations.
+    """
 
     def __init__(self, method: MiniBatch, facts: Facts) -> None:
         plan, batches = method.plan(facts.shapes), facts.counts.batches
@@ -87,10 +93,11 @@ class CpuBatchWriter(CpuOps):
         every = range(len(self.workers))
         self.pulls = any(self.loaded[:, rank, peer].any() for rank in every for peer in every if rank != peer)
         self.stalled: list[Work] = [0.0 for _ in self.workers]
-        """Seconds of an iteration in which a worker's sampling thread keeps the interpreter from its main one."""
+        """Seconds of an iteration in which a worker's sampling thread keeps the interpreter lock from its main thread.
+        """
 
     def write(self) -> Schedule:
-        """The schedule."""
+        """Build the schedule."""
         sample_ops, made = zip(*(self._draw(rank) for rank in self.workers), strict=True)
         lag = int(self.loading.draws_ahead)
         ready: list[list[Dependency]] = [[(op, lag)] for op in made]
@@ -107,9 +114,9 @@ class CpuBatchWriter(CpuOps):
         return self.builder.close(steps)
 
     def _begins(self, sample_op: int, begun: int, taken: int, step: int) -> None:
-        """What the main thread sets going, and when."""
+        """The work that the main thread starts, and when."""
         if self.loading.ahead:
-            # Once it has a batch, the one that is `queue` later is loaded, and another drawn behind it.
+            # With a batch taken, the one `queue` later is loaded, and another is sampled behind it.
             self.builder.reuse(begun, taken)
             self.builder.reuse(sample_op, taken)
             return
@@ -117,7 +124,7 @@ class CpuBatchWriter(CpuOps):
         self.builder.wait_for(begun, (step, 1))
 
     def _draw(self, rank: Rank) -> tuple[int, int]:
-        """The sampler's thread: a batch is drawn and numbered, its matrices are made; the ops that do each."""
+        """The sampler's thread samples and renumbers a batch and builds its matrices; returns the op of each."""
         batches = self.batches
         ahead = self.loading.ahead + self.loading.draws_ahead
         layers = [layer for layer, shape in enumerate(self.facts.shapes) if shape.gathers]
@@ -140,17 +147,17 @@ class CpuBatchWriter(CpuOps):
         return first, self.work(OpKind.INDEX, rank, np.roll(making, -ahead), stream=SAMPLER)
 
     def _own_rows(self, ready: list[list[Dependency]]) -> tuple[list[int], list[list[int]]]:
-        """Rows out of the worker's own memory; per worker, the op that begins to load, and those that end it."""
+        """Rows from the worker's memory; per worker, the op that begins to load, and those that end it."""
         ops = [self._gather(rank, self.loaded[:, rank].sum(axis=1), ready[rank]) for rank in self.workers]
         return ops, [[op] for op in ops]
 
     def _gather(self, rank: Rank, rows: IntArray, after: list[Dependency]) -> int:
-        """Rows picked out of the worker's memory, by its loader's thread."""
+        """Rows gathered from the worker's memory, by its loader's thread."""
         seconds = loading_seconds(self.hosts[rank], rows, self.width)
         return self.work(OpKind.GATHER, rank, seconds, 0, FORWARD, after=after, stream=LOADER)
 
     def _pulled(self, ready: list[list[Dependency]]) -> tuple[list[int], list[list[int]]]:
-        """The same where rows of others are pulled from their owners: numbers, ids and rows, all workers together."""
+        """The same if rows of others are requested from their owners: numbers, ids and rows, all workers together."""
         begun = [self.work(OpKind.INDEX, rank, 0.0, after=ready[rank], stream=LOADER) for rank in self.workers]
         counts: FloatArray = np.full(self.loaded.shape, float(COUNT))
         received = self._swap(OpKind.INDEX, counts, "count", begun)
@@ -178,7 +185,7 @@ class CpuBatchWriter(CpuOps):
         layer: int = -1,
         direction: Direction = Direction.NONE,
     ) -> list[list[Dependency]]:
-        """nbytes[t, n, m] from n to m, for each pair once both have `posted`; per worker, what its part ends with."""
+        """nbytes[t, n, m] from n to m, for each pair once both have `posted`; per worker, its last ops."""
         through: list[list[Dependency]] = [[] for _ in self.workers]
         for rank, peer in self.pairs():
             both: list[Dependency] = [posted[rank], posted[peer]]
@@ -189,16 +196,16 @@ class CpuBatchWriter(CpuOps):
         return through
 
     def _taken(self, rank: Rank, arrived: list[int]) -> int:
-        """The main thread has a loaded batch, and puts cached rows between those loaded."""
+        """The main thread takes a loaded batch and inserts cached rows between the loaded ones."""
         ahead = self.loading.ahead
         wanted, cached = (item[:, rank].sum(axis=1) for item in (self.batches.wanted, self.batches.hits))
-        # Cached rows are gathered before they are put between the others, which are put there at once.
+        # Cached rows are gathered before they are inserted; the others are written in place at once.
         moved = (wanted + cached) * (cached > 0)
         seconds = self.moved(self.between[rank], moved, self.width) + WOKEN_S
         return self.work(OpKind.LOOKUP, rank, seconds, after=[(op, ahead) for op in arrived])
 
     def _trained(self) -> list[list[int]]:
-        """Forward, loss and back; per worker, the ops that end the sums of the weights' gradients."""
+        """Forward, loss and backward; per worker, the ops that end the all-reduces of the weight gradients."""
         facts, layers = self.facts, range(len(self.facts.shapes))
         costs = [self._costs(rank) for rank in self.workers]
         dropped = [self._dropped(rank) for rank in self.workers]
@@ -207,7 +214,7 @@ class CpuBatchWriter(CpuOps):
                 if layer:
                     self._handed_over(rank)
                 if drops := dropped[rank][layer]:
-                    # Rows that are read side by side are dropped at once: all are a batch's own.
+                    # Rows that are read together get dropout at once: all belong to the batch.
                     self.work(OpKind.UPDATE, rank, drops.inner + drops.boundary, layer, FORWARD)
                 if facts.shapes[layer].gathers:
                     self.work(OpKind.AGGREGATE, rank, costs[rank][layer].aggregate, layer, FORWARD)
@@ -224,7 +231,8 @@ class CpuBatchWriter(CpuOps):
                 shape = facts.shapes[layer]
                 if shape.gathers and (layer or shape.pooled):
                     summed = self.work(OpKind.AGGREGATE, rank, cost.aggregate_backward, layer, BACKWARD)
-                    # The map before pooling learns too, in layer 0 as well, and a layer's gradients are summed at once.
+                    # The linear layer before pooling is trained too, also in layer 0, and a layer's gradients are
+                    # reduced together.
                     learnt = summed if shape.pooled else learnt
                 made.append(learnt)
                 drops = dropped[rank][layer]
@@ -247,24 +255,27 @@ class CpuBatchWriter(CpuOps):
         for layer, shape in enumerate(facts.shapes):
             values = levels[:, layer] * shape.d_in + levels[:, layer + 1] * shape.d_out
             if shape.pooled:
-                # Rows after the map before pooling and after its ReLU; the largest values, and whose they are.
+                # Rows after the linear layer before pooling and after its ReLU; the largest values, and their indices.
                 values = values + 2 * (levels[:, layer] + levels[:, layer + 1]) * shape.d_in
             lost = self.lost(rank, (VALUE * values).astype(np.float64))
-            # The engine has every core that is beside busy ones at `busy_core_rate`, those too that lose nothing.
+            # The engine slows every core with busy neighbours to `busy_core_rate`, also kernels that lose nothing.
             undisturbed = self._cost(self.alone, rank, layer).times((1.0 - lost) * rate)
             found.append(self._cost(facts.device, rank, layer).times(lost).plus(undisturbed))
         return found
 
     def _between(self, rank: Rank) -> float:
-        """Bytes that the workers whose last cache is that of `rank` touch in an iteration: rows read, summed, made by
-        maps and by activations, all their gradients, and what drawing goes through."""
+        """Bytes that the workers with the same last-level cache as `rank` touch in an iteration.
+
+        This covers rows read, aggregated and produced by linear layers and activations, all their gradients, and
+        sampling.
+        """
         cores, extra = self.facts.cluster.cores(rank), (1 if self.facts.norm else 0)
         beside = [worker for worker in self.workers if self.facts.cluster.cores(worker) == cores]
         levels = sum(self.batches.levels[:, item].mean(axis=0) for item in beside)
         values = 0.0
         for layer, shape in enumerate(self.facts.shapes):
             values += 2 * levels[layer] * shape.d_in + 2 * levels[layer + 1] * (shape.d_in + (2 + extra) * shape.d_out)
-        # A sub-graph is drawn once for all its layers.
+        # A subgraph is sampled once for all its layers.
         iterations = slice(1) if self.one_graph else slice(None)
         entries = sum(float(self.batches.entries[:, item, iterations].mean(axis=0).sum()) for item in beside)
         return float(VALUE * values + ENTRY_BYTES * entries)
@@ -284,7 +295,9 @@ class CpuBatchWriter(CpuOps):
         )
 
     def _handed_over(self, rank: Rank) -> int:
-        """The interpreter, spread evenly over the layers' two passes. No thread hands rows over while it trains."""
+        """The time of the interpreter, spread evenly over the layers' two passes. No thread hands over rows during
+        training.
+        """
         passes = 2 * len(self.facts.shapes)
         self.stands_still(rank, self.stalled[rank] / passes)
         return self.work(OpKind.STEP, rank, self.calls * self.facts.device.launch_s.value / passes)

@@ -1,9 +1,9 @@
-"""Training by block rows by workers that compute on CPU cores, as the training runtime does it with gloo.
+"""Training by block rows on CPU cores, as the training runtime does it with gloo.
 
-The iteration is that of `block_workers`; what differs is what the runtime does (`runtime.exchange.blocks`): blocks that
-are not sent are multiplied first, then each block goes around its ring in pieces and is multiplied when a worker has it
-and has passed it on; one matrix serves both ways, so a backward product is that of the forward pass at the output's
-width; replicas add up their sums step by step between products. Everything takes turns on the cores.
+The iteration is that of `block_workers`, except for details of the runtime (`runtime.exchange.blocks`). Blocks that are
+not sent are multiplied first. Then each block travels around its ring in pieces and is multiplied when a worker has
+received and forwarded it. One matrix serves both directions, so a backward product equals a forward product at the
+output's width. Replicas add up their sums step by step between products. All threads share the cores.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from gcnsim.timeline import Direction, OpKind
 FORWARD, BACKWARD = Direction.FORWARD, Direction.BACKWARD
 
 FLAG = 4
-"""Bytes in which a worker says whether it sends a block."""
+"""Bytes of a worker's flag that it sends a block."""
 
 
 class CpuBlockWriter(CpuOps):
-    """Writes the schedule of `method` for workers on CPU cores."""
+    """Builds the schedule of `method` for workers on CPU cores."""
 
     def __init__(self, method: BlockBroadcast, facts: Facts) -> None:
         sent = method.sent(facts)
@@ -56,7 +56,7 @@ class CpuBlockWriter(CpuOps):
         self.dropped = [self._dropped(rank) for rank in self.workers]
 
     def write(self) -> Schedule:
-        """The schedule."""
+        """Build the schedule."""
         facts, last = self.facts, len(self.facts.shapes) - 1
         for layer, shape in enumerate(facts.shapes):
             for rank in self.workers:
@@ -81,7 +81,7 @@ class CpuBlockWriter(CpuOps):
         return self.builder.close(steps, periodic=self.cycles)
 
     def _backward(self, layer: Layer) -> list[int]:
-        """One layer's backward pass; per worker, the op at which its weights' gradient is that of all."""
+        """One layer's backward pass; per worker, the op after which its weight gradient is reduced."""
         shape = self.facts.shapes[layer]
         for rank in self.workers:
             self._handed_over(rank)
@@ -95,7 +95,7 @@ class CpuBlockWriter(CpuOps):
         return self.reduce(layer, made)
 
     def _sum(self, layer: Layer, direction: Direction, width: int) -> None:
-        """The products with blocks that are kept, then every other block's broadcast and its product."""
+        """The products with stored blocks, then every other block's broadcast and its product."""
         grid, sends = self.grid, self._sends(layer, direction)
         products = [self._products(rank, width, first=layer == 0 and direction is FORWARD) for rank in self.workers]
         for rank in self.workers:
@@ -117,7 +117,8 @@ class CpuBlockWriter(CpuOps):
             self._add_up(layer, direction, width)
 
     def _broadcast(self, ring: list[Rank], root: int, nbytes: FloatArray, layer: Layer, direction: Direction) -> None:
-        """A block around its ring, piece after piece; each member's thread waits until it has it and passed it on."""
+        """A block around its ring, piece by piece; each member's thread waits until it has received and forwarded it.
+        """
         size = len(ring)
         if size == 1:
             return
@@ -161,19 +162,19 @@ class CpuBlockWriter(CpuOps):
                     self.work(OpKind.SCATTER, rank, WOKEN_S + added, layer, direction, after=ends[index])
 
     def _sends(self, layer: Layer, direction: Direction) -> FloatArray:
-        """How much of each block is broadcast, float64[T, blocks]."""
+        """The share of each block that is broadcast, float64[T, blocks]."""
         always = direction is BACKWARD and not self.rule.skips_backward
         return np.ones_like(self.sent[:, layer]) if always else self.sent[:, layer]
 
     def _test(self, rank: Rank, layer: Layer) -> None:
-        """What it costs to see how far a layer's input has moved: the features never do."""
+        """The cost of testing how far a layer's input has moved; the features never move."""
         if self._gap and layer > 0:
             values = float(self.facts.counts.inner_nodes[rank]) * self.facts.shapes[layer].d_in
             seconds = elementwise_seconds(self.facts.device, values, GAP_PASSES)
             self.work(OpKind.UPDATE, rank, seconds, layer - 1, FORWARD)
 
     def _exchange_flags(self, layer: Layer) -> None:
-        """Every worker tells every other one whether it sends, because only the owner knows how far rows moved."""
+        """Every worker sends every other one its flag, because only the owner knows how far rows moved."""
         if not self._gap:
             return
         begun = [self.work(OpKind.INDEX, rank, 0.0, layer) for rank in self.workers]
@@ -191,11 +192,11 @@ class CpuBlockWriter(CpuOps):
         return self.rule.test == "gap" and bool((self.sent < 1.0).any())
 
     def _handed_over(self, rank: Rank) -> None:
-        """The interpreter and hand-overs between threads, spread evenly over the layers' two passes."""
+        """The time of the interpreter and of thread switches, spread evenly over the layers' two passes."""
         self.work(OpKind.STEP, rank, self.facts.host.iteration_s.value / (2 * len(self.facts.shapes)))
 
     def _products(self, rank: Rank, width: int, *, first: bool) -> list[float]:
-        """Core-seconds of a worker's product with each of the blocks that it takes."""
+        """Core-seconds of a worker's product with each of its blocks."""
         return [self._product(rank, block, width, first=first) for block in self._stages(rank)]
 
     def _product(self, rank: Rank, block: int, width: int, *, first: bool) -> float:

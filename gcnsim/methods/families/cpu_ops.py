@@ -1,8 +1,8 @@
-"""What workers on CPU cores do, op by op: work of one thread, a message, an all-reduce around a ring of gloo's.
+"""The ops of workers on CPU cores, one by one: single-threaded work, a message, gloo's ring all-reduce.
 
-Threads take turns on the cores (`gcnsim.engine.cores`). A worker has one that computes, one that samples, and per kind
-of traffic (lane) one that moves bytes and one that waits for messages; all-reduces have a pair of their own. Equal work
-takes now a little longer, now a little less, or workers would fall into a lock step that real ones never keep.
+Threads take turns on the cores (`gcnsim.engine.cores`). A worker has one thread that computes, one that samples, and
+per kind of traffic (lane) one that moves bytes and one that waits for messages; all-reduces have a separate pair. Equal
+work varies slightly in time; otherwise workers would run in a lock step that real ones never keep.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from gcnsim.timeline import Direction, OpKind
 
 ONE_THREAD = 1.0
 VARIED = 24
-"""Iterations before work varies as it did before, at least."""
+"""The least iterations before the random variation of work repeats."""
 
 SAMPLER = "sampler"
 TAG = {Direction.FORWARD: "f", Direction.BACKWARD: "b"}
 WOKEN_S = 1e-6
-"""A thread that waited needs a core again before it can go on: until it has one, it waits."""
+"""A thread that waited needs a core again before it can continue."""
 
 
 def _beside_others(facts: Facts) -> DeviceProfile:
-    """A core as it is where every worker is beside busy cores; `busy_core_rate` has what all kernels lose there."""
+    """Whether every worker always competes with busy cores; `busy_core_rate` contains that loss for all kernels."""
     ratio, cores = facts.host.busy_sums_ratio, facts.host.cores.value
     if ratio is None or any(_workers_beside(facts, rank) < cores for rank in range(facts.cluster.gpus)):
         return facts.device
@@ -50,7 +50,7 @@ def _beside_others(facts: Facts) -> DeviceProfile:
 
 
 def _workers_beside(facts: Facts, rank: Rank) -> int:
-    """How many workers are on the cores of `rank`, itself among them."""
+    """How many workers share the cores of `rank`, including itself."""
     own = facts.cluster.cores(rank)
     return sum(facts.cluster.cores(gpu) == own for gpu in range(facts.cluster.gpus))
 
@@ -64,7 +64,7 @@ class MessageOps:
 
 
 class CpuOps:
-    """Writes ops into the schedule of the method `name` for `facts`. cycle: iterations after which it begins again."""
+    """Adds ops to the schedule of the method `name` for `facts`. cycle: iterations after which it repeats."""
 
     def __init__(self, name: str, facts: Facts, cycle: int) -> None:
         self.spread = facts.host.work_spread.value
@@ -78,11 +78,11 @@ class CpuOps:
         self.exchanges = facts.cluster.gpus > 1
 
     def lost(self, rank: Rank, touched: FloatArray) -> FloatArray:
-        """Share of what kernels lose beside busy cores that one loses which touches so many bytes.
+        """The share of the slowdown by busy cores that applies to a kernel that touches this many bytes.
 
-        What cores share is the way to memory: who finds all of it in the last cache loses nothing. That cache is the
-        worker's that has the core: a slice of time is long against filling it again. Records that know what comes from
-        memory have that in what their kernels take alone, and all lose alike.
+        Cores share the path to memory, so a kernel whose data fits in the last-level cache loses nothing. The worker
+        with the core has the cache, because a time slice is long compared with filling it. Newer records include memory
+        effects in the kernel times, and all kernels lose alike.
         """
         facts, device = self.facts, self.facts.device
         crowded = _workers_beside(facts, rank) >= facts.host.cores.value
@@ -91,12 +91,12 @@ class CpuOps:
         return lost_beside(touched, device.sums.caches[-1])
 
     def beside(self, rank: Rank, touched: FloatArray) -> FloatArray:
-        """What a kernel that touches so many bytes takes beside busy cores, over what `busy_core_rate` makes of it."""
+        """The time of a kernel that touches this many bytes on busy cores, relative to `busy_core_rate`."""
         rate = self.facts.host.busy_core_rate.value
         return rate + (1.0 - rate) * self.lost(rank, touched)
 
     def moved(self, between: float, rows: IntArray, width: int) -> FloatArray:
-        """Core-seconds to gather `rows` rows in an iteration that touches so many bytes."""
+        """Core-seconds to gather `rows` rows in an iteration that touches this many bytes."""
         return rows_seconds(device_in_training(self.facts.device, between), rows, width)
 
     def work(
@@ -111,7 +111,7 @@ class CpuOps:
         stream: str = COMPUTE_STREAM,
         thread: str | None = None,
     ) -> int:
-        """Core-seconds of one thread; each stream is a thread of its own unless `thread` says which."""
+        """Core-seconds of one thread; each stream is a separate thread unless `thread` names one."""
         if self.spread:
             seconds = seconds * self._factors()
         return self.builder.flow(
@@ -128,9 +128,9 @@ class CpuOps:
         )
 
     def stands_still(self, rank: Rank, seconds: Work) -> None:
-        """The worker's computing thread waits for the interpreter, without a core: another worker's may have it.
+        """The worker's computing thread waits for the interpreter without a core, which another worker may use.
 
-        seconds: core-seconds that its sampler works meanwhile, which take longer where all cores are busy.
+        seconds: core-seconds of its sampler meanwhile, which take longer if all cores are busy.
         """
         if not np.any(seconds):
             return
@@ -139,7 +139,7 @@ class CpuOps:
         self.builder.compute(OpKind.STEP, rank, seconds * self._factors() if self.spread else seconds)
 
     def _factors(self) -> FloatArray:
-        """How much longer than usual some work takes, float64[T]: log-normal, 1 on average."""
+        """The random factor on some work, float64[T]: log-normal, 1 on average."""
         return self.varied.lognormal(-(self.spread**2) / 2, self.spread, self.iterations)
 
     def pairs(self) -> Iterator[tuple[Rank, Rank]]:
