@@ -1,4 +1,4 @@
-"""What jobs of the pages find: a sentence, figures in both themes, and files to take home."""
+"""The results of the pages' jobs: a sentence, figures in both themes, and files to download."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Legend = Sequence[tuple[str, str, bool]]
 
 @dataclass(frozen=True, slots=True)
 class JobResult:
-    """What a page shows of its job. heading: the answer in a sentence; text: as the command line prints it."""
+    """The result of a page's job. heading: the answer in a sentence; text: the output of the command line."""
 
     heading: str
     figures: list[dict[str, Any]] = field(default_factory=list)
@@ -26,7 +26,7 @@ class JobResult:
 
     @property
     def texts(self) -> dict[str, str]:
-        """The words as plain data."""
+        """The texts as plain data."""
         return {"heading": self.heading, "text": self.text}
 
 
@@ -39,7 +39,7 @@ def themed_figure(title: str, caption: str, draw: Callable[[Any], Any], legend: 
 
 
 def sweep(options: Options, folder: Path, say: Say) -> JobResult:
-    """Points of a sweep that a filter leaves, the first first: CSV, JSON and a page. Raises GcnsimError."""
+    """The points of a sweep that pass the filters, best first: CSV, JSON and a page. Raises GcnsimError."""
     import pyarrow as pa
 
     from gcnsim import api
@@ -57,7 +57,7 @@ def sweep(options: Options, folder: Path, say: Say) -> JobResult:
 
 
 def timeline(options: Options, folder: Path, say: Say) -> JobResult:
-    """One steady iteration of a setting, or of a recorded run beside its prediction. Raises GcnsimError."""
+    """One steady iteration of a setting, or of a recorded run with its prediction. Raises GcnsimError."""
     from gcnsim import api
     from gcnsim.report.figures.timeline import timeline_figure, timeline_of_result
     from gcnsim.report.page.sections import DrawnTimeline, caption_of, write_timelines, write_timelines_csv
@@ -102,7 +102,7 @@ def timeline(options: Options, folder: Path, say: Say) -> JobResult:
 
 
 def recommend(options: Options, folder: Path, say: Say) -> JobResult:
-    """A recommendation: time against cost, and what moves the time. Raises GcnsimError."""
+    """A recommendation: time against cost, and the sensitivity of the time. Raises GcnsimError."""
     from gcnsim import api
     from gcnsim.report.figures.front import front_data, front_figure
     from gcnsim.report.figures.tornado import tornado_figure, tornado_of_advice
@@ -125,14 +125,14 @@ def recommend(options: Options, folder: Path, say: Say) -> JobResult:
 
 
 def compare(options: Options, folder: Path, say: Say) -> JobResult:
-    """Two iterations: where either goes, and where the difference does. Raises GcnsimError."""
+    """Two iterations: the time of each by part, and the difference by part. Raises GcnsimError."""
     from gcnsim import api
     from gcnsim.report.comparison import write_parts_csv
     from gcnsim.report.figures.breakdown import breakdown_figure, sides_data
     from gcnsim.report.figures.difference import difference_data, difference_figure
 
     found = api.compare(options["a"], options["b"], progress=say)
-    # The sides are called what the page's user called them.
+    # The sides have the names that the page's user gave them.
     for key in "ab":
         found[key]["label"] = options["names"][key]
     say("drawing")

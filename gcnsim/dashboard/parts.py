@@ -1,4 +1,4 @@
-"""Parts of pages: sliders, tables, figures, the panel of long work."""
+"""Parts of pages: sliders, tables, figures, the panel of long jobs."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ CONFIG: Any = {"displayModeBar": False, "responsive": True}
 
 
 def aria(**attributes: str) -> dict[str, Any]:
-    """Attributes for those who hear a page: `label`, `live`."""
+    """Accessibility attributes: `label`, `live`."""
     return {f"aria-{name}": text for name, text in attributes.items()}
 
 
 def slider(name: str, label: str, stops: Sequence[float], value: float) -> html.Div:
-    """A slider over the places of `stops`; the keyboard moves it a stop at a time."""
+    """A slider over the indices of `stops`; a key press moves it by one stop."""
     return html.Div(
         [
             html.Label([f"{label} ", html.Output("", id=f"{name}-shown")], htmlFor=name),
@@ -34,7 +34,7 @@ def slider(name: str, label: str, stops: Sequence[float], value: float) -> html.
 
 
 def text_field(name: Any, label: str, value: str, options: Sequence[str] = (), most: int = MOST_TEXT) -> html.Div:
-    """A line of text, with suggestions; what stands in it counts once it is left, or at Enter."""
+    """A text field with suggestions; its text takes effect when the field loses focus, or at Enter."""
     key = name if isinstance(name, str) else str(name["field"])
     listed = f"{key}-names"
     more: dict[str, Any] = {"list": listed} if options else {}
@@ -56,7 +56,7 @@ def text_field(name: Any, label: str, value: str, options: Sequence[str] = (), m
 
 
 def _headed(head: str) -> dict[str, Any]:
-    """What a cell is called where the table has no heading."""
+    """The name of a cell if the table has no heading."""
     return {"data-head": head}
 
 
@@ -68,7 +68,7 @@ def table(rows: Sequence[Row], caption: str) -> html.Div:
 
 
 def sheet(caption: str, heads: Sequence[str], lines: Sequence[Sequence[str]]) -> html.Div:
-    """Lines of cells as a table; on a phone each is a block."""
+    """Lines of cells as a table; on a phone each line is a block."""
     body = [
         html.Tr([html.Td(cell, **_headed(head)) for head, cell in zip(heads, cells, strict=True)]) for cells in lines
     ]
@@ -80,7 +80,7 @@ def sheet(caption: str, heads: Sequence[str], lines: Sequence[Sequence[str]]) ->
 
 
 def graph(name: str, figure: Any = None) -> dcc.Graph:
-    """A figure, as plain data, that is as wide as its place and as tall as it says."""
+    """A figure, as plain data, as wide as its container and as tall as it specifies."""
     if figure is None:
         return dcc.Graph(id=name, config=CONFIG, responsive=True)
     height = {"height": f"{figure['layout']['height']}px"}
@@ -88,7 +88,7 @@ def graph(name: str, figure: Any = None) -> dcc.Graph:
 
 
 def legend(marks: Sequence[tuple[str, str, bool]]) -> html.Ul:
-    """Names with their colours; hatched: what overlaps other things."""
+    """Names with their colours; hatched: overlapping work."""
     return html.Ul(
         [
             html.Li([html.Span(className="hatched" if hatched else "swatch", style={"--of": color}), f" {name}"])
@@ -99,12 +99,13 @@ def legend(marks: Sequence[tuple[str, str, bool]]) -> html.Ul:
 
 
 def alert(text: str) -> html.P:
-    """One line that says what is wrong."""
+    """An error in one line."""
     return html.P(text, className="alert", role="alert")
 
 
 def job_panel(label: str, note: str, *, begins: bool = False) -> html.Section:
-    """A button that begins the page's long work, and its place; begins: by itself, once the page is there."""
+    """A button that starts the page's long job, and the place of its result. begins: start it when the page has loaded.
+    """
     own: dict[str, Any] = {"data-begins": "yes"} if begins else {}
     return html.Section(
         [
@@ -130,7 +131,7 @@ def job_panel(label: str, note: str, *, begins: bool = False) -> html.Section:
 
 
 def command_line(text: str = "") -> html.Div:
-    """The command line that asks the same, to copy."""
+    """The command line of the same question, to copy."""
     return html.Div(
         [
             html.Span("The same on the command line", className="note"),

@@ -1,4 +1,4 @@
-"""What a What-if page asks, as its address has it: read strictly, written back, and as a command line."""
+"""The question of a What-if page in its address: parsed strictly, written back, and converted to a command line."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ STOPS: Final[Mapping[str, tuple[float, ...]]] = {
     "epsilon": EPSILONS,
     "cache": CACHES,
 }
-"""The stops of each slider; another value in an address becomes a further stop."""
+"""The stops of each slider; another value in an address becomes an extra stop."""
 
 FIGURES: Final = {
     "breakdown": "Where the time goes",
@@ -56,16 +56,18 @@ _RANGES: Final[Mapping[str, tuple[float, float]]] = {
 }
 FIRST: Final = ClusterSpec()
 UNSAID: Final = ("dataset", "device")
-"""Options that the command line leaves out where they are as in the first question."""
+"""Options that the command line omits at their initial values."""
 
 _WHOLE: Final = ("gpus", "tau")
 
 
 @dataclass(frozen=True, slots=True)
 class PageQuestion:
-    """bandwidth, beside: Gbit/s of a server's card; cache: per cent. graph: a file in place of the data set, or an
-    upload. measured: a file of compute times, whose data and device stand. methods: empty for those compared by
-    default. figure: of `FIGURES`."""
+    """The question of a page. bandwidth, beside: Gbit/s of a server's NIC; cache: per cent.
+
+    graph: a file instead of the dataset, or an upload. measured: a file of compute times, which sets dataset and
+    device. methods: empty for those compared by default. figure: one of `FIGURES`.
+    """
 
     dataset: str = DEFAULT_DATASET
     graph: str = ""
@@ -82,7 +84,7 @@ class PageQuestion:
 
     @property
     def named(self) -> tuple[str, ...]:
-        """The methods that are asked for."""
+        """The requested methods."""
         return self.methods or tuple(COMPARED)
 
     @property
@@ -91,14 +93,14 @@ class PageQuestion:
         return list(dict.fromkeys([self.bandwidth, *([] if self.beside is None else [self.beside])]))
 
     def address(self) -> str:
-        """The query of the page's address, without what is as in the first question; empty for that one."""
+        """The query of the page's address, without initial values; empty for the initial question."""
         usual = PageQuestion()
         changed = {field.name: getattr(self, field.name) for field in fields(self)}
         query = {name: plain(value) for name, value in changed.items() if value != getattr(usual, name)}
         return f"?{urlencode(query)}" if query else ""
 
     def options(self, graph: str | None, measured: str | None = None) -> dict[str, Any]:
-        """The options of `gcnsim.what_if`; graph, measured: the paths that these fields stand for."""
+        """The options of `gcnsim.what_if`; graph, measured: the paths of these files."""
         options: dict[str, Any] = {
             "gpus": int(self.gpus),
             "bandwidth": [f"{bandwidth:g}Gbps" for bandwidth in self.bandwidths],
@@ -117,14 +119,14 @@ class PageQuestion:
     def row_options(
         self, graph: str | None, method: str, *, measured: str | None = None, **other: Any
     ) -> dict[str, Any]:
-        """The options for the row of one method; other: values in place of the question's, Gbit/s and per cent."""
+        """The options for the row of one method; other: values that replace the question's, in Gbit/s and per cent."""
         options = replace(self, beside=None, methods=(method,), **other).options(graph, measured)
         device = {"device": options["device"]} if "device" in options else {}
         first = {"gpus": options["gpus"], "bandwidth": options["bandwidth"][0], **device, "method": method}
         return first | {name: value for name, value in options.items() if name not in first}
 
     def command(self) -> str:
-        """The command line that asks the same."""
+        """The command line of the same question."""
         options = self.options(self.graph or None, self.measured or None)
         usual = PageQuestion()
         shown = {
@@ -134,7 +136,7 @@ class PageQuestion:
 
 
 def read_address(query: str | None) -> PageQuestion:
-    """The question that an address asks. Raises ScenarioError (one line) for what no slider could have set."""
+    """Parse the question in an address. Raises ScenarioError (one line) for values that no slider can have."""
     names = [field.name for field in fields(PageQuestion)]
     values: dict[str, Any] = {}
     for name, text in parse_qsl((query or "").lstrip("?"), keep_blank_values=True):
@@ -147,13 +149,13 @@ def read_address(query: str | None) -> PageQuestion:
 
 
 def moved(question: PageQuestion, **values: Any) -> PageQuestion:
-    """The question with other values, checked as those of an address are. Raises ScenarioError."""
+    """The question with other values, checked like those of an address. Raises ScenarioError."""
     merged = {field.name: getattr(question, field.name) for field in fields(PageQuestion)} | values
     return PageQuestion(**{name: _value(name, "" if value is None else plain(value)) for name, value in merged.items()})
 
 
 def stops(name: str, value: float) -> list[float]:
-    """The stops of a slider, `value` among them."""
+    """The stops of a slider, including `value`."""
     return sorted({*STOPS[name], value})
 
 

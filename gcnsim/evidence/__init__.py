@@ -1,4 +1,4 @@
-"""What stands beside a question: recorded runs of the same, and measured times of settings like it."""
+"""Evidence for a question: recorded runs of the same setting, and measured times of similar settings."""
 
 from gcnsim.evidence.like_questions import like_questions
 from gcnsim.evidence.recorded_run import CORE, device_of, refuse_other_kernels, refuse_other_trace, scenario_of

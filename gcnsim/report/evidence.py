@@ -22,7 +22,7 @@ from gcnsim.units import format_bandwidth
 
 
 def render_calibration(record: Calibration, path: str) -> str:
-    """Figures with what they were fitted to, then how well each law fits; ends with a newline."""
+    """The figures with their measurements, then the error of each law; ends with a newline."""
     lines = [
         f"{path}: {record.device} on {record.machine.get('cpu')}, measured in {record.seconds / 60:.1f} minutes",
         "",
@@ -62,7 +62,7 @@ PHASES = {"compute": "compute", "exposed_comm": "exposed communication", "expose
 
 
 def validation_lines(payload: Payload) -> list[tuple[str, str]]:
-    """What a reader looks for first: (name, value) pairs in words."""
+    """The main results as (name, value) pairs in words."""
     spread, regret, kendall = payload["spread"], payload["regret"], payload["kendall"]
     lines = [
         ("runs", f"{payload['runs']} of {payload['configurations']} configurations"),
@@ -99,7 +99,7 @@ def render_validation(payload: Payload) -> str:
 
 
 def validation_markdown(payload: Payload) -> str:
-    """The figures, and a table with a line for each run."""
+    """The figures, and a table with one line per run."""
     text = ["| figure | value |", "|---|---|", *(f"| {name} | {value} |" for name, value in validation_lines(payload))]
     text += ["", *(f"| {' | '.join(cells)} |" for cells in (RUN, *_runs(payload)))]
     text.insert(-len(payload["rows"]), "|" + "---|" * len(RUN))
@@ -140,7 +140,7 @@ def write_validation(folder: str | Path, payload: Payload) -> None:
 
 
 def _label(payload: Payload) -> str:
-    """What predictions rest on, where it is no calibration: intervals of the catalogue know no error of the figures."""
+    """The basis of predictions without calibration: intervals of the catalogue do not include errors of its figures."""
     measured = "MEASURED compute" if payload["measured_compute"] else ""
     if payload["calibration"]:
         return measured
@@ -148,9 +148,9 @@ def _label(payload: Payload) -> str:
 
 
 def _rows(payload: Payload) -> list[str]:
-    """A line for each run, under its setting: milliseconds per iteration, measured, predicted and the interval."""
+    """One line per run, below its setting: milliseconds per iteration, measured, predicted and the interval."""
     heads = ("run", "measured", "predicted", "low", "high", "error", "configuration")
-    # Runs of one setting follow one another: it is said once, above them.
+    # Runs of one setting are consecutive; the setting is printed once above them.
     settings = list(dict.fromkeys(row["setting"] for row in payload["rows"]))
     rows = sorted(payload["rows"], key=lambda row: settings.index(row["setting"]))
     cells = [
@@ -170,7 +170,7 @@ def _rows(payload: Payload) -> list[str]:
 
 
 def _milliseconds(seconds: float | None) -> str:
-    """Three digits at least, without an exponent: 0.0420, 1.24, 184, 12,345; a dash where there is none."""
+    """At least three digits without an exponent: 0.0420, 1.24, 184, 12,345; a dash for None."""
     if seconds is None:
         return "-"
     value = 1e3 * seconds
@@ -178,7 +178,7 @@ def _milliseconds(seconds: float | None) -> str:
 
 
 def _runs(payload: Payload) -> list[tuple[str, ...]]:
-    """The cells of each run beneath `RUN`."""
+    """The cells of each run below `RUN`."""
     found: list[tuple[str, ...]] = []
     for row in payload["rows"]:
         measured, predicted, low, high = (_milliseconds(row[name]) for name in TIMES)
@@ -224,7 +224,7 @@ def write_reproduction(path: str | Path, payload: Payload) -> None:
 
 
 def render_reproduction(payload: Payload) -> str:
-    """Every cell, then the figures per paper, the null models, and what was fitted."""
+    """Every cell, then the figures per paper, the null models, and the fitted figures."""
     lines = []
     for paper in payload["papers"]:
         cells = [cell for cell in payload["cells"] if cell["paper"] == paper and cell["predicted"] is not None]
@@ -235,7 +235,7 @@ def render_reproduction(payload: Payload) -> str:
 
 
 def left_out_lines(payload: Payload) -> list[str]:
-    """Why cells have no prediction, or one that is not judged: one line per paper, table and reason."""
+    """Why cells have no prediction, or one without an error: one line per paper, table and reason."""
     counts: dict[tuple[str, str, str], int] = {}
     for cell in payload["cells"]:
         if cell["reason"]:
@@ -245,7 +245,7 @@ def left_out_lines(payload: Payload) -> list[str]:
 
 
 def error_lines(payload: Payload) -> list[str]:
-    """The errors of rows whose values are given, per paper."""
+    """The errors of rows with given values, per paper."""
     headings = ("paper", "cells", "predicted", "judged", "median error", "largest", "within 25 %", "in interval")
     found = {**payload["papers"], "all": payload["all"]}
     found["all, not fitted"] = {**payload["all"], **payload["all"]["held"], "cells": "", "predicted": ""}
@@ -262,7 +262,7 @@ def error_lines(payload: Payload) -> list[str]:
 
 
 def null_lines(payload: Payload) -> list[str]:
-    """Median errors of the null models beside ours, on the cells that both answer."""
+    """Median errors of the null models next to the simulator's, on the cells that both predict."""
     rows = [
         (paper, name, str(pair["cells"]), _whole_percent(pair["null"]), _whole_percent(pair["ours"]))
         for paper, found in {**payload["papers"], "all": payload["all"]}.items()

@@ -1,4 +1,5 @@
-"""Access traces: what drawn graphs ask of other workers, recorded from real partitions, and replayed against caches."""
+"""Access traces: the remote rows that sampled graphs need, recorded from real partitions, and replayed against caches.
+"""
 
 from gcnsim.trace.access import (
     AccessTrace,

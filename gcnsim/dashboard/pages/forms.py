@@ -1,4 +1,4 @@
-"""Pages of a few fields and one long piece of work: Compare, Plan, Sweep, Timeline, Validation."""
+"""Pages with a few fields and one long job: Compare, Plan, Sweep, Timeline, Validation."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ Values = Mapping[str, str]
 
 
 IF_REQUESTED: Final = "asked"
-"""Where the address asks for something."""
+"""The job starts if the address contains a question."""
 
 ALWAYS: Final = "always"
 NEVER: Final = "never"
 
 CHANCE: Final = "90%"
-"""What a chance of meeting a target is at first."""
+"""The initial chance of meeting a target."""
 
 NEEDED: Final = ("dataset", "minimise")
-"""Fields of Plan that are never left open."""
+"""Required fields of Plan."""
 
 MEASURED: Final = "measured_compute"
 OPTION: Final = "--measured-compute"
 
 MOST_LIST: Final = 4000
-"""Letters of a list of folders."""
+"""The most characters of a list of folders."""
 
 
 class Field(NamedTuple):
-    """One line of text. usual: what it says at first; words: what it may say, where these can be listed; most: letters
-    that it takes.
+    """One text field. usual: its initial text; words: its possible values, if they can be listed; most: the most
+    characters.
     """
 
     name: str
@@ -57,8 +57,8 @@ class Field(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A page. options: of its job, from the fields' values; command: the command line that asks the same; view: what
-    it shows at once, in a theme, where that takes no long work; begins: when the job begins by itself.
+    """A page. options: the options of its job, from the fields' values; command: the command line of the same question;
+    view: the content that needs no long job, in a theme; begins: when the job starts without a click.
     """
 
     path: str
@@ -81,7 +81,7 @@ def _plan(values: Values, files: Files) -> dict[str, Any]:
     if "host" in options:
         options["host"] = [_existing("host", item, files) if is_file(item) else item for item in options["host"]]
     if "measured_compute" in options:
-        # Its graph and partition stand.
+        # Its graph and partition are fixed.
         options |= {"dataset": None, "measured_compute": files.path(options["measured_compute"])}
     return options
 
@@ -209,12 +209,12 @@ FORMS: Final = (
 
 
 def of_path(path: str) -> Form | None:
-    """The page at an address's path; None where there is none."""
+    """The page at an address's path; None if there is none."""
     return next((form for form in FORMS if form.path == path), None)
 
 
 def read(form: Form, query: str | None) -> dict[str, str]:
-    """The values of the fields that an address has. Raises ScenarioError."""
+    """The field values in an address. Raises ScenarioError."""
     found = {field.name: field.usual for field in form.fields}
     most = {field.name: field.most for field in form.fields}
     for name, text in parse_qsl((query or "").lstrip("?"), keep_blank_values=True):
@@ -227,7 +227,7 @@ def read(form: Form, query: str | None) -> dict[str, str]:
 
 
 def layout(form: Form, query: str | None) -> html.Div:
-    """The page with the values of an address, which is put right where it is wrong."""
+    """The page with the values of an address; invalid ones are replaced."""
     wrong: list[Any] = []
     try:
         values = read(form, query)
@@ -253,7 +253,7 @@ def layout(form: Form, query: str | None) -> html.Div:
 
 
 def attach(app: Dash, files: Files) -> None:
-    """The callbacks of the fields: address, command line and what the page shows at once follow them."""
+    """Attach the callbacks of the fields: they update address, command line and content."""
 
     @app.callback(
         Output("query", "data", allow_duplicate=True),

@@ -1,4 +1,4 @@
-"""The What-if page, the first that anybody sees: sliders, the picture, the table, and the whole answer as a job."""
+"""The What-if page, the start page: sliders, the figure, the table, and the complete answer as a job."""
 
 from __future__ import annotations
 
@@ -44,20 +44,20 @@ CAPTIONS: Final = {
     True: "Lines: iteration time; bands: its 90 % interval; the dotted line is the slider's place.",
 }
 TEXTS: Final = ("dataset", "device", "graph", "measured", "figure", "beside")
-"""The fields that are lines of text, the methods aside."""
+"""The text fields, except methods."""
 
 MOST_BARS: Final = 12
 MOST_POINTS: Final = 7
-"""Values at which a line against an axis is simulated."""
+"""The most values of an axis that are simulated for a line."""
 
 
 def shown(name: str, value: float) -> str:
-    """A slider's value for people."""
+    """A slider's value as text."""
     return {"bandwidth": f"{value:g} Gbps", "cache": f"{value:g} %"}.get(name, f"{value:g}")
 
 
 def layout(question: PageQuestion, datasets: Sequence[str], devices: Sequence[str], own: bool) -> html.Div:
-    """The page of a question; own: begin with the fields of one's own graph open."""
+    """The page of a question; own: show the fields for your own graph."""
     stops_of = {name: stops(name, getattr(question, name)) for name in SLIDERS}
     presets = [
         html.A([html.Strong(name), html.Span(says)], href=address, className="preset")
@@ -119,7 +119,7 @@ def layout(question: PageQuestion, datasets: Sequence[str], devices: Sequence[st
 def question_of(
     values: Mapping[str, Any], stops_of: Mapping[str, Sequence[float]], question: PageQuestion
 ) -> PageQuestion:
-    """The question that the page's fields ask. Raises ScenarioError."""
+    """The question in the page's fields. Raises ScenarioError."""
     found: dict[str, Any] = {}
     for name in SLIDERS:
         place = int(float(values[name]))
@@ -133,7 +133,7 @@ def question_of(
 
 
 def of_measured(question: PageQuestion, files: Files) -> tuple[PageQuestion, MeasuredCompute | None]:
-    """The question with the methods of its measured file where it names none, and what that file holds."""
+    """The question with the methods of its measured file if it names none, and the contents of that file."""
     path = files.path(question.measured)
     if path is None:
         return question, None
@@ -157,7 +157,7 @@ def rows_of(question: PageQuestion, answers: Answers, files: Files, turn: Reques
 
 
 def curve_rows(question: PageQuestion, answers: Answers, files: Files, turn: RequestTicket | None = None) -> list[Row]:
-    """Rows along the axis of the chosen figure, of the methods that it changes."""
+    """Rows along the axis of the chosen figure, for the methods that it affects."""
     axis = question.figure
     graph, measured = files.path(question.graph), files.path(question.measured)
     every = STOPS[axis]
@@ -176,7 +176,7 @@ def curve_rows(question: PageQuestion, answers: Answers, files: Files, turn: Req
 def picture(
     question: PageQuestion, rows: Sequence[Row], along: Sequence[Row], theme: str
 ) -> tuple[dict[str, Any], html.Ul]:
-    """The chosen figure, as plain data, and its legend, which as text wraps on a phone."""
+    """The chosen figure as plain data, and its legend as text, which wraps on a phone."""
     chosen = THEMES[theme]
     if not along:
         data = rows_data(rows, MOST_BARS)
@@ -208,7 +208,7 @@ def headline(question: PageQuestion, rows: Sequence[Row]) -> str:
 
 
 def machine(rows: Sequence[Row], measured: MeasuredCompute | None = None) -> list[Any]:
-    """What the rows are of, and how far they are to be trusted: the page's questions name no calibration."""
+    """The machine of the rows, and how trustworthy they are: the page's questions use no calibration."""
     row = rows[0]
     each = row.gpus_per_server or ClusterSpec().gpus_per_server
     servers = plural(-(-row.gpus // each), "server") if isinstance(each, int) else "servers"

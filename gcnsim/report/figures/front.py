@@ -1,4 +1,4 @@
-"""Time against cost of what a recommendation compared: its Pareto front, the choice and the runner-up."""
+"""Time against cost of the options of a recommendation: its Pareto front, the choice and the runner-up."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Option(NamedTuple):
-    """A setting on a machine: seconds and cost with their 90 % intervals, None without; on_front: nothing beats it."""
+    """A setting on a machine: seconds and cost with their 90 % intervals, None without; on_front: not dominated."""
 
     name: str
     seconds: float
@@ -31,9 +31,9 @@ class Option(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Front:
-    """Options with a price, the fastest first. compared: what times and costs are of; unpriced: options without one.
+    """Options with a price, fastest first. compared: what times and costs refer to; unpriced: options without a price.
 
-    times: by how much costs are multiplied to be read; of: what that makes them costs of.
+    times: the factor on costs for display; of: the unit of the resulting costs.
     """
 
     options: tuple[Option, ...]
@@ -67,7 +67,7 @@ def _option(point: PointReport, chosen: bool) -> Option:
 
 
 def front_figure(data: Front, theme: Theme = LIGHT) -> Figure:
-    """Options with their intervals, the front as steps, the choice in its own colour."""
+    """Options with their intervals, the front as steps, the choice highlighted."""
     figure = _empty(data, theme)
     steps = [option for option in data.options if option.on_front]
     figure.add_scatter(

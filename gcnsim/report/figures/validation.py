@@ -1,7 +1,6 @@
 """Figures of a validation: predicted against measured iterations, and the errors by configuration.
 
-The first shows intervals and the spread of repeats of recorded runs. The second shows the error of each run, and their
-mean.
+The first shows intervals and the spread of repeated runs. The second shows the error of each run and the mean.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ValidatedRun(NamedTuple):
-    """A run, seconds. low_s, high_s: of the prediction; least_s, most_s: of the repeats of its configuration."""
+    """A run in seconds. low_s, high_s: the predicted interval; least_s, most_s: the range of repeats."""
 
     setting: str
     configuration: str
@@ -36,7 +35,7 @@ class ValidatedRun(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """The runs, the ends of the diagonal (seconds), the unit of both axes and their marks."""
+    """The runs, the ends of the diagonal (seconds), the unit of both axes and their ticks."""
 
     runs: tuple[ValidatedRun, ...]
     ends: tuple[float, float]
@@ -57,7 +56,7 @@ def validation_data(payload: Mapping[str, Any]) -> Validation:
         measured, predicted, low, high = (row[key] for key in ("measured_s", "predicted_s", "low_s", "high_s"))
         names = plain(row["setting"]), plain(row["configuration"])
         runs.append(ValidatedRun(*names, measured, predicted, low, high, min(same), max(same), row["covered"]))
-    # An interval that reaches down to nothing has no place on a logarithmic axis.
+    # An interval that reaches zero has no place on a logarithmic axis.
     times = [time for run in runs for time in (run.measured_s, run.predicted_s, run.low_s, run.high_s) if time]
     low, high = min(times), max(times)
     unit = time_unit(high)
@@ -65,7 +64,7 @@ def validation_data(payload: Mapping[str, Any]) -> Validation:
 
 
 def validation_figure(data: Validation, theme: Theme = LIGHT) -> Figure:
-    """A point per run on logarithmic axes; one on the dotted line is predicted exactly."""
+    """One point per run on logarithmic axes; points on the dotted line are predicted exactly."""
     import plotly.graph_objects as go
 
     ends = [end / data.unit_s for end in data.ends]
@@ -98,7 +97,7 @@ def validation_figure(data: Validation, theme: Theme = LIGHT) -> Figure:
 
 
 def marks_of(theme: Theme) -> dict[bool | None, tuple[str, str, str]]:
-    """Colour, symbol and name of runs by whether their interval holds the measurement; None: they have none."""
+    """Colour, symbol and name of runs by whether their interval contains the measurement; None: without interval."""
     return {
         True: (theme.compute, "circle", "within its interval"),
         False: (theme.exposed, "x", "outside its interval"),
@@ -107,7 +106,7 @@ def marks_of(theme: Theme) -> dict[bool | None, tuple[str, str, str]]:
 
 
 def _reach(run: ValidatedRun) -> tuple[float, float]:
-    """How far the interval reaches above and below the prediction, in seconds; nothing without one."""
+    """Seconds of the interval above and below the prediction; empty without one."""
     if run.low_s is None or run.high_s is None:
         return 0.0, 0.0
     return run.high_s - run.predicted_s, run.predicted_s - run.low_s
@@ -140,11 +139,11 @@ def _hover(run: ValidatedRun) -> str:
 
 LETTERS: Final = 44
 MOST_SHOWN: Final = 24
-"""Configurations that are drawn, the worst first."""
+"""The most configurations drawn, worst first."""
 
 
 class Setting(NamedTuple):
-    """The runs of one configuration of one setting. errors: (predicted - measured) / measured of each."""
+    """The runs of one configuration. errors: (predicted - measured) / measured of each run."""
 
     setting: str
     configuration: str
@@ -159,7 +158,7 @@ class Setting(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Errors:
-    """Configurations, that with the largest mean error first. left_out: how many have smaller ones than those."""
+    """Configurations by falling mean error. left_out: the number of others."""
 
     judged: tuple[Setting, ...]
     left_out: int
@@ -179,7 +178,7 @@ def errors_data(payload: Mapping[str, Any]) -> Errors:
 
 
 def errors_figure(data: Errors, theme: Theme = LIGHT) -> Figure:
-    """A row per configuration: a bar to the mean error, a mark for each run, another where its interval misses."""
+    """One row per configuration: a bar to the mean error, a mark per run, another one if its interval misses."""
     import plotly.graph_objects as go
 
     figure = go.Figure()
@@ -220,5 +219,5 @@ def errors_figure(data: Errors, theme: Theme = LIGHT) -> Figure:
 
 
 def _named(setting: Setting) -> str:
-    """A configuration with its graph, as long as a phone has room for."""
+    """A configuration with its graph, shortened for a phone."""
     return escaped(cut(f"{setting.setting.partition(',')[0]}: {setting.configuration}", LETTERS))
