@@ -1,6 +1,6 @@
-"""The servers of a cluster: which workers stand on which, what hardware each is, and what the network between carries.
+"""The servers of a cluster: the workers on each, their hardware, and the capacity of the network between them.
 
-Transfers are measured as training makes them: by gloo, between the processes that train.
+Transfers are measured in the same way as training makes them: by gloo, between the training processes.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ MESSAGE: Final = 1 << 22
 """Bytes of the messages that fill the links."""
 
 _FILLS: Final = 4.0
-"""Windows of the micro-benchmarks' budget for which the links are filled."""
+"""The measurement windows during which the links are loaded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Servers:
     """All workers, `each` of them on every one of `count` servers.
 
-    channel: among all, patient. facts: of each server.
+    channel: of all workers, with a long timeout. facts: of each server.
     """
 
     place: Place
@@ -52,10 +52,10 @@ class Servers:
 
 
 def meet(place: Place, device: str) -> Servers:
-    """All workers learn of each other, the process group being joined.
+    """Exchange facts between all workers in the joined process group.
 
-    Raises ScenarioError where a server has fewer GPUs than workers, servers have unequal numbers of workers, ranks are
-    not server by server, or versions differ: no simulation is of such a cluster.
+    Raises ScenarioError if a server has fewer GPUs than workers, servers have unequal numbers of workers, ranks are not
+    ordered by server, or versions differ: the simulator supports no such cluster.
     """
     channel = _channel("survey", list(range(place.world)), place)
     cuda = device == "cuda"
@@ -85,7 +85,7 @@ def meet(place: Place, device: str) -> Servers:
 
 
 def versions_here(cuda: bool) -> dict[str, str]:
-    """What must be the same on all servers."""
+    """The versions that must be the same on all servers."""
     return versions() | ({"cuda": str(torch.version.cuda)} if cuda else {})
 
 
@@ -96,9 +96,9 @@ def _channel(name: str, members: list[int], place: Place) -> Channel:
 
 
 def transfers(servers: Servers, budget: TimeBudget, tell: Callable[[Measurement], None]) -> None:
-    """Transfers between servers: `p2p_*` from the first to the second, sums and exchanges of all.
+    """Transfers between servers: `p2p_*` from the first to the second, all-reduces and exchanges of all.
 
-    All workers together; worker 0 decides.
+    All workers call it together; worker 0 decides.
     """
     place = servers.place
     request = MicrobenchRequest(budget=budget, workers=(min(place.world, 64),))
@@ -114,7 +114,7 @@ def transfers(servers: Servers, budget: TimeBudget, tell: Callable[[Measurement]
 
 
 def carried(servers: Servers, window_s: float) -> float:
-    """Payload bytes/s that the slowest server receives while every one sends to the next, all its workers at once."""
+    """Payload bytes/s that the slowest server receives while all servers send to the next with all their workers."""
     channel, place, each = servers.channel, servers.place, servers.each
     into, out = torch.zeros(MESSAGE // 4), torch.zeros(MESSAGE // 4)
     messages = [
@@ -138,7 +138,7 @@ def carried(servers: Servers, window_s: float) -> float:
 
 
 def cluster_of(servers: Servers, measured: float, bandwidth: float | None) -> Cluster:
-    """The facts that a simulation needs. bandwidth: of the wire; None: what carries the payload that was `measured`."""
+    """The facts that a simulation needs. bandwidth: raw; None: derived from the `measured` payload rate."""
     return Cluster(
         hosts=servers.count,
         workers_per_host=servers.each,
