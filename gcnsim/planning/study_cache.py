@@ -184,8 +184,7 @@ class StudyCache:
     ) -> None:
         """Study those of `changed` that may change the time of `base`, and `base` with balanced parts if `even`.
 
-        useless: changes proven to gain less than PRECISION; studied only if their estimate differs in some draws (see
-        `known`).
+        useless: changes proven to gain less than PRECISION; studied only if their estimate differs in some draws.
         """
         keys = [(scenario, PartOrder.NUMBERED, False) for scenario in changed]
         keys += [(base, PartOrder.NUMBERED, True)] if even else []

@@ -125,7 +125,8 @@ def largest(
         while at + lanes <= width:
             _largest1(arrays, numbers, at)
             at += lanes
-        if at < width and width >= lanes:  # The last vector may share columns with the one before; their results are equal.
+        # The last vector may share columns with the one before; their results are equal.
+        if at < width and width >= lanes:
             _largest1(arrays, numbers, width - lanes)
             at = width
         for c in range(at, width):
