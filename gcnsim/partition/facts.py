@@ -1,16 +1,16 @@
-"""Facts of a partition: how even the parts are, what crosses between them, where training nodes lie, row reuse.
+"""Properties of a partition: its balance, crossing edges, distribution of training nodes, row reuse.
 
-Some partitions make an answer that rests on them worthless; `partition_warnings` says so.
+Some partitions make an answer based on them worthless; `partition_warnings` says so.
 
-Scatter over METIS' seeds: a shipped profile is of one partition. Whoever partitions the graph anew gets another, as did
-the authors of published tables. How much a partition of a dataset depends on the seed was measured on its surrogate
-(docs/surrogates.md).
+Variation over METIS' seeds: a bundled profile belongs to one partition. A user who partitions the graph again gets
+another, as did the authors of published tables. The dependence of a partition on the seed was measured on the dataset's
+surrogate (docs/surrogates.md).
 
-Reuse says how soon a worker's sums over neighbours read a row again: what caches can save, from the matrix alone. A
-product goes through its matrix row by row. Per entry it reads the row of its operand that the entry's column names.
-Whether that row is still in a cache depends on how many others were read since (Denning, CACM 11(5), 1968). For a few
-windows w, reuse is the share of entries whose column is also that of one of the w entries before. These shares suffice
-for every cache.
+Reuse measures how soon a worker's sums over neighbours read a row again, and so what caches can save, from the matrix
+alone. A product processes its matrix row by row. Per entry it reads the row of its operand that the entry's column
+names. Whether that row is still in a cache depends on how many others were read since (Denning, CACM 11(5), 1968). For
+a few windows w, reuse is the share of entries whose column also occurs among the w entries before. These shares
+describe any cache.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ class PartitionFacts:
     balance: float
     """Inner nodes of the largest part over the mean: 1 when all are equal."""
     entry_balance: float
-    """The same of the stored entries of the parts' rows, which a worker's aggregation goes by."""
+    """The same for the stored entries of the parts' rows, which determine a worker's aggregation."""
     boundary_per_inner: float
     """Sum of |B_n| over sum of |I_n|."""
     replication: float
-    """Copies held per node, the owner's included: (sum of |I_n| + |B_n|) / N."""
+    """Copies per node, including the owner's: (sum of |I_n| + |B_n|) / N."""
     cut_entries: int
     """Stored entries whose ends have different owners: twice the edges cut."""
     communication_volume: int
@@ -82,7 +82,7 @@ def partition_facts(parts: Sequence[Part]) -> PartitionFacts:
 
 
 def spread_of(counts: Sequence[int]) -> Spread:
-    """Mean, least and most of one count a part."""
+    """Mean, least and most of one count per part."""
     return Spread(sum(counts) / len(counts), min(counts), max(counts))
 
 
@@ -90,9 +90,9 @@ ROLES: Final = ("training", "validation", "test")
 
 
 def role_spreads(masks: Sequence[BoolArray] | None, owners: Partitioning) -> Mapping[str, Spread]:
-    """Nodes of each role over the parts, by name: of `masks`, bool[N] in the order of `ROLES`.
+    """Nodes of each role per part, by name: of `masks`, bool[N] in the order of `ROLES`.
 
-    A role that no node has is left out; None: unknown.
+    A role without nodes is left out; None: unknown.
     """
     return {
         role: spread_of(np.bincount(owners.owner[mask], minlength=owners.parts).tolist())
@@ -102,7 +102,7 @@ def role_spreads(masks: Sequence[BoolArray] | None, owners: Partitioning) -> Map
 
 
 def partition_warnings(parts: Sequence[Part]) -> tuple[str, ...]:
-    """A line where `parts` are degenerate: some without edges, or most edges in one.
+    """A warning if `parts` are degenerate: some without edges, or most edges in one.
 
     Most: more than halfway from an even share to all of them.
     """
@@ -124,21 +124,21 @@ FILE: Final = Path(__file__).resolve().parent.parent / "data" / "partition_sprea
 FIGURES: Final = ("boundary_mean", "boundary_largest", "cross_entries", "entries_largest")
 
 ALIKE: Final = {"reddit-train": "reddit", "yelp-train": "yelp"}
-"""Datasets that are a part of a measured one."""
+"""Datasets that are a subset of a measured one."""
 
 TWO_DRAWS: Final = sqrt(2.0)
-"""Of the ratio of two partitions, the one that is known and another, over the spread of either."""
+"""The spread of the ratio of two partitions (the known one and another), relative to the spread of either."""
 
 QUANTILE: Final = NormalDist().inv_cdf(0.95)
-"""A 90 % interval reaches so many standard deviations to either side."""
+"""Standard deviations from the mean to either end of a 90 % interval."""
 
 
 @dataclass(frozen=True, slots=True)
 class SeedVariation:
-    """Standard deviations, over the seeds of METIS, of the logarithm of what a partition has.
+    """Standard deviations, over the seeds of METIS, of the logarithms of a partition's counts.
 
-    boundary_mean, boundary_largest: boundary nodes of the mean and of the largest worker. cross_entries: entries that
-    cross. entries_largest: entries of the largest worker. source: what was measured, in words.
+    boundary_mean, boundary_largest: boundary nodes of the mean and of the largest worker. cross_entries: crossing
+    entries. entries_largest: entries of the largest worker. source: what was measured, in words.
     """
 
     boundary_mean: float
@@ -154,9 +154,9 @@ class SeedVariation:
 
 
 def partition_scatter(dataset: str, parts: int) -> SeedVariation:
-    """The scatter of partitions of `dataset` into `parts`: of each figure the largest of its measures.
+    """The variation of partitions of `dataset` into `parts`: for each count, the largest of its measures.
 
-    Of a dataset that was not measured, the largest of those that were.
+    For an unmeasured dataset, the largest of the measured ones.
     """
     known = _known()
     own = ALIKE.get(dataset, dataset)
@@ -195,26 +195,26 @@ def _known() -> Mapping[str, Mapping[str, Any]]:
 
 
 WINDOWS: Final = tuple(4**power for power in range(14))
-"""Entries before one among which its column is sought: 1, 4, 16 .. 67,108,864."""
+"""Numbers of preceding entries searched for a column: 1, 4, 16 .. 67,108,864."""
 
 _WORDS: Final = ("1", "4", "16", "64", "256", "1k", "4k", "16k", "64k", "256k", "1m", "4m", "16m", "64m")
 REUSE_NAMES: Final = tuple(f"reuse_{word}" for word in _WORDS)
 TURNED_NAMES: Final = tuple(f"turned_{word}" for word in _WORDS)
-"""What measurements call the shares of a matrix, and of its transpose."""
+"""Names of the shares of a matrix, and of its transpose, in measurements."""
 
 PRODUCTS: Final = ("inner", "inner transposed", "boundary", "boundary transposed")
-"""Of which a worker's statistics are, in this order."""
+"""The products in a worker's statistics, in this order."""
 
 REUSE_ENTRIES: Final = 1 << 22
-"""Entries of a matrix that are looked at, at most: the first rows that hold so many, one at least."""
+"""The most entries of a matrix that are examined: the first rows with that many, at least one."""
 
 
 def reuse_of(indptr: AnyArray, columns: AnyArray, width: int) -> FloatArray:
-    """Of a product with a matrix in compressed rows, and of one with its transpose: float64[2, len(WINDOWS)].
+    """The reuse of a product with a matrix in compressed rows, and with its transpose: float64[2, len(WINDOWS)].
 
-    Each the share of the entries whose column (of the transpose: row) is also that of one of the w entries before, by
-    window; 0 without entries. What is missing of 1 in the last is what is read for the first time. width: columns.
-    Of a large matrix REUSE_ENTRIES count.
+    Each value is the share of the entries whose column (of the transpose: row) also occurs among the w entries before,
+    by window; 0 without entries. The remainder of the last value is read for the first time. width: columns. For a
+    large matrix only REUSE_ENTRIES count.
     """
     from scipy.sparse import csr_array
 
@@ -229,14 +229,16 @@ def reuse_of(indptr: AnyArray, columns: AnyArray, width: int) -> FloatArray:
     place = np.empty(count, np.int64)
     place[flipped.data] = order
     ahead = _shares(flipped.data, flipped.indptr)
-    # Of the transpose an entry stands where `place` says; a row's places need not ascend where its columns do not.
+    # In the transpose, an entry is at `place`; a row's places need not ascend if its columns do not.
     row = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
     back = _shares(place[np.lexsort((place, row))], indptr)
     return np.stack([ahead, back])
 
 
 def _shares(places: IntArray, ptr: AnyArray) -> AnyArray:
-    """places: where each line's entries stand in the order of reading, ascending in a line; ptr: where lines begin."""
+    """places: the positions of each line's entries in the order of reading, ascending in a line; ptr: where lines
+    begin.
+    """
     gap = np.diff(places, prepend=0)
     starts = ptr[:-1][np.diff(ptr) > 0]
     gap[starts] = WINDOWS[-1] + 1
@@ -244,15 +246,15 @@ def _shares(places: IntArray, ptr: AnyArray) -> AnyArray:
 
 
 def _rows(indptr: AnyArray) -> int:
-    """How many of the first rows hold REUSE_ENTRIES entries at most, one at least."""
+    """The number of first rows with at most REUSE_ENTRIES entries, at least one."""
     return max(1, int(np.searchsorted(indptr, REUSE_ENTRIES, side="right")) - 1)
 
 
 def graph_reuse(part: Part, kept: BoolArray) -> Float32Array:
-    """Of the products of one drawn graph on one worker, float32[4, len(WINDOWS)], ordered as PRODUCTS.
+    """The reuse of the products of one sampled graph on one worker, float32[4, len(WINDOWS)], ordered as PRODUCTS.
 
-    kept: bool[n], which of the part's first n entries the graph has, n at least those that count. Of a large part
-    REUSE_ENTRIES count.
+    kept: bool[n], which of the part's first n entries the graph has; n covers at least the examined ones. For a large
+    part only REUSE_ENTRIES count.
     """
     rows = _rows(part.indptr)
     row = np.repeat(np.arange(rows), np.diff(part.indptr[: rows + 1]))
@@ -261,9 +263,9 @@ def graph_reuse(part: Part, kept: BoolArray) -> Float32Array:
 
 
 def entries_reuse(row: IntArray, columns: AnyArray, rows: int, inner: int, boundary: int) -> Float32Array:
-    """The same of entries given one by one: ascending rows of `rows` nodes, and columns as local ids.
+    """The same for entries given one by one: ascending rows of `rows` nodes, and columns as local ids.
 
-    Each node has a self-loop after its other inner entries, as GCN's sums have; one that is given is not told apart.
+    Each node has a self-loop after its other inner entries, as in GCN's sums; a given self-loop is not distinguished.
     """
     columns = columns.astype(np.int64)
     crossing = columns >= inner

@@ -1,6 +1,6 @@
-"""Workers on GPUs that are not there: every kernel and copy is a wait of the length that the cost laws give.
+"""Workers on emulated GPUs: every kernel and copy is a wait of the length that the cost laws give.
 
-Threads, messages, rings of slots and the all-reduce are the runtime's own and really run; nothing is computed. What
-such a run leaves is a ground truth for the simulator's schedule of workers on GPUs: the lengths of kernels are given,
-what follows from them is measured (docs/emulation.md).
+Threads, messages, rings of slots and the all-reduce are the runtime's own and really run; nothing is computed. Such a
+run is a ground truth for the simulator's schedule of workers on GPUs: the lengths of kernels are given, and their
+consequences are measured (docs/emulation.md).
 """
