@@ -22,7 +22,7 @@ class GcnsimError(Exception):
     """A user error: the message is complete, one line, and names the value.
 
     A file may contain anything. In a value in a message, line breaks become spaces and control characters are escaped
-    (`\x1b`). A message that is too long loses its middle.
+    (`\\x1b`). A message that is too long loses its middle.
     """
 
     def __init__(self, message: str = "") -> None:

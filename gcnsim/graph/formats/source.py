@@ -52,7 +52,7 @@ def plain_bytes(path: Path) -> Iterator[IO[bytes]]:
 def file_text(path: Path) -> bytes:
     """The file's text in UTF-8 (or its own encoding without a byte-order mark), decompressed if it is gzip.
 
-    UTF-16 and UTF-32 with byte-order marks are decoded; every line ends in `\n`. Raises FileError if the file is
+    UTF-16 and UTF-32 with byte-order marks are decoded; every line ends in `\\n`. Raises FileError if the file is
     unreadable, its gzip stream is truncated or altered, or it contains NUL bytes.
     """
     try:
