@@ -32,7 +32,9 @@ HIDDEN: Final = "hidden_comm"
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """A worker's mean iteration. All but hidden_comm_s add up to it; handling_s to waiting_s are exposed communication.
+    """A worker's mean iteration.
+
+    All but hidden_comm_s add up to it; handling_s to waiting_s are exposed communication.
     """
 
     worker: Rank

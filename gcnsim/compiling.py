@@ -19,7 +19,9 @@ NEEDED: Final = ("_index_path", "_load_index", "_save_index", "_save_data", "_da
 
 
 def compiled(*, nogil: bool = False) -> Callable[[Compiled], Compiled]:
-    """A decorator that compiles a function on its first call with given types; nogil: without the interpreter's lock.
+    """A decorator that compiles a function on its first call with given types.
+
+    nogil: without the interpreter's lock.
     """
 
     def made_of(function: Compiled) -> Compiled:

@@ -151,7 +151,9 @@ def _alone(count: int) -> bool:
 
 
 def _forked(function: Callable[[T], R], items: Sequence[T], count: int, meanwhile: Callable[[], None]) -> list[R]:
-    """`function` of every item in `count` new processes; `meanwhile` is called while they work and when they are done.
+    """`function` of every item in `count` new processes.
+
+    `meanwhile` is called while they work and when they are done.
     """
     global _work
     import multiprocessing

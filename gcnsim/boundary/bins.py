@@ -152,8 +152,7 @@ def interpolated(epsilon: float, values: FloatArray, change: Callable[[FloatArra
 
 
 def inclusion_at(cells: Bins, epsilon: float) -> FloatArray:
-    """The probability that a node of cell k of n is needed at rate `epsilon`, float64[P, K]: the mean over its owners.
-    """
+    """The chance that a node of cell k of n is needed at rate `epsilon`, float64[P, K]: the mean over its owners."""
     if epsilon == 1.0:
         return np.ones(cells.degree.shape)
     edges = np.exp(interpolated(epsilon, cells.effective, _log))

@@ -90,8 +90,7 @@ def rescaled_profile(profile: StoredProfile, parts: int, means: BoundaryMeans) -
 
 
 def with_counts(profile: StoredProfile, counts: Mapping[str, IntArray]) -> StoredProfile:
-    """The profile with these counts per worker, by `COUNTS`, int64[P] each; number of workers and shape stay the same.
-    """
+    """The profile with these counts per worker, by `COUNTS`, int64[P] each; workers and shape stay the same."""
     whole = np.arange(profile.parts)
     inner, entries = counts["inner_nodes"], counts["entries"]
     pairs = _pairs(profile.pairs, whole, counts["boundary_nodes"].astype(np.float64), inner)
@@ -210,8 +209,7 @@ def _within(values: FloatArray, most: FloatArray) -> FloatArray:
 
 
 def _pairs(pairs: IntArray, source_cells: IntArray, boundary: FloatArray, inner: IntArray) -> IntArray:
-    """Boundary nodes of n owned by m, int64[P, P]: `boundary` of n, distributed over owners in the ratios of `pairs`.
-    """
+    """Boundary nodes of n owned by m, int64[P, P]: `boundary` of n, distributed in the ratios of `pairs`."""
     dealt = pairs[np.ix_(source_cells, source_cells)].astype(np.float64)
     same = source_cells[:, None] == source_cells[None, :]
     mean = pairs.sum(axis=1) / max(1, len(pairs) - 1)

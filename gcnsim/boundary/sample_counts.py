@@ -203,8 +203,7 @@ def _largest_classes(nodes: IntArray, size: int) -> IntArray:
 
 
 def _extra_rate(profile: BoundaryProfile, rate: float) -> FloatArray:
-    """The rate at which a needed node keeps each of its m - 1 other edges: in total its mean is m p / (1 - (1 - p)^m).
-    """
+    """The rate at which a needed node keeps each of its m - 1 other edges: its mean total is m p / (1 - (1 - p)^m)."""
     m = profile.cross_edges
     mean = m * rate / class_inclusion(profile, rate)
     extra: FloatArray = np.clip((mean - 1.0) / np.maximum(m - 1, 1), 0.0, 1.0)

@@ -201,7 +201,9 @@ def mean_ratio(facts: SizeOnlyDataset, parts: int, end: int = 1) -> float:
 
 
 def size_only_profile(facts: SizeOnlyDataset, parts: int, end: int = 1) -> StoredProfile:
-    """The profile of `facts` at `parts` equal parts, at least 2; end: of its boundary, low, likely or high (0, 1, 2).
+    """The profile of `facts` at `parts` equal parts, at least 2.
+
+    end: of its boundary, low, likely or high (0, 1, 2).
     """
     inner, entries = _equal(facts.nodes, parts), _equal(facts.entries, parts)
     ratio = mean_ratio(facts, parts, end)

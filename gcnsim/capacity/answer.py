@@ -148,7 +148,7 @@ def _advice(
         knobs=knobs,
         assumptions=assumptions,
         decides=decides_text(chosen, knobs, assumptions),
-        rule=question.rule.report(),
+        rule=question.rule.report("--method"),
         other_rules=others,
         calibrated=label == "CALIBRATED",
         label=label,

@@ -140,8 +140,7 @@ def _rent(per_hour: float | None, currency: str | None, goal: Goal) -> str:
 
 
 def runner_up(studies: StudyCache, ranked: Sequence[Option], goal: Goal, book: PriceBook) -> RunnerUp | None:
-    """Return the best option on another machine (or the best other setting) and why it lost, or None if there is none.
-    """
+    """The best option on another machine (or the best other setting) and why it lost, or None if there is none."""
     chosen = ranked[0]
     elsewhere = [one for one in ranked[1:] if one.scenario.cluster != chosen.scenario.cluster]
     other = next(iter(elsewhere or ranked[1:]), None)

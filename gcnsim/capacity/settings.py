@@ -257,8 +257,7 @@ def measured_only(found: Considered) -> Considered:
 
 
 def _shortlist(studies: StudyCache, home: Scenario, rule: Rule, training: Iterations | None) -> list[Scenario]:
-    """Return the candidates of a machine that are worth simulating. If iterations differ by method, keep every method.
-    """
+    """The candidates of a machine that are worth simulating. If iterations differ by method, keep every method."""
     if training is None:
         return shortlist(studies, home, rule)
     known = [candidate for candidate in candidates(home, rule) if training(candidate) is not None]

@@ -1,5 +1,4 @@
-"""The cost of one mini-batch on a GPU: kernels of layers with different numbers of input and output rows, and memory.
-"""
+"""The cost of one mini-batch on a GPU: kernels of layers whose input and output rows differ, and memory."""
 
 from __future__ import annotations
 

@@ -104,8 +104,7 @@ def alert(text: str) -> html.P:
 
 
 def job_panel(label: str, note: str, *, begins: bool = False) -> html.Section:
-    """A button that starts the page's long job, and the place of its result. begins: start it when the page has loaded.
-    """
+    """A button that starts the page's long job, and the place of its result. begins: start it with the page."""
     own: dict[str, Any] = {"data-begins": "yes"} if begins else {}
     return html.Section(
         [

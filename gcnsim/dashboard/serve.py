@@ -27,7 +27,9 @@ THREADS: Final = 32
 def application_of(
     host: str, token: str | None, files: str | Path, processes: int | None = None
 ) -> Iterator[flask.Flask]:
-    """The pages as a WSGI application; files: the folder that contains all files pages may open. Raises ScenarioError.
+    """The pages as a WSGI application; files: the folder that contains all files pages may open.
+
+    Raises ScenarioError.
     """
     if not Path(files).is_dir():
         raise ScenarioError(f"--files: {files} is not a folder; allowed: an existing folder")

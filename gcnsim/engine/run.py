@@ -161,7 +161,9 @@ def _waits(run: Run, index: int, stream: int) -> Parts:
 
 
 def begun(run: Run) -> IntArray:
-    """When each op began, int64[T, ops]; a message begins no earlier than the previous one on its connection arrives.
+    """When each op began, int64[T, ops].
+
+    A message begins no earlier than the previous one on its connection arrives.
     """
     found: IntArray = run.starts.copy()
     connections = run.schedule.columns.connection

@@ -90,7 +90,9 @@ def facts_of_profile(workers: int, devices: Sequence[str], path: Path) -> dict[s
 
 
 def differing(a: Mapping[str, str], b: Mapping[str, str], *, alike: bool) -> list[dict[str, str]]:
-    """The fields in which two sides differ. alike: both are scenarios, so that fields that one omits are reported too.
+    """The fields in which two sides differ.
+
+    alike: both are scenarios, so that fields that one omits are reported too.
     """
     names = {**a, **b} if alike else {name: None for name in a if name in b}
     pairs = ((name, a.get(name, UNSET), b.get(name, UNSET)) for name in names)

@@ -83,7 +83,9 @@ def components(graph: Graph) -> Components:
 
 
 def homophily(graph: Graph, labels: AnyArray) -> Homophily | None:
-    """The homophily for one class per node, labels int64[N], negative: unknown; None if no edge has two known classes.
+    """The homophily for one class per node, labels int64[N], negative: unknown.
+
+    None if no edge has two known classes.
     """
     degrees = np.zeros(int(labels.max(initial=-1)) + 1, dtype=np.int64)
     same = 0

@@ -183,7 +183,9 @@ def read_figure(raw: object, quantity: units.Quantity | None, path: str) -> Figu
 
 
 def read_fact(raw: object, path: str) -> Fact:
-    """Parse a fact `{value, source, reference, date}`, value true or false. Raises FileError that starts with `path`.
+    """Parse a fact `{value, source, reference, date}`, value true or false.
+
+    Raises FileError that starts with `path`.
     """
     if not isinstance(raw, dict) or set(raw) != {"value", "source", "reference", "date"}:
         raise FileError(f"{path}: is not {{value: true or false, source, reference, date}}")

@@ -65,7 +65,9 @@ def probe(path: str | Path) -> None:
 
 
 def _temporary(path: str | Path) -> tuple[int, str]:
-    """A new file next to `path`, open and locked, and its name; files of killed writers are removed. Raises FileError.
+    """A new file next to `path`, open and locked, and its name; files of killed writers are removed.
+
+    Raises FileError.
     """
     target = Path(os.path.realpath(path))
     prefix = f".{target.name}."

@@ -231,8 +231,7 @@ def times_by_draw(
 
 
 def placements_of(scenario: Scenario, even: bool = False) -> list[Key]:
-    """Return the simulations that give the times of a canonical setting under joint draws: one per order of its parts.
-    """
+    """The simulations that give the times of a canonical setting under joint draws: one per order of its parts."""
     orders = () if even else placements(scenario)
     return [(scenario, order, even) for order in (orders if len(orders) > 1 else (PartOrder.NUMBERED,))]
 
@@ -267,8 +266,7 @@ def full_graph(scenario: Scenario, overlap: str | None = None) -> Scenario:
 
 
 def baseline_of(scenario: Scenario, overlap: str | None = None) -> Scenario | None:
-    """Return the same as `full_graph`, or None if compute times are measured and full-graph training was not measured.
-    """
+    """The same as `full_graph`, or None if compute times are measured and full-graph training was not measured."""
     found = full_graph(scenario, overlap)
     try:
         answering(found)

@@ -145,8 +145,7 @@ def _weights(times: FloatArray, measured: Measurement) -> FloatArray:
 
 
 def _again(row: Candidate, weights: FloatArray) -> TimeAgain:
-    """Return a row's weighted mean time and 90 % interval. If draws do not describe its error, return the prediction.
-    """
+    """A row's weighted mean time and 90 % interval; its prediction if draws do not describe its error."""
     if not row.ranged:
         return TimeAgain(row.iteration_s, None, None)
     order = np.argsort(row.times)

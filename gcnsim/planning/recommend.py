@@ -91,20 +91,15 @@ class Rule:
             return f"tau {tau} is above {self.max_staleness} (--max-staleness {tau} allows it)"
         return None
 
-    def report(self) -> RuleReport:
-        """Return the rule as a result."""
-        return RuleReport(self.methods, self.min_sampling_rate, self.max_staleness, self.text)
+    def report(self, option: str = "--allow") -> RuleReport:
+        """Return the rule as a result. option: the one that chooses the methods."""
+        text = f"{', '.join(self.methods)}, with {self.limits} (change: {option}, --min-sampling-rate, --max-staleness)"
+        return RuleReport(self.methods, self.min_sampling_rate, self.max_staleness, text)
 
     @property
     def limits(self) -> str:
         """Return the limits on sampling and staleness as a clause."""
         return f"a sampling rate of at least {self.min_sampling_rate:g} and tau at most {self.max_staleness}"
-
-    @property
-    def text(self) -> str:
-        """Return the rule as a sentence."""
-        methods = ", ".join(self.methods)
-        return f"{methods}, with {self.limits} (change: --allow, --min-sampling-rate, --max-staleness)"
 
 
 def rate_of(method: Method) -> float:

@@ -124,8 +124,7 @@ class RowEvaluator:
         return self._studies[key]
 
     def row(self, scenario: Scenario, *, interval: bool = True) -> Row:
-        """Return the row of a setting. interval: whether to estimate the effect of the assumptions. Raises GcnsimError.
-        """
+        """The row of a setting. interval: whether to estimate the effect of the assumptions. Raises GcnsimError."""
         studies, compared = self.studies(scenario), full_graph(scenario)
         if compared not in self._baselines:
             if len(self._baselines) >= MOST_BASELINES:
@@ -182,8 +181,7 @@ def memory_report(studies: StudyCache, scenario: Scenario) -> MemoryReport | Non
 
 
 def links_of(result: Result) -> dict[str, LinkTraffic]:
-    """Return, per network, PCIe and memory link in use, the mean bytes per iteration and their share of the capacity.
-    """
+    """Per network, PCIe and memory link in use, the mean bytes per iteration and their share of the capacity."""
     schedule = result.run.schedule
     carried = link_units(result.run, result.warm_up)
     facts = zip(schedule.link_names, schedule.link_kinds, schedule.capacity, strict=True)

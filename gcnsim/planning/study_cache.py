@@ -1,5 +1,4 @@
-"""The evaluator of a question's settings: analytic bounds, estimates, simulations and joint draws, each computed once.
-"""
+"""The evaluator of a question's settings: bounds, estimates, simulations and joint draws, each computed once."""
 
 from __future__ import annotations
 

@@ -130,7 +130,9 @@ def faded(color: str, share: float = 0.16) -> str:
 
 
 def replacements() -> dict[str, str]:
-    """For each colour of the light theme in a figure's JSON, the colour of the dark one; faded colours by their prefix.
+    """For each colour of the light theme in a figure's JSON, the colour of the dark one.
+
+    Faded colours by their prefix.
     """
     pairs = list(zip(LIGHT.lines, DARK.lines, strict=True))
     pairs += [(getattr(LIGHT, field.name), getattr(DARK, field.name)) for field in fields(Theme) if field.type == "str"]

@@ -19,7 +19,7 @@ WIDTH = 100
 MOST_POINTS = 12
 """Points of the front that are printed, fastest first; JSON has all."""
 MOST_ASSUMPTIONS = 5
-TIES = "ties within 3 % go to the setting with the least sampling and staleness"
+TIES = "ties within 3 % go to the least approximate setting"
 
 
 def render_recommended(advice: Advice, width: int | None = None) -> str:
@@ -81,7 +81,7 @@ def reasons(advice: Advice) -> list[tuple[str, str]]:
         lines.append(("runner-up", f"{second.point.name}: {second.why}"))
     # If no setting meets the goal, the summary names the machines.
     machines = "" if missed is not None else f"; on {advice.search.space}"
-    lines += [("considered", f"{advice.search.text}{machines}"), ("allowed", f"{advice.rule.text}; {TIES}")]
+    lines += [("considered", f"{advice.rule.text}; {TIES}"), ("searched", f"{advice.search.text}{machines}")]
     if not all(confirmed.same for confirmed in advice.confirmed):
         lines.append(("checked", advice.confirmation))
     if advice.choice.row.price is not None:

@@ -265,8 +265,7 @@ def version_notes(run: RecordedRun, versions: Mapping[str, str], done: str) -> I
 
 
 def link_notes(run: RecordedRun) -> Iterator[str]:
-    """A note on emulated links: a limiter in the exchange slows a worker's messages only, so flows do not share a link.
-    """
+    """A note on emulated links: a limiter in the exchange slows single workers, so flows share no link."""
     if run.emulation is not None and run.emulation["limiter"] == "exchange":
         yield f"{run.path}: its links were paced in the exchange (limiter exchange), which the simulator does not model"
 

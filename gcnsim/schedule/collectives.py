@@ -182,7 +182,9 @@ def hop(cluster: Cluster, source: Rank, target: Rank) -> tuple[int, ...]:
 
 
 def allreduce(builder: Builder, nbytes: Work, after: Sequence[Dependency]) -> list[int]:
-    """Add the all-reduce of the cluster, `ring_allreduce` or `tree_allreduce`; return, per worker, the op that ends it.
+    """Add the all-reduce of the cluster, `ring_allreduce` or `tree_allreduce`.
+
+    Return, per worker, the op that ends it.
     """
     return (tree_allreduce if builder.cluster.allreduce == TREE else ring_allreduce)(builder, nbytes, after)
 

@@ -126,7 +126,9 @@ def _reduce_capacity(
 
 
 def _links(schedule: Schedule, fault: SlowLink | LossyLink | Background) -> list[int]:
-    """The links that a fault names. Raises ScenarioError if there is none, or for cores, which are not links of bytes.
+    """The links that a fault names.
+
+    Raises ScenarioError if there is none, or for cores, which are not links of bytes.
     """
     names = schedule.link_names
     chosen = [index for index, name in enumerate(names) if fault.link in (name, name.rpartition(".")[0])]

@@ -78,7 +78,9 @@ class MeasurementWindow:
         return int(ends[self.first - 1]), int(ends[-1])
 
     def spans(self, chosen: BoolArray | IntArray, rank: Rank) -> Intervals:
-        """Instants of the window in which one of these ops is active; `chosen` is a mask of all ops, or their numbers.
+        """Instants of the window in which one of these ops is active.
+
+        `chosen` is a mask of all ops, or their numbers.
         """
         start, end = self.edges(rank)
         return Intervals.of(self.run.starts[:, chosen].ravel(), self.run.ends[:, chosen].ravel()).within(start, end)
@@ -215,8 +217,7 @@ class Window(NamedTuple):
 
     @property
     def off(self) -> float:
-        """The difference of the state at the end from that before `first`, over the allowed one: at most 1 if settled.
-        """
+        """The change of the state since before `first`, over the allowed change: at most 1 if settled."""
         return max(self.behind / BEHIND, self.ahead / AHEAD, self.unlike / UNLIKE)
 
     @property

@@ -53,7 +53,9 @@ def degree_spreads(facts: DatasetFacts) -> tuple[float, float, float]:
 
 
 def degree_law(facts: DatasetFacts, bound: RangeEnd, *, directed: bool = False) -> DegreeLaw:
-    """The law of degrees at one end of the assumed range. directed: whether the distributed graph has directed edges.
+    """The law of degrees at one end of the assumed range.
+
+    directed: whether the distributed graph has directed edges.
     """
     one_way = directed and facts.directed > 0
     entries = facts.directed if one_way else facts.entries

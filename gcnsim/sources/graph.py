@@ -198,7 +198,9 @@ class GraphSource(Source):
         return self.partition(scenario)[0].owner_hash
 
     def trace(self, scenario: Scenario) -> AccessTrace:
-        """The access trace of the scenario's sampler and rate; if more graphs were sampled before, the first of them.
+        """The access trace of the scenario's sampler and rate.
+
+        If more graphs were sampled before, the first of them.
         """
         method, run = scenario.method, scenario.run
         cut, parts = self.partition(scenario)

@@ -242,7 +242,9 @@ class StatisticsSource(Source):
         return REMOTE[bound.value]
 
     def _cross(self, scenario: Scenario, bound: RangeEnd) -> float:
-        """The cross fraction at one end. If only crossing entries are dropped, fewer of them make the iteration slower.
+        """The cross fraction at one end.
+
+        If only crossing entries are dropped, fewer of them make the iteration slower.
         """
         low, likely, high = self.cross_fractions(scenario)
         ends = (high, likely, low) if scenario.method.sampling().rule == NODES else (low, likely, high)
@@ -314,8 +316,7 @@ def scaled(counts: AccessCounts, rows_by: float, hits_by: float) -> AccessCounts
 
 
 def extrapolated_boundary(rows: Sequence[BoundaryRow], parts: int, bound: RangeEnd) -> float:
-    """Boundary nodes of `parts` parts at `bound` over the likely ones, from published `rows` and the law beyond them.
-    """
+    """Boundary nodes of `parts` parts at `bound` over the likely ones, by published `rows` and the law."""
     if not rows or parts == 1:
         return 1.0
     least, most = left_open(rows, parts)

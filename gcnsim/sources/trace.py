@@ -1,5 +1,4 @@
-"""Sources for recorded traces: the same sampled graphs or mini-batches on any machine, with the recorded sampling rule.
-"""
+"""Sources for recorded traces: the same sampled graphs or mini-batches on any machine, by the recorded rule."""
 
 from __future__ import annotations
 

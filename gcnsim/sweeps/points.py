@@ -50,8 +50,7 @@ class Point:
 
     @property
     def id(self) -> str:
-        """SHA-256 (hex) of its scenario, as in `gcnsim.scenario.scenario_hash`, or of its values if it has no scenario.
-        """
+        """SHA-256 (hex) of its scenario, as in `gcnsim.scenario.scenario_hash`, else of its values."""
         if self.scenario is None:
             return hashlib.sha256(json.dumps(dict(self.values), sort_keys=True).encode()).hexdigest()
         return hash_of(self.scenario)

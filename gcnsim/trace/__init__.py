@@ -1,5 +1,4 @@
-"""Access traces: the remote rows that sampled graphs need, recorded from real partitions, and replayed against caches.
-"""
+"""Access traces: the remote rows that sampled graphs need, recorded from real partitions and replayed."""
 
 from gcnsim.trace.access import (
     AccessTrace,

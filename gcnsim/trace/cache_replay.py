@@ -262,8 +262,7 @@ def _others(policy: str) -> tuple[str, ...]:
 
 
 def _has_cross_edges(origin: TraceOrigin) -> bool:
-    """Whether inclusion depends on the number of cross edges: not if nodes are sampled, and not if everything is kept.
-    """
+    """Whether inclusion depends on cross edges: not if nodes are sampled, and not if everything is kept."""
     return origin.sampler not in (NODES, Full.name) and origin.epsilon < 1.0
 
 

@@ -264,8 +264,7 @@ def other_paths(scenario: Scenario) -> tuple[OtherPath, ...]:
 
 
 def path_by_draw(paths: Sequence[OtherPath], seed: int, draws: int = DRAWS) -> IntArray:
-    """The index in `paths` for each joint draw, int64[draws]; -1 for the assumed ones. Of several, the first decides.
-    """
+    """The index in `paths` per joint draw, int64[draws]; -1 for the assumed ones. Of several, the first decides."""
     found = np.full(draws, -1, dtype=np.int64)
     for place in reversed(range(len(paths))):
         found[position(paths[place].name, seed, draws) < 2.0 * OTHERWISE - 1.0] = place

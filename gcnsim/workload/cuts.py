@@ -176,8 +176,7 @@ def leave_one_out(facts: DatasetFacts) -> float:
 
 
 def _ratio(rows: Sequence[BoundaryRow], gpus: int, degree: float) -> float:
-    """boundary/inner at `gpus`: interpolated in logarithms between two rows, otherwise extrapolated from the nearest.
-    """
+    """boundary/inner at `gpus`: interpolated in logarithms between two rows, else extrapolated from the nearest."""
     below = [row for row in rows if row.partitions < gpus]
     above = [row for row in rows if row.partitions > gpus]
     if not (below and above):

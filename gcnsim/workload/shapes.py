@@ -70,8 +70,7 @@ class LayerShape:
 
     @property
     def update_in(self) -> int:
-        """Width of the rows that are multiplied by the weights: d_in, or 2 d_in for a row next to its neighbours' mean.
-        """
+        """Width of the rows that are multiplied by the weights: d_in, or 2 d_in for GraphSAGE."""
         return (self.weights - self.pooled - self.d_out) // self.d_out
 
 

@@ -258,7 +258,9 @@ class _Sum:
 
 @dataclass(frozen=True)
 class TimedChannel(Channel):
-    """A channel whose user is recorded: as op of `kind` while it works, as waiting while it exchanges. Must be closed.
+    """A channel whose user is recorded: as op of `kind` while it works, as waiting while it exchanges.
+
+    Must be closed.
     """
 
     recorder: Recorder

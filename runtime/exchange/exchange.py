@@ -144,7 +144,9 @@ class Exchange:
         place.sent = Sent(t, self._submit(Direction.FORWARD, post))
 
     def gradient_buffer(self, t: Iteration, layer: Layer, graph: SampledGraph) -> Tensor:
-        """The buffer for the gradients of `graph`'s boundary rows, [U, d]; waits until its previous contents are sent.
+        """The buffer for the gradients of `graph`'s boundary rows, [U, d].
+
+        Waits until its previous contents are sent.
         """
         source = source_iteration(t, self.tau)
         if source is not None and not self.synchronous:

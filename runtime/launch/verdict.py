@@ -123,7 +123,9 @@ def _written(path: Path, text: str) -> bool:
 
 
 def keep_room(folder: Path, workers: int) -> None:
-    """Reserve space in `folder` for the last message of each worker, in case the disk is full by then. Raises OSError.
+    """Reserve space in `folder` for the last message of each worker, in case the disk is full by then.
+
+    Raises OSError.
     """
     for rank in range(workers):
         (folder / f"{rank}{_ROOM}").write_bytes(bytes(_ROOM_BYTES))

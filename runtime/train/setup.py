@@ -180,7 +180,9 @@ def check_gpus(place: Place) -> bool:
 
 
 def backend_of(options: Options) -> str:
-    """The backend of rows and gradients; auto is gloo, because NCCL warns about communicators used in no common order.
+    """The backend of rows and gradients.
+
+    Auto is gloo, because NCCL warns about communicators used in no common order.
     """
     return "gloo" if options.backend == "auto" else options.backend
 
@@ -261,7 +263,9 @@ def _recorder(
 
 
 def _method(options: Options, place: Place) -> Method:
-    """The method of `options`. Raises ScenarioError for incompatible options, or if it needs one server and has more.
+    """The method of `options`.
+
+    Raises ScenarioError for incompatible options, or if it needs one server and has more.
     """
     method = method_of(options.method, options.knobs)
     method.refuse(options)

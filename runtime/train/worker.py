@@ -254,7 +254,9 @@ class FinalResults:
         return tuple(dict(zip(COMPONENTS, row, strict=True)) for row in self._tensors)
 
     def _rows(self) -> list[IterationRow]:
-        """The iterations; the last one includes traffic that finished after it, so that the bytes add up to the run's.
+        """The iterations.
+
+        The last one includes traffic that finished after it, so that the bytes add up to the run's.
         """
         rows = list(self._session.rows)
         if rows:

@@ -166,7 +166,9 @@ class Flows(NamedTuple):
 
 
 class Messages(NamedTuple):
-    """Messages by connection, in rings. at: where each ring begins. following: units of the messages behind the first.
+    """Messages by connection, in rings. at: where each ring begins.
+
+    following: units of the messages behind the first.
     """
 
     at: IntArray

@@ -333,8 +333,7 @@ def _open(calendar: Calendar, ops: Ops, rows: Rows) -> None:
 
 
 def _close(calendar: Calendar, iteration: int) -> None:
-    """Count one more ended op of the iteration; note when the iteration is complete, and the next serial number then.
-    """
+    """Count one more ended op of the iteration; note the next serial number when the iteration is complete."""
     scalar = calendar.scalar
     calendar.running[iteration] -= 1
     if calendar.running[iteration] == 0:

@@ -117,7 +117,9 @@ class CpuBlockWriter(CpuOps):
             self._add_up(layer, direction, width)
 
     def _broadcast(self, ring: list[Rank], root: int, nbytes: FloatArray, layer: Layer, direction: Direction) -> None:
-        """A block around its ring, piece by piece; each member's thread waits until it has received and forwarded it.
+        """A block around its ring, piece by piece.
+
+        Each member's thread waits until it has received and forwarded it.
         """
         size = len(ring)
         if size == 1:

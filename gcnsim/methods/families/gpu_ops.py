@@ -121,8 +121,7 @@ class GpuOps:
         return [(by_graph(self.facts.devices[first]), ranks) for first, ranks in found]
 
     def joined(self, parts: list[FloatArray]) -> FloatArray:
-        """Values for the workers of each of `devices`, combined for all workers: float64[T, P], or broadcastable to it.
-        """
+        """Values for the workers of each of `devices`, combined: float64[T, P], or broadcastable to it."""
         if len(parts) == 1:
             return parts[0]
         found = np.empty(self.kept.shape)

@@ -344,8 +344,7 @@ class GpuWriter(ReleasedOps):
     def pack(
         self, layer: Layer, direction: Direction, rows: IntArray, width: int, sources: list[Waits], reads: IntArray
     ) -> IntArray:
-        """Per worker, the op that gathers its outgoing rows, once they are computed and the buffer of t - tau is read.
-        """
+        """Per worker, the op that gathers its outgoing rows, once they and the buffer of t - tau are ready."""
         leaving, payload = rows.sum(axis=2), self.facts.payload
         seconds = self.on_devices(lambda device, ranks: pack_seconds(device, leaving[:, ranks], width, payload))
         if self.facts.released:

@@ -104,6 +104,5 @@ def id_width(facts: Facts) -> int:
 
 
 def id_streams(facts: Facts) -> list[str]:
-    """By peer, the stream of the ids that a worker sends it: the released code sends them in rounds, one after another.
-    """
+    """By peer, the stream of the ids that a worker sends it: the released code sends them in rounds."""
     return ["ids.tx" if facts.released else f"ids.tx{peer}" for peer in range(facts.cluster.gpus)]

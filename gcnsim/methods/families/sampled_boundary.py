@@ -218,7 +218,6 @@ def bordered(facts: Facts, rank: Rank, rate: float) -> float:
 
 
 def crossing(facts: Facts, rank: Rank) -> IntArray:
-    """A worker's crossing entries, kept or not, int64[T]: all entries that are not inner ones, which are always kept.
-    """
+    """A worker's crossing entries, kept or not, int64[T]: all but inner ones, which are always kept."""
     entries: IntArray = facts.counts.entries[rank] - facts.counts.inner_edges[:, rank]
     return entries

@@ -106,8 +106,7 @@ class SwapWriter:
         return float(row_bytes(self.inner[rank], width))
 
     def _bring_piece(self, rank: Rank, width: int, ready: list[Dependency], layer: Layer, direction: Direction) -> None:
-        """Load all rows that a worker's sum reads, and the entries of its rows. ready: the ops that computed the rows.
-        """
+        """Load all rows that a worker's sum reads, and the entries of its rows. ready: the ops that computed them."""
         server = np.array(self.facts.cluster.server_of)
         here = server == server[rank]
         near = float(row_bytes(self.rows[rank, here].sum(), width))

@@ -95,8 +95,7 @@ class BreakdownData:
 
 
 def breakdown_data(answer: WhatIf, most: int | None = None) -> BreakdownData:
-    """The breakdown of the rows of `answer`, fastest first; most: the number of rows, including the recommended ones.
-    """
+    """The breakdown of the rows of `answer`, fastest first; most: the rows, including the recommended ones."""
     return rows_data(answer.fastest_first, most)
 
 

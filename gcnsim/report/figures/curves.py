@@ -80,7 +80,9 @@ class Series(NamedTuple):
 
 
 class MeasuredPoint(NamedTuple):
-    """A measured run: its value of the axis, and seconds per iteration; low, high: the range of repeats, None for one.
+    """A measured run: its value of the axis, and seconds per iteration.
+
+    low, high: the range of repeats, None for one.
     """
 
     name: str

@@ -113,7 +113,9 @@ _OF_RACKS = {"up": "out", "down": "in"}
 
 
 class HeatRow(NamedTuple):
-    """One worker, server or link: its shares in [0, 1], None where it has none. marked: whether it is the bottleneck.
+    """One worker, server or link: its shares in [0, 1], None where it has none.
+
+    marked: whether it is the bottleneck.
     """
 
     name: str

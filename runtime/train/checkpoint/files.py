@@ -77,7 +77,9 @@ class CheckpointState(TypedDict):
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """The state for resuming. done: iterations. identity: the options that the run must share. notes: results so far.
+    """The state for resuming. done: iterations. identity: the options that the run must share.
+
+    notes: results so far.
     """
 
     done: Iteration

@@ -31,7 +31,9 @@ _NUMPY, _CSV = "numpy", "csv"
 
 @dataclass(frozen=True, slots=True)
 class _Sets:
-    """The split. ids and labels of each part, as files; classes: from the task; unused: skipped contents of the tasks.
+    """The split.
+
+    ids and labels of each part, as files; classes: from the task; unused: skipped contents of the tasks.
     """
 
     ids: dict[str, Path]

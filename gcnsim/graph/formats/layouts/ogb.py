@@ -119,7 +119,9 @@ class OgbFolder:
         return int(counts[0])
 
     def _feature_shape(self) -> tuple[int, ...] | None:
-        """The shape of the features, None without them. In text, rows are counted, because a mismatch must be detected.
+        """The shape of the features, None without them.
+
+        In text, rows are counted, because a mismatch must be detected.
         """
         if self.archived:
             with opened(self.raw / "data.npz") as archive:
