@@ -47,18 +47,18 @@ def compare(
     return beside(*(_side(source, names, progress) for source in (a, b)))
 
 
-def render_comparison(found: Mapping[str, Any]) -> str:
+def render_comparison(payload: Mapping[str, Any]) -> str:
     """The text that the command line prints."""
     from gcnsim.report.comparison import render_comparison as render
 
-    return render(found)
+    return render(payload)
 
 
-def write_comparison(path: str | Path, found: Mapping[str, Any]) -> None:
+def write_comparison(path: str | Path, payload: Mapping[str, Any]) -> None:
     """Write a comparison as one offline page. Raises FileError."""
     from gcnsim.report.page.sections import write_comparison_page
 
-    write_comparison_page(path, found)
+    write_comparison_page(path, payload)
 
 
 def _is_trace(source: Source) -> bool:
@@ -118,13 +118,13 @@ class RunTimeline:
 
 def setting_run(progress: Progress = lambda _: None, **options: Any) -> Result:
     """The simulated run of the one setting that these options of `what_if` name. Raises GcnsimError."""
-    found = settings(**options)
-    if len(found) != 1:
-        raise ScenarioError(f"timeline: {len(found)} settings are asked for; allowed: one method at one bandwidth")
-    studies = StudyCache(found[0], cores())
+    scenarios = settings(**options)
+    if len(scenarios) != 1:
+        raise ScenarioError(f"timeline: {len(scenarios)} settings are asked for; allowed: one method at one bandwidth")
+    studies = StudyCache(scenarios[0], cores())
     progress("simulating one setting")
-    studies.prepare([], found)
-    result: Result = studies.estimate(found[0]).result
+    studies.prepare([], scenarios)
+    result: Result = studies.estimate(scenarios[0]).result
     return result
 
 

@@ -103,12 +103,12 @@ def recommend(
         progress(f"simulating settings: {done:,} of at most {total:,}{left.text(done, total)}")
 
     sample = partial(nsga2_sample, limit=question.limit, seed=base.run.seed)
-    found = search(studies, some.settings, goal, book, training, simulated, sample, question.limit)
-    _refuse_nothing(found)
+    searched = search(studies, some.settings, goal, book, training, simulated, sample, question.limit)
+    _refuse_nothing(searched)
     progress("the chance of meeting the target")
-    decision = decide(studies, found.options, goal, some.shown)
-    report = search_report(found, space_text(clusters), some.slower)
-    advice = _advice(studies, base, question, found, report, decision, progress)
+    decision = decide(studies, searched.options, goal, some.shown)
+    report = search_report(searched, space_text(clusters), some.slower)
+    advice = _advice(studies, base, question, searched, report, decision, progress)
     return Recommended(advice, decision.ranked[0].candidate.result)
 
 
@@ -116,7 +116,7 @@ def _advice(
     studies: StudyCache,
     base: Scenario,
     question: Question,
-    found: Search,
+    searched: Search,
     report: SearchReport,
     decision: Decision,
     progress: Say,
@@ -127,7 +127,7 @@ def _advice(
     chosen = ranked[0]
     places = front(ranked) if met else [Place(chosen, True, 0.0)]
     progress("what each knob and each assumption does")
-    knobs = knob_effects(studies, chosen, found)
+    knobs = knob_effects(studies, chosen, searched)
     assumptions = tuple(sensitivity(studies, chosen.candidate))
     point = point_of(studies, chosen, goal, book)
     others = other_rules(studies, chosen, question.rule, goal)
@@ -165,18 +165,18 @@ def _training(studies: StudyCache, base: Scenario, target: Target | None) -> Ite
     return lambda scenario: target.reached(scenario, subject)[0]
 
 
-def _refuse_nothing(found: Search) -> None:
+def _refuse_nothing(searched: Search) -> None:
     """Raise ScenarioError if no setting could be simulated."""
-    if found.options:
+    if searched.options:
         return
-    if found.unpriced and not found.too_large:
+    if searched.unpriced and not searched.too_large:
         raise ScenarioError(
             "--minimise: of no setting both price and iterations are known; give --price, or --runs or "
             "--target-iterations of these methods"
         )
-    if found.too_large:
-        raise ScenarioError(f"--gpus: none of {found.too_large} settings fits the GPUs' memory; give more GPUs")
-    raise ScenarioError(f"--method: none of {found.settings} settings is allowed on these machines")
+    if searched.too_large:
+        raise ScenarioError(f"--gpus: none of {searched.too_large} settings fits the GPUs' memory; give more GPUs")
+    raise ScenarioError(f"--method: none of {searched.settings} settings is allowed on these machines")
 
 
 RATES: Final = (1.0, 0.5, 0.1)
@@ -216,8 +216,8 @@ def _other_rule(studies: StudyCache, chosen: Option, option: str, rule: Rule, go
     if not settings:
         return None
     work, rate = chosen.work, chosen.setting.rate
-    found = simulate(studies, [Setting(setting, work, 0.0, rate) for setting in settings])
-    best = mildest(found, (), lambda one: one.scenario, lambda one: one.seconds)
+    options = simulate(studies, [Setting(setting, work, 0.0, rate) for setting in settings])
+    best = mildest(options, (), lambda one: one.scenario, lambda one: one.seconds)
     if canonical(best.scenario) == canonical(chosen.scenario):
         return None
     now = 1.0 - best.seconds / chosen.seconds

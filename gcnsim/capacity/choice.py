@@ -136,13 +136,13 @@ class Place:
 
 def front(options: Sequence[Option]) -> list[Place]:
     """Return the options that no other one beats in nearly every joint draw, fastest first."""
-    found = []
+    places = []
     for option in options:
         others = [one for one in options if one is not option]
         share = max((dominance(one, option) for one in others), default=0.0)
         if share < SURE:
-            found.append(Place(option, not any(_at_values(one, option) for one in others), share))
-    return sorted(found, key=lambda place: (place.option.seconds, place.option.price))
+            places.append(Place(option, not any(_at_values(one, option) for one in others), share))
+    return sorted(places, key=lambda place: (place.option.seconds, place.option.price))
 
 
 def dominance(one: Option, other: Option) -> float:

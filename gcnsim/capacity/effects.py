@@ -25,11 +25,11 @@ from gcnsim.scenario import setting_text
 METHOD: Final = "method"
 
 
-def knob_effects(studies: StudyCache, chosen: Option, found: Search) -> tuple[KnobEffect, ...]:
+def knob_effects(studies: StudyCache, chosen: Option, searched: Search) -> tuple[KnobEffect, ...]:
     """Return the effect of each knob alone, largest first, without knobs of one value."""
-    known = {option.setting: option for option in found.options}
+    known = {option.setting: option for option in searched.options}
     here = coordinates(chosen.scenario)
-    moved = {knob: _variants(chosen, found.considered, knob) for knob in here}
+    moved = {knob: _variants(chosen, searched.considered, knob) for knob in here}
     wanted = [setting for settings in moved.values() for setting in settings if setting not in known]
     known |= {one.setting: one for one in simulate(studies, list(dict.fromkeys(wanted)))}
     effects = [

@@ -83,11 +83,11 @@ class Goal:
             (iteration_s * 0.0 + per_hour, self.per_hour),
             (iteration_s * (inf if inf in (training, per_hour) else training * per_hour / 3600.0), self.most_cost),
         )
-        found = iteration_s * 0.0
+        worst = iteration_s * 0.0
         for amount, limit in amounts:
             if limit is not None:
-                found = np.maximum(found, amount / limit)
-        return found
+                worst = np.maximum(worst, amount / limit)
+        return worst
 
     def chance(self, times: FloatArray, work: Work) -> float:
         """Return the chance of meeting every limit: the share of the joint draws that meet them all.
@@ -107,22 +107,22 @@ class Goal:
         whole = self.epoch_s is not None or self.training_s is not None or self.most_cost is not None
         if not whole and self.iteration_s is not None:
             return f"the {time_text(self.iteration_s)} target"
-        found = self._times
+        limits = self._times
         if self.most_cost is not None:
-            found.append(f"{self.most_cost:g} {self.currency} for the training")
-        return f"the target{'s' if len(found) > 1 else ''} ({', '.join(found)})"
+            limits.append(f"{self.most_cost:g} {self.currency} for the training")
+        return f"the target{'s' if len(limits) > 1 else ''} ({', '.join(limits)})"
 
     @property
     def words(self) -> list[str]:
         """Return all limits in words."""
-        found = self._times
+        limits = self._times
         if self.budget is not None:
-            found.append(self.budget.text)
+            limits.append(self.budget.text)
         elif self.per_hour is not None:
-            found.append(f"{self.per_hour:g} {self.currency} an hour")
+            limits.append(f"{self.per_hour:g} {self.currency} an hour")
         if self.most_cost is not None:
-            found.append(f"{self.most_cost:g} {self.currency} for the training")
-        return found
+            limits.append(f"{self.most_cost:g} {self.currency} for the training")
+        return limits
 
     @property
     def _times(self) -> list[str]:
@@ -221,14 +221,14 @@ def read_budget(text: object, hours_per_day: object, exchange: ExchangeRate) -> 
         if hours_per_day is not None:
             raise ScenarioError("--hours-per-day: says how far a budget goes; give --budget, e.g. 500USD/month")
         return None
-    found = _PATTERN.fullmatch(text) if isinstance(text, str) else None
-    if found is None:
+    match = _PATTERN.fullmatch(text) if isinstance(text, str) else None
+    if match is None:
         raise ScenarioError(f"--budget: {shown(text)} is not money over time; write e.g. 500USD/month, 2EUR/hour")
-    unit = found[2].lower()
+    unit = match[2].lower()
     if unit not in NAMES:
         hint = nearest(unit, sorted(set(NAMES.values())))
-        raise ScenarioError(f"--budget: {shown(text)}: unknown time {found[2]!r}; {hint}")
-    amount = amount_in(found[1], "--budget", exchange, per_hour=False)
+        raise ScenarioError(f"--budget: {shown(text)}: unknown time {match[2]!r}; {hint}")
+    amount = amount_in(match[1], "--budget", exchange, per_hour=False)
     if amount <= 0:
         raise ScenarioError(f"--budget: {shown(text)} is not allowed; an amount above 0")
     return Budget(amount, exchange.currency, NAMES[unit], _hours(hours_per_day, NAMES[unit]))

@@ -53,30 +53,30 @@ def goal_report(goal: Goal) -> GoalReport:
     return GoalReport(goal.text, goal.minimise, goal.currency, *limits, goal.confidence, budget)
 
 
-def search_report(found: Search, space: str, slower: int) -> SearchReport:
+def search_report(searched: Search, space: str, slower: int) -> SearchReport:
     """Return how many settings were simulated or excluded, also as a sentence.
 
     space: the machines in words. slower: the settings excluded because another one on the same machine has a faster
     estimate.
     """
-    simulated = len(found.options)
+    simulated = len(searched.options)
     parts = [
         (slower, "slower than another on the same machine by their estimate"),
-        (found.same, "duplicates"),
-        (found.refused, "not possible"),
-        (found.unpriced, "without a price or known iterations"),
-        (found.too_large, "too large for the GPUs' memory"),
-        (found.missed, "cannot meet the limit"),
-        (found.beaten, "cannot be best"),
+        (searched.same, "duplicates"),
+        (searched.refused, "not possible"),
+        (searched.unpriced, "without a price or known iterations"),
+        (searched.too_large, "too large for the GPUs' memory"),
+        (searched.missed, "cannot meet the limit"),
+        (searched.beaten, "cannot be best"),
     ]
     removed = [f"{count:,} {what}" for count, what in parts if count]
-    of = "" if found.grid is None else f" of {found.grid:,}, picked by their bounds (Optuna)"
-    settings = found.settings + slower
+    of = "" if searched.grid is None else f" of {searched.grid:,}, picked by their bounds (Optuna)"
+    settings = searched.settings + slower
     twice = sum(count for count, _ in parts) + simulated - settings
     closest = f" ({twice:,} of them to find the closest)" if twice > 0 else ""
     text = f"{plural(settings, 'setting')}{of}: {', '.join([*removed, f'{simulated:,} simulated{closest}'])}"
-    counts = (found.same, found.refused, found.too_large, found.unpriced, found.missed, found.beaten)
-    return SearchReport(space, settings, slower, *counts, simulated, text, found.grid)
+    counts = (searched.same, searched.refused, searched.too_large, searched.unpriced, searched.missed, searched.beaten)
+    return SearchReport(space, settings, slower, *counts, simulated, text, searched.grid)
 
 
 def compared_text(option: Option) -> str:
@@ -97,7 +97,7 @@ def cost_text(point: PointReport) -> str:
     return f"{money(1000.0 * point.cost)} {row.currency} per 1,000 {unit}"
 
 
-def summary_sentence(point: PointReport, goal: Goal, found: SearchReport, *, met: bool) -> str:
+def summary_sentence(point: PointReport, goal: Goal, searched: SearchReport, *, met: bool) -> str:
     """Return one sentence: the choice and its chance of meeting the target, or that no setting meets it."""
     row = point.row
     interval = range_text(row.iteration_s_low, row.iteration_s_high, time_text)
@@ -107,11 +107,11 @@ def summary_sentence(point: PointReport, goal: Goal, found: SearchReport, *, met
     chance = _chance(point, goal)
     if met:
         return f"Use {point.name}: {about}{f'; {chance}' if goal.uncertain else ''}."
-    none = f"None of {found.settings:,} settings on {found.space}"
+    none = f"None of {searched.settings:,} settings on {searched.space}"
     if row.fits is False:
         return f"{none} fits the GPUs' memory; the closest is {point.name}: {about}."
     if not goal.uncertain:
-        held = "fits the GPUs' memory and " if found.too_large else ""
+        held = "fits the GPUs' memory and " if searched.too_large else ""
         return f"{none} {held}costs {' and '.join(goal.words)} or less; the closest is {point.name}: {about}."
     paid = f" for {goal.words[-1]} or less" if goal.per_hour is not None and goal.most_cost is None else ""
     sure = f"meets {goal.targets}{paid} with a chance of {percent(goal.confidence)}"
@@ -189,18 +189,20 @@ def _apart(ratio: float, more: str, less: str) -> str:
     return f"{100 * abs(ratio - 1.0):.2g} % {more if ratio > 1.0 else less}"
 
 
-def confirmation_text(found: Sequence[Confirmed]) -> str:
+def confirmation_text(confirmed: Sequence[Confirmed]) -> str:
     """Return the result of the reference engine as a sentence."""
-    same, other = (sum(one.same is value for one in found) for value in (True, False))
-    left = [one for one in found if one.same is None]
+    same, other = (sum(one.same is value for one in confirmed) for value in (True, False))
+    left = [one for one in confirmed if one.same is None]
     parts = []
     if same:
-        several = f"{same} of the best {len(found)}"
-        if same == len(found):
+        several = f"{same} of the best {len(confirmed)}"
+        if same == len(confirmed):
             several = "the best one" if same == 1 else f"the best {same}"
         parts.append(f"the reference engine gives the same picoseconds for {several}")
     if other:
-        parts.append(f"the reference engine gives other times for {other} of the best {len(found)}: please report this")
+        parts.append(
+            f"the reference engine gives other times for {other} of the best {len(confirmed)}: please report this"
+        )
     if left:
         parts.append(f"{len(left)} not run again: {left[0].why}")
     return "; ".join(parts)

@@ -234,15 +234,15 @@ def _with_bounds(
 
     by_gpu: whether machines are compared by number of GPUs, because some prices are unknown.
     """
-    found = []
+    settings = []
     for scenario, least in zip(wanted, studies.least_times(wanted), strict=True):
         if least is not None:
             rent = rents[scenario.cluster]
             per_hour = None if rent is None else rent.per_hour
             work = Work(least[1], None if training is None else training(scenario), per_hour)
             rate = float(scenario.cluster.gpus) if by_gpu or per_hour is None else per_hour
-            found.append(Setting(scenario, work, least[0], rate))
-    return found
+            settings.append(Setting(scenario, work, least[0], rate))
+    return settings
 
 
 def _simulated(
@@ -304,13 +304,13 @@ def _on_as_few(option: Option, setting: Setting, goal: Goal) -> bool:
 def _closest(studies: StudyCache, missed: Sequence[Setting], goal: Goal, options: Sequence[Option]) -> list[Option]:
     """Return, of the settings whose bounds miss a limit, those that may come closest to it."""
     left = sorted(missed, key=lambda setting: goal.excess(setting.least_s, setting.work))
-    found: list[Option] = []
+    closest: list[Option] = []
     best = min((excess_of(option, goal) for option in options), default=inf)
-    while left and (not found or goal.excess(left[0].least_s, left[0].work) < best):
-        found += simulate(studies, left[:AT_A_TIME])
-        best = min(best, *(excess_of(one, goal) for one in found))
+    while left and (not closest or goal.excess(left[0].least_s, left[0].work) < best):
+        closest += simulate(studies, left[:AT_A_TIME])
+        best = min(best, *(excess_of(one, goal) for one in closest))
         left = left[AT_A_TIME:]
-    return found
+    return closest
 
 
 def excess_of(option: Option, goal: Goal) -> float:

@@ -75,14 +75,14 @@ class Machines:
 
     def _measured(self, base: ClusterSpec, book: PriceBook) -> list[ClusterSpec]:
         """Return the machines with the measured device and number of workers. Raises ScenarioError for others."""
-        found = resolve_machine(base).measured
-        assert found is not None
-        source = f"{base.measured_compute} was measured on {found.parts} x {base.device}"
-        for option, values, own in (("gpus", self.gpus, found.parts), ("device", self.devices, base.device)):
+        measured = resolve_machine(base).measured
+        assert measured is not None
+        source = f"{base.measured_compute} was measured on {measured.parts} x {base.device}"
+        for option, values, own in (("gpus", self.gpus, measured.parts), ("device", self.devices, base.device)):
             other = next((value for value in values if value != own), None)
             if other is not None:
                 raise ScenarioError(f"--{option}: {other} is not what was measured, {source}; allowed: {own}")
-        here = replace(self, gpus=(found.parts,))
+        here = replace(self, gpus=(measured.parts,))
         if self.devices or self.bandwidths:
             return list(dict.fromkeys(here._of_lists(base)))
         names = self.hosts or priced_hosts(book)
@@ -159,10 +159,10 @@ def priced_hosts(book: PriceBook) -> tuple[str, ...]:
     listed = {price.instance for price in prices() if price.pricing == book.pricing}
     listed |= {price.instance for price in book.given}
     own = sorted(name for name in listed if is_file(name))
-    found = (*(name for name in hosts() if name in listed), *own)
-    if not found:
+    names = (*(name for name in hosts() if name in listed), *own)
+    if not names:
         raise ScenarioError(f"--pricing: no host of the catalogue has a {book.pricing} price; give --device and --gpus")
-    return found
+    return names
 
 
 def machine_text(cluster: ClusterSpec) -> str:
@@ -239,13 +239,13 @@ def considered(
     return Considered(tuple(kept_all), frozenset(shown), max(0, total - len(kept_all)))
 
 
-def measured_only(found: Considered) -> Considered:
+def measured_only(every: Considered) -> Considered:
     """Return the settings with measured compute times, or all if no compute times are measured.
 
     Raises ScenarioError with the command that measures them if none is measured.
     """
     kept, why = [], None
-    for setting in found.settings:
+    for setting in every.settings:
         try:
             answering(setting)
             kept.append(setting)
@@ -253,7 +253,7 @@ def measured_only(found: Considered) -> Considered:
             why = why or error
     if why is not None and not kept:
         raise why
-    return replace(found, settings=tuple(kept), shown=found.shown & set(kept))
+    return replace(every, settings=tuple(kept), shown=every.shown & set(kept))
 
 
 def _shortlist(studies: StudyCache, home: Scenario, rule: Rule, training: Iterations | None) -> list[Scenario]:
@@ -301,11 +301,11 @@ def coordinates(scenario: Scenario) -> dict[str, str]:
     """Return the coordinates of a setting in each knob, as words."""
     cluster, method = scenario.cluster, scenario.method
     instance = instance_name(cluster)
-    found = {"machine": instance or cluster.device, "GPUs": str(cluster.gpus)}
+    place = {"machine": instance or cluster.device, "GPUs": str(cluster.gpus)}
     if instance is None:
-        found["bandwidth"] = format_gbps(cluster.bandwidth)
+        place["bandwidth"] = format_gbps(cluster.bandwidth)
     cache = method.cache.describe()
-    return found | {"method": method.name, "tau": str(method.tau), "rate": f"{rate_of(method):g}", "cache": cache}
+    return place | {"method": method.name, "tau": str(method.tau), "rate": f"{rate_of(method):g}", "cache": cache}
 
 
 def nsga2_sample(every: Sequence[Scenario], bounded: Bounded, limit: int, seed: int) -> list[Setting]:

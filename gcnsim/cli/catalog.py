@@ -115,11 +115,11 @@ def compare_command(names: tuple[str, ...], as_json: bool) -> None:
 
 def _items(names: Sequence[str]) -> tuple[str, list[Any]]:
     """The kind of the entries named, and the entries. Raises ScenarioError where they cannot be compared."""
-    found = [entry_named(name) for name in names]
-    for kind, name in found:
+    entries = [entry_named(name) for name in names]
+    for kind, name in entries:
         if kind not in _LOADS:
             raise ScenarioError(f"catalog compare: {name} is a {SINGULAR[kind]}; allowed: devices, links or hosts")
-    (kind, first), *others = found
+    (kind, first), *others = entries
     if not others:
         raise ScenarioError(f"catalog compare: {first} alone is named; allowed: two or more {kind}")
     for other, name in others:
@@ -127,7 +127,7 @@ def _items(names: Sequence[str]) -> tuple[str, list[Any]]:
             raise ScenarioError(
                 f"catalog compare: {first} is a {SINGULAR[kind]}, {name} a {SINGULAR[other]}; allowed: all of one kind"
             )
-    return kind, [_LOADS[kind](name) for _, name in found]
+    return kind, [_LOADS[kind](name) for _, name in entries]
 
 
 def _rows(items: Sequence[Any]) -> list[list[str]]:
@@ -158,11 +158,11 @@ def _spread(name: str, cells: Sequence[str]) -> list[str]:
 def _ratios(items: Sequence[Any]) -> dict[str, list[float | None]]:
     """By figure that one of the entries has, those of all over that of the first; None where one has none."""
     figures = [hardware.figures_of(item) for item in items]
-    found: dict[str, list[float | None]] = {}
+    ratios: dict[str, list[float | None]] = {}
     for key in dict.fromkeys(key for figure in figures for key in figure):
         base = figures[0][key].value if key in figures[0] and key != GENERATION else 0.0
-        found[key] = [figure[key].value / base if key in figure and base else None for figure in figures]
-    return found
+        ratios[key] = [figure[key].value / base if key in figure and base else None for figure in figures]
+    return ratios
 
 
 def _cell(key: str, figure: hardware.Figure | None) -> str:
@@ -197,11 +197,11 @@ def list_command(kind: str | None, as_json: bool) -> None:
     """
     if kind is not None and kind not in _LISTS:
         raise ScenarioError(f"catalog: unknown kind {kind!r}; {nearest(kind, _LISTS)}")
-    found = {name: rows() for name, rows in _LISTS.items() if kind in (None, name)}
+    lists = {name: rows() for name, rows in _LISTS.items() if kind in (None, name)}
     if as_json:
-        click.echo(json.dumps({"schema": SCHEMA, **found}, indent=2, ensure_ascii=False))
+        click.echo(json.dumps({"schema": SCHEMA, **lists}, indent=2, ensure_ascii=False))
         return
-    for name, rows in found.items():
+    for name, rows in lists.items():
         click.echo(f"{name}:")
         click.echo(_columns([[str(value) for value in row.values()] for row in rows]))
 

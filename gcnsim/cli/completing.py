@@ -30,10 +30,10 @@ def complete(option: Option) -> Callable[[click.Context, click.Parameter, str], 
     def completed(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
         before, comma, last = incomplete.rpartition(",") if option.many == LIST else ("", "", incomplete)
         names = [name for name in (names_of(option) or tuple)() if name.startswith(last)]
-        found: list[CompletionItem[str]] = [CompletionItem(f"{before}{comma}{name}") for name in names]
-        if isinstance(option.rule, Choice) and option.rule.own is not None and not found and not comma:
-            found.append(CompletionItem(incomplete, type="file"))
-        return found
+        items: list[CompletionItem[str]] = [CompletionItem(f"{before}{comma}{name}") for name in names]
+        if isinstance(option.rule, Choice) and option.rule.own is not None and not items and not comma:
+            items.append(CompletionItem(incomplete, type="file"))
+        return items
 
     return completed
 
@@ -46,5 +46,5 @@ def complete_kind(ctx: click.Context, param: click.Parameter, incomplete: str) -
 
 def complete_any(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
     """Every name of the catalogue."""
-    found = (*devices(), *hosts(), *links(), *datasets(), *methods())
-    return [CompletionItem(name) for name in found if name.startswith(incomplete)]
+    names = (*devices(), *hosts(), *links(), *datasets(), *methods())
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]

@@ -158,11 +158,11 @@ def render(report: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _resources(found: Mapping[str, Any]) -> str:
+def _resources(resources: Mapping[str, Any]) -> str:
     """What may be used of this machine, in words."""
-    quota = f" (a container's quota: {found['quota']:g} CPUs)" if found["quota"] is not None else ""
-    memory = f", {found['memory_bytes'] / 2**30:.1f} GiB of memory" if found["memory_bytes"] is not None else ""
-    return f"{plural(found['cores'], 'core')}{quota}{memory}"
+    quota = f" (a container's quota: {resources['quota']:g} CPUs)" if resources["quota"] is not None else ""
+    memory = f", {resources['memory_bytes'] / 2**30:.1f} GiB of memory" if resources["memory_bytes"] is not None else ""
+    return f"{plural(resources['cores'], 'core')}{quota}{memory}"
 
 
 def _engine() -> dict[str, str]:
@@ -189,8 +189,8 @@ def _core(name: str, module: str, minimum: str | None) -> dict[str, str | None]:
 
 
 def _extra(adds: str, parts: Mapping[str, str]) -> dict[str, Any]:
-    found = {name: _version(name) for name, module in parts.items() if importlib.util.find_spec(module) is not None}
-    return {"adds": adds, "installed": found, "missing": [name for name in parts if name not in found]}
+    versions = {name: _version(name) for name, module in parts.items() if importlib.util.find_spec(module) is not None}
+    return {"adds": adds, "installed": versions, "missing": [name for name in parts if name not in versions]}
 
 
 def _version(distribution: str) -> str | None:

@@ -234,11 +234,11 @@ def _print_graph(loaded: Graph, facts: dict[str, Any]) -> None:
 
 
 def _homophily(facts: dict[str, Any]) -> str:
-    found = facts["homophily"]
-    if found is None:
+    measured = facts["homophily"]
+    if measured is None:
         return "not said: no classes" if facts["classes"] is None else "not said: needs one class a node"
-    beyond = "" if found["adjusted"] is None else f", {found['adjusted']:.3f} adjusted for class sizes"
-    return f"{found['edge']:.3f} of {found['edges']:,} edges{beyond}"
+    beyond = "" if measured["adjusted"] is None else f", {measured['adjusted']:.3f} adjusted for class sizes"
+    return f"{measured['edge']:.3f} of {measured['edges']:,} edges{beyond}"
 
 
 def _print_dgl(facts: DglFacts, as_json: bool) -> None:

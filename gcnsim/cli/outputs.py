@@ -159,26 +159,26 @@ def refuse_read(path: str | Path, read: Iterable[str | None]) -> None:
 def scenario_files(path: str, overrides: Iterable[str] = ()) -> list[str]:
     """The scenario at `path` and the files that it names. Raises FileError as `read_yaml` does."""
     raw = read_yaml(path)
-    found = [path, *overridden(overrides)]
+    files = [path, *overridden(overrides)]
     for section, _, key in (name.partition(".") for name in FILE_FIELDS):
         fields = raw.get(section) if isinstance(raw, dict) else None
         value = fields.get(key) if isinstance(fields, dict) else None
         if isinstance(value, str):
-            found.append(value)
+            files.append(value)
     cluster = raw.get("cluster") if isinstance(raw, dict) else None
     if isinstance(cluster, dict):
-        found += machine_files(*(cluster.get(name.partition(".")[2]) for name in MACHINE_FIELDS))
-    return found
+        files += machine_files(*(cluster.get(name.partition(".")[2]) for name in MACHINE_FIELDS))
+    return files
 
 
 def overridden(overrides: Iterable[str]) -> list[str]:
     """The files that `PATH=VALUE` settings name, without quotes around them."""
-    found = []
+    files = []
     for text in overrides:
         path, _, value = text.partition("=")
         plain = value.strip().strip("'\"")
         if path.strip() in FILE_FIELDS:
-            found.append(plain)
+            files.append(plain)
         elif path.strip() in MACHINE_FIELDS:
-            found += machine_files(plain)
-    return found
+            files += machine_files(plain)
+    return files

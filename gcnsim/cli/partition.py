@@ -77,9 +77,9 @@ class _Cut:
     def named(self) -> dict[str, Any]:
         """The facts for machines."""
         owners = self.owners
-        found = {"method": owners.method, "seed": owners.seed, "graph": owners.graph_name}
+        document = {"method": owners.method, "seed": owners.seed, "graph": owners.graph_name}
         roles = {f"{role}_nodes": asdict(spread) for role, spread in self.roles.items()}
-        return {**found, "graph_hash": owners.graph_hash, **asdict(self.facts), **roles} | {
+        return {**document, "graph_hash": owners.graph_hash, **asdict(self.facts), **roles} | {
             "warnings": [*self.warnings],
             "seconds": None if self.seconds is None else round(self.seconds, 3),
         }
@@ -277,6 +277,6 @@ def _print_rows(cuts: Sequence[_Cut]) -> None:
     print_table((*headings, *more), rows)
 
 
-def _spread(found: Spread) -> str:
-    digits = 0 if found.mean >= _WHOLE_FROM or found.mean == round(found.mean) else 1
-    return f"{found.mean:,.{digits}f} per part ({found.least:,}..{found.most:,})"
+def _spread(spread: Spread) -> str:
+    digits = 0 if spread.mean >= _WHOLE_FROM or spread.mean == round(spread.mean) else 1
+    return f"{spread.mean:,.{digits}f} per part ({spread.least:,}..{spread.most:,})"

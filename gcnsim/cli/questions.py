@@ -114,8 +114,8 @@ def _type(name: str, option: Option) -> Any:
 
 def given_options(kind: type[Question], values: Mapping[str, Any]) -> dict[str, Any]:
     """The keywords of a question that its options say. Raises GcnsimError for prices that cannot be used."""
-    found = {name: _put_together(name, option, values) for name, option in options(kind).items()}
-    return {name: value for name, value in found.items() if value not in (None, (), {})}
+    keywords = {name: _put_together(name, option, values) for name, option in options(kind).items()}
+    return {name: value for name, value in keywords.items() if value not in (None, (), {})}
 
 
 def _put_together(name: str, option: Option, values: Mapping[str, Any]) -> Any:

@@ -137,7 +137,7 @@ def run(
     _refuse_addresses(executor, scheduler, address)
     with progress() as say:
         left = TimeLeft(None)
-        found = api.sweep(
+        results = api.sweep(
             sweep_question.payload(),
             out=out,
             executor=executor,
@@ -149,17 +149,17 @@ def run(
             ),
             notice=notice,
         )
-    _say_status(found, as_json)
+    _say_status(results, as_json)
 
 
 def _each_once(axis: tuple[tuple[str, str], ...]) -> dict[str, str]:
     """The axes by their fields. Raises ScenarioError for a field that is given twice."""
-    found: dict[str, str] = {}
+    axes: dict[str, str] = {}
     for path, written in axis:
-        if path in found:
-            raise ScenarioError(f"--axis {path}: is given twice; allowed: once, e.g. {path}={found[path]},{written}")
-        found[path] = written
-    return found
+        if path in axes:
+            raise ScenarioError(f"--axis {path}: is given twice; allowed: once, e.g. {path}={axes[path]},{written}")
+        axes[path] = written
+    return axes
 
 
 def _filtered(question: str | None, **filters: Any) -> dict[str, Any]:
@@ -187,17 +187,17 @@ def _refuse_addresses(executor: str, scheduler: str | None, address: str | None)
             raise ScenarioError(f"{option}: only valid with --executor {name}; it is {executor}")
 
 
-def _say_plan(found: Any, as_json: bool) -> None:
-    points = len(found.points)
+def _say_plan(planned: Any, as_json: bool) -> None:
+    points = len(planned.points)
     if as_json:
-        click.echo(json.dumps({"points": points, "refused": found.refused}, indent=2))
+        click.echo(json.dumps({"points": points, "refused": planned.refused}, indent=2))
         return
-    refused = f" ({found.refused:,} contradict themselves)" if found.refused else ""
+    refused = f" ({planned.refused:,} contradict themselves)" if planned.refused else ""
     print_columns([("points", f"{points:,}{refused}")])
 
 
-def _say_status(found: Any, as_json: bool) -> None:
-    counts = found.status()
+def _say_status(sweep_state: Any, as_json: bool) -> None:
+    counts = sweep_state.status()
     if as_json:
         click.echo(json.dumps(counts, indent=2))
         return
@@ -290,7 +290,7 @@ def best(
 
 
 def _print_records(
-    found: Any, records: list[dict[str, Any]], count: int, columns: list[str] | None, as_json: bool
+    results: Any, records: list[dict[str, Any]], count: int, columns: list[str] | None, as_json: bool
 ) -> None:
     from gcnsim.report.answer.columns import checked
     from gcnsim.report.sweep import render_points
@@ -301,7 +301,7 @@ def _print_records(
         click.echo(json.dumps(records, indent=2))
         return
     done = [record for record in records if record["state"] == DONE]
-    click.echo(render_points(done, [axis.path for axis in found.question.axes], keys))
+    click.echo(render_points(done, [axis.path for axis in results.question.axes], keys))
     for record in records:
         if record["state"] != DONE:
             click.echo(f"point {record['point']}: {record['state']}: {record['reason']}")

@@ -165,11 +165,11 @@ def recommend(as_json: bool, out: str | None, csv: str | None, html: str | None,
 
     given = given_options(Recommend, question)
     with progress() as say:
-        found = api.recommend(**given, progress=say, notice=notice)
-    text = json.dumps(found.payload, indent=2, allow_nan=False) if as_json else str(found)
-    writes: list[Callable[[], object]] = [lambda: api.write_json(out, found.payload)] if out else []
+        recommendation = api.recommend(**given, progress=say, notice=notice)
+    text = json.dumps(recommendation.payload, indent=2, allow_nan=False) if as_json else str(recommendation)
+    writes: list[Callable[[], object]] = [lambda: api.write_json(out, recommendation.payload)] if out else []
     if csv:
-        writes.append(lambda: found.to_csv(csv))
+        writes.append(lambda: recommendation.to_csv(csv))
     if html:
-        writes.append(lambda: found.to_html(html))
+        writes.append(lambda: recommendation.to_html(html))
     show_and_write(text, *writes)

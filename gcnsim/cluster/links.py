@@ -146,10 +146,10 @@ class LinkName:
     @classmethod
     def of(cls, name: str) -> LinkName | None:
         """The parts of a name; None for an unknown name."""
-        found = _NAME.fullmatch(name)
-        if found is None or found[1] not in FAMILIES:
+        match = _NAME.fullmatch(name)
+        if match is None or match[1] not in FAMILIES:
             return None
-        return cls(found[1], int(found[2]), None if found[3] is None else int(found[3]), found[4])
+        return cls(match[1], int(match[2]), None if match[3] is None else int(match[3]), match[4])
 
     @property
     def text(self) -> str:

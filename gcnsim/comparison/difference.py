@@ -200,16 +200,16 @@ def _part(name: str, a: float, b: float, difference: float) -> dict[str, Any]:
 
 
 def _link(name: str, a: IterationReport, b: IterationReport) -> dict[str, Any]:
-    found: dict[str, Any] = {"link": name}
+    entry: dict[str, Any] = {"link": name}
     for key, side in (("a", a), ("b", b)):
         link = side.links.get(name)
         seconds = None if link is None else link.seconds
-        found[key] = {
+        entry[key] = {
             "bytes": None if link is None else link.nbytes,
             "seconds": seconds,
             "busy": None if seconds is None else seconds / side.iteration_s,
         }
-    return found
+    return entry
 
 
 def _natural(name: str) -> list[tuple[int, str]]:

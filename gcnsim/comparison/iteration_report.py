@@ -246,8 +246,8 @@ class _RunCounts:
     def worker(self, rank: Rank) -> Parts:
         """One worker's iteration."""
         reading = RECORDED_SAMPLING_ITSELF if self.run.samples_itself else RECORDED
-        found = breakdown(self.spans, rank, self.window(rank), reading).parts(rank, self._seconds)
-        return _adding_up(found, self.run.iteration_s)
+        parts = breakdown(self.spans, rank, self.window(rank), reading).parts(rank, self._seconds)
+        return _adding_up(parts, self.run.iteration_s)
 
     def links(self) -> dict[str, LinkLoad]:
         """Bytes of rows and gradients through each server's NIC, or between the workers of a server."""

@@ -96,8 +96,8 @@ class Worker:
         if not answered:
             self.end()
             return {"error": GONE}
-        found: dict[str, Any] = json.loads(answered)
-        return found
+        answer: dict[str, Any] = json.loads(answered)
+        return answer
 
     def kill(self) -> None:
         """Kill the process; a waiting caller gets an error."""
@@ -207,11 +207,11 @@ class Answers:
         with self._lock:
             if turn.over:
                 raise SupersededError
-            found = {line: self._submit(line, turn) for _, line in order}
+            futures = {line: self._submit(line, turn) for _, line in order}
         rows = []
         for line in lines:
             try:
-                answer = found[line].result()
+                answer = futures[line].result()
             except CancelledError:
                 raise SupersededError from None
             if turn.over:
@@ -240,19 +240,19 @@ class Answers:
         worker = self._free.get()
         with self._lock:
             self._running[line] = worker
-        found = worker.ask(line)
+        answer = worker.ask(line)
         with self._lock:
             # It was killed, and then requested again.
             again = line in self._given_up and bool(self._wanted[line])
             self._given_up.discard(line)
         if again:
-            found = worker.ask(line)
+            answer = worker.ask(line)
         with self._lock:
             del self._running[line], self._wanted[line]
-            if "error" in found:
+            if "error" in answer:
                 self._kept.pop(line, None)
         self._free.put(worker)
-        return found
+        return answer
 
     def end(self) -> None:
         """End all processes."""

@@ -48,10 +48,10 @@ class Files:
         if not text:
             return None
         if text.startswith(UPLOAD):
-            found = self._kept.get(text)
-            if found is None:
+            upload = self._kept.get(text)
+            if upload is None:
                 raise FileError(f"{text}: this upload is no longer here; upload the file again")
-            return str(found)
+            return str(upload)
         path = (self._root / text).resolve()
         if not path.is_relative_to(self._root):
             raise FileError(f"{text}: is outside the folder of the dashboard (--files); allowed: files below it")

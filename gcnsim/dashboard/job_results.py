@@ -46,13 +46,13 @@ def sweep(options: Options, folder: Path, say: Say) -> JobResult:
     from gcnsim.report.sweep import write_points
 
     say("reading the points")
-    found = api.open_sweep(options["folder"])
+    results = api.open_sweep(options["folder"])
     order = {"by": options["by"], "descending": options["descending"], "where": options["where"]}
-    table = pa.Table.from_pylist(found.best(None, **order), found.folder.schema)
+    table = pa.Table.from_pylist(results.best(None, **order), results.folder.schema)
     for suffix in ("csv", "json"):
         write_points(folder / f"points.{suffix}", table)
     say("drawing the page")
-    found.to_html(folder / "points.html", **order)
+    results.to_html(folder / "points.html", **order)
     return JobResult("")
 
 
@@ -107,12 +107,12 @@ def recommend(options: Options, folder: Path, say: Say) -> JobResult:
     from gcnsim.report.figures.front import front_data, front_figure
     from gcnsim.report.figures.tornado import tornado_figure, tornado_of_advice
 
-    found = api.recommend(**options, progress=say)
+    recommended = api.recommend(**options, progress=say)
     say("drawing")
-    api.write_json(folder / "answer.json", found.payload)
-    found.to_csv(folder / "options.csv")
-    found.to_html(folder / "answer.html")
-    front, tornado = front_data(found.told), tornado_of_advice(found.told)
+    api.write_json(folder / "answer.json", recommended.payload)
+    recommended.to_csv(folder / "options.csv")
+    recommended.to_html(folder / "answer.html")
+    front, tornado = front_data(recommended.told), tornado_of_advice(recommended.told)
     figures = []
     if front.options:
         left = f" {front.unpriced} without a price are left out." if front.unpriced else ""
@@ -121,7 +121,7 @@ def recommend(options: Options, folder: Path, say: Say) -> JobResult:
     if tornado.swings:
         caption = "The time if one thing alone were at either end of its range; the line is the time of the answer."
         figures.append(themed_figure("What moves the time", caption, partial(tornado_figure, tornado), TORNADO))
-    return JobResult(found.told.verdict, figures, str(found))
+    return JobResult(recommended.told.verdict, figures, str(recommended))
 
 
 def compare(options: Options, folder: Path, say: Say) -> JobResult:
@@ -131,15 +131,15 @@ def compare(options: Options, folder: Path, say: Say) -> JobResult:
     from gcnsim.report.figures.breakdown import breakdown_figure, sides_data
     from gcnsim.report.figures.difference import difference_data, difference_figure
 
-    found = api.compare(options["a"], options["b"], progress=say)
+    payload = api.compare(options["a"], options["b"], progress=say)
     # The sides have the names that the page's user gave them.
     for key in "ab":
-        found[key]["label"] = options["names"][key]
+        payload[key]["label"] = options["names"][key]
     say("drawing")
-    api.write_json(folder / "answer.json", found)
-    api.write_comparison(folder / "answer.html", found)
-    write_parts_csv(folder / "parts.csv", found)
-    sides, change = sides_data(found), difference_data(found)
+    api.write_json(folder / "answer.json", payload)
+    api.write_comparison(folder / "answer.html", payload)
+    write_parts_csv(folder / "parts.csv", payload)
+    sides, change = sides_data(payload), difference_data(payload)
     still = f" Less than 0.1 % of the iteration each: {', '.join(change.still)}." if change.still else ""
     figures = [
         themed_figure(
@@ -149,12 +149,12 @@ def compare(options: Options, folder: Path, say: Say) -> JobResult:
         ),
         themed_figure(
             "Where the time goes",
-            f"One {found['per']} of the slowest worker of each side; hatched work adds no time.",
+            f"One {payload['per']} of the slowest worker of each side; hatched work adds no time.",
             partial(breakdown_figure, sides),
             sides.legend,
         ),
     ]
-    return JobResult(found["says"][0], figures, api.render_comparison(found))
+    return JobResult(payload["says"][0], figures, api.render_comparison(payload))
 
 
 def validate(options: Options, folder: Path, say: Say) -> JobResult:
@@ -162,13 +162,13 @@ def validate(options: Options, folder: Path, say: Say) -> JobResult:
     from gcnsim import api
     from gcnsim.report.figures.validation import errors_data, errors_figure, validation_data, validation_figure
 
-    found = api.validate(
+    payload = api.validate(
         options["runs"], options.get("calibration"), measured_compute=options.get("measured_compute", ()), progress=say
     )
     say("drawing")
-    api.write_json(folder / "answer.json", found)
-    api.write_validation(folder, found)
-    data, errors = validation_data(found), errors_data(found)
+    api.write_json(folder / "answer.json", payload)
+    api.write_validation(folder, payload)
+    data, errors = validation_data(payload), errors_data(payload)
     left = f" {errors.left_out} configurations with smaller errors are left out." if errors.left_out else ""
     figures = [
         themed_figure(
@@ -186,10 +186,10 @@ def validate(options: Options, folder: Path, say: Say) -> JobResult:
         ),
     ]
     heading = (
-        f"{plural(found['runs'], 'run')} predicted with a mean absolute error of {100 * found['mape']:.1f} %,"
-        f" bias {100 * found['bias']:+.1f} %."
+        f"{plural(payload['runs'], 'run')} predicted with a mean absolute error of {100 * payload['mape']:.1f} %,"
+        f" bias {100 * payload['bias']:+.1f} %."
     )
-    return JobResult(heading, figures, api.render_validation(found))
+    return JobResult(heading, figures, api.render_validation(payload))
 
 
 FRONT: Final = (

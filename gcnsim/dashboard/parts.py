@@ -72,11 +72,11 @@ def sheet(caption: str, heads: Sequence[str], lines: Sequence[Sequence[str]]) ->
     body = [
         html.Tr([html.Td(cell, **_headed(head)) for head, cell in zip(heads, cells, strict=True)]) for cells in lines
     ]
-    found = html.Table(
+    element = html.Table(
         [html.Caption(caption), html.Thead(html.Tr([html.Th(head, scope="col") for head in heads])), html.Tbody(body)],
         className="rows",
     )
-    return html.Div(found, className="scroll", tabIndex="0", role="region", **aria(label=caption))
+    return html.Div(element, className="scroll", tabIndex="0", role="region", **aria(label=caption))
 
 
 def graph(name: str, figure: Any = None) -> dcc.Graph:

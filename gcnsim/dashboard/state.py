@@ -167,13 +167,13 @@ def _value(name: str, text: str) -> Any:
     if name in _RANGES:
         return _number(name, text)
     if name == "methods":
-        found = tuple(dict.fromkeys(word for word in text.split(",") if word))
-        for item in found:
+        names = tuple(dict.fromkeys(word for word in text.split(",") if word))
+        for item in names:
             if item not in methods():
                 raise ScenarioError(f"methods: unknown {item!r}; {nearest(item, methods())}")
-        if len(found) > MOST_METHODS:
-            raise ScenarioError(f"methods: {len(found)} are asked for; allowed: at most {MOST_METHODS} at once")
-        return found
+        if len(names) > MOST_METHODS:
+            raise ScenarioError(f"methods: {len(names)} are asked for; allowed: at most {MOST_METHODS} at once")
+        return names
     if name == "figure" and text not in FIGURES:
         raise ScenarioError(f"figure: unknown {text!r}; {nearest(text, FIGURES)}")
     known = {"dataset": datasets, "device": devices}.get(name)

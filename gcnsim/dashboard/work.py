@@ -85,16 +85,16 @@ def job(lines: TextIO, out: TextIO) -> None:
         out.write(json.dumps({"progress": text, "share": share}) + "\n")
         out.flush()
 
-    found = _guarded(lambda: JOBS[request["kind"]](request["options"], Path(request["folder"]), say) or {"done": True})
-    out.write(json.dumps(found) + "\n")
+    result = _guarded(lambda: JOBS[request["kind"]](request["options"], Path(request["folder"]), say) or {"done": True})
+    out.write(json.dumps(result) + "\n")
     out.flush()
 
 
-def _put(folder: Path, name: str, found: Any) -> None:
+def _put(folder: Path, name: str, document: Any) -> None:
     from gcnsim.io.atomic import atomic_write
 
     with atomic_write(folder / name, text=True) as file:
-        file.write(json.dumps(found, allow_nan=False))
+        file.write(json.dumps(document, allow_nan=False))
 
 
 def _what_if(options: Mapping[str, Any], folder: Path, say: Say) -> None:

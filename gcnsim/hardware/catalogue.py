@@ -148,21 +148,21 @@ class Instance(NamedTuple):
 
 def instance_of(host_name: str) -> Instance | None:
     """The properties of the host of this name; None if it is not an instance type."""
-    found = host(host_name)
-    if found.device is None or found.gpus is None or found.nic is None:
+    profile = host(host_name)
+    if profile.device is None or profile.gpus is None or profile.nic is None:
         return None
-    return Instance(found.device, round(found.gpus.value), found.nic.value, found.network or GENERIC_LINK)
+    return Instance(profile.device, round(profile.gpus.value), profile.nic.value, profile.network or GENERIC_LINK)
 
 
 def _figures(raw: Mapping[str, Any], table: Table, name: str) -> dict[str, Any]:
     """The figures of `table` in `raw`; null becomes None (a device without that rate)."""
-    found = {}
+    figures = {}
     for field, quantity in table.items():
         if field not in raw:
             raise FileError(f"catalogue, {name}: {field} is missing")
         value = raw[field]
-        found[field] = None if value is None else read_figure(value, quantity, f"catalogue, {name}.{field}")
-    return found
+        figures[field] = None if value is None else read_figure(value, quantity, f"catalogue, {name}.{field}")
+    return figures
 
 
 def _given(raw: Mapping[str, Any], table: Table) -> Table:
@@ -183,11 +183,11 @@ def _names(folder: str) -> tuple[str, ...]:
 def _known(kind: str, name: str) -> str:
     """The catalogue's spelling of `name`. Raises ScenarioError with the closest name if it is unknown."""
     names = _names(f"{kind}s")
-    found = known_name(name, names)
-    if found is None:
+    known = known_name(name, names)
+    if known is None:
         otherwise = {"device": f"; {DESCRIBED}", "host": f"; {DESCRIBED_HOST}"}.get(kind, "")
         raise ScenarioError(f"unknown {kind} {name!r}; {nearest(name, names)}{otherwise}")
-    return found
+    return known
 
 
 def _document(kind: str, name: str) -> dict[str, Any]:

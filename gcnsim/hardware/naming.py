@@ -60,10 +60,10 @@ def gpu_meant(text: str) -> str | None:
     >>> gpu_meant("Tesla V100-SXM2-32GB"), gpu_meant("Tesla V100 32GB")
     ('v100-32', None)
     """
-    found = gpu_named(text)
-    model, _, memory = (found or "").rpartition("-")
+    named = gpu_named(text)
+    model, _, memory = (named or "").rpartition("-")
     unsaid = memory.isdigit() and not any(_BOARD.fullmatch(word) for word in _words(text))
-    return None if unsaid and f"{model}-pcie-{memory}" in devices() else found
+    return None if unsaid and f"{model}-pcie-{memory}" in devices() else named
 
 
 def gpu_of(names: Sequence[str], where: str) -> str:
@@ -75,10 +75,10 @@ def gpu_of(names: Sequence[str], where: str) -> str:
     if len(kinds) != 1:
         problem = f"has GPUs of several kinds ({', '.join(kinds)})" if kinds else "names no GPU"
         raise ScenarioError(f"{where}: {problem}; allowed: GPUs of one kind")
-    found = gpu_named(kinds[0])
-    if found is None:
+    named = gpu_named(kinds[0])
+    if named is None:
         raise ScenarioError(f"{where}: the catalogue has no GPU {kinds[0]!r}; known: {', '.join(_gpus())}")
-    return found
+    return named
 
 
 def _gpus() -> list[str]:

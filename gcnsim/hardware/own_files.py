@@ -48,10 +48,10 @@ def file_stamp(name: str) -> tuple[int, int]:
     if not is_file(name):
         return 0, 0
     try:
-        found = os.stat(name)
+        status = os.stat(name)
     except OSError:
         return 0, 0
-    return found.st_mtime_ns, found.st_ino
+    return status.st_mtime_ns, status.st_ino
 
 
 def kind_described(path: str) -> str:
@@ -132,13 +132,13 @@ def own_device(path: str, assumed: Mapping[str, Mapping[str, Any]], links: tuple
     of_cores = () if raw.get("kind") != "cpu" else tuple(key for key in DEVICE if key != "flops_fp16")
     refuse_missing(path, raw, (*_DEVICE_NEEDED, *of_cores))
     figures = {**dict.fromkeys(DEVICE), **assumed.get(raw["kind"], {}), **raw}
-    found = {key: _device_figure(figures[key], key, f"{path}, {key}") for key in DEVICE}
+    given_figures = {key: _device_figure(figures[key], key, f"{path}, {key}") for key in DEVICE}
     more = [key for key in DEVICE_OPTIONAL if figures.get(key) is not None]
-    found |= {key: _device_figure(figures[key], key, f"{path}, {key}") for key in more}
+    given_figures |= {key: _device_figure(figures[key], key, f"{path}, {key}") for key in more}
     facts: dict[str, Any] = {
         key: read_fact(raw[key], f"{path}, {key}") for key in DEVICE_FACTS if raw.get(key) is not None
     }
-    return DeviceProfile(name=path, title=raw["title"], kind=raw["kind"], link=raw["link"], **found, **facts)
+    return DeviceProfile(name=path, title=raw["title"], kind=raw["kind"], link=raw["link"], **given_figures, **facts)
 
 
 def _device_figure(raw: object, key: str, where: str) -> Any:
@@ -169,12 +169,14 @@ def own_host(
     refuse_other(path, named, "pcie", tuple(name for name in links if name.startswith("pcie")))
     refuse_missing(path, raw, _HOST_NEEDED)
     given = {**assumed["host"], **{key: value for key, value in raw.items() if value is not None}}
-    found = {key: _host_figure(given[key], key, f"{path}, {key}") for key in HOST}
-    found |= {key: _host_figure(raw[key], key, f"{path}, {key}") for key in INSTANCE if raw.get(key) is not None}
+    given_figures = {key: _host_figure(given[key], key, f"{path}, {key}") for key in HOST}
+    given_figures |= {
+        key: _host_figure(raw[key], key, f"{path}, {key}") for key in INSTANCE if raw.get(key) is not None
+    }
     facts: dict[str, Any] = {
         key: read_fact(raw[key], f"{path}, {key}") for key in HOST_FACTS if raw.get(key) is not None
     }
-    return HostProfile(name=path, title=raw["title"], **named, **found, **facts)
+    return HostProfile(name=path, title=raw["title"], **named, **given_figures, **facts)
 
 
 def _spelt(name: object, known: tuple[str, ...]) -> object:

@@ -99,12 +99,12 @@ class PriceBook:
 
         An instance of the catalogue uses only its price: another instance's or cloud's price is not valid for it.
         """
-        found = [price for price in prices() if price.pricing == self.pricing and price.device == device]
+        matching = [price for price in prices() if price.pricing == self.pricing and price.device == device]
         of_instance = [price for price in self.given if price.device == device and price.instance]
         of_gpu = [price for price in self.given if price.device == device and not price.instance]
-        usual = (of_instance, True), (of_gpu, False), (found, True)
+        usual = (of_instance, True), (of_gpu, False), (matching, True)
         own = host is not None and _is_instance(host, device, gpus_per_server)
-        for rows, whole in usual if own else (*usual, (of_instance, False), (found, False)):
+        for rows, whole in usual if own else (*usual, (of_instance, False), (matching, False)):
             fit = [row for row in rows if not whole or (row.instance == host and gpus_per_server <= row.gpus)]
             if fit:
                 usd = servers * fit[0].usd_per_hour if whole else gpus * fit[0].usd_per_gpu_hour
@@ -207,9 +207,9 @@ def _given(text: str, rates: Mapping[str, float]) -> Price:
         gpus = known[instance].gpus
         return Price(known[instance].device, usd / gpus, instance, gpus, "", GIVEN, "", ON_DEMAND)
     if (host := name if own else known_name(name, hosts())) is not None:
-        found = instance_of(host)
-        if found is not None:
-            return Price(found.device, usd / found.gpus, host, found.gpus, "", GIVEN, "", ON_DEMAND)
+        facts = instance_of(host)
+        if facts is not None:
+            return Price(facts.device, usd / facts.gpus, host, facts.gpus, "", GIVEN, "", ON_DEMAND)
     raise ScenarioError(
         f"--price: unknown device or instance {name!r}; {nearest(name, {*devices(), *hosts(), *known})}"
     )
@@ -220,10 +220,10 @@ def _of_file(path: str | Path, pricing: str, rates: Mapping[str, float]) -> tupl
     rows = read_yaml(path)
     if not isinstance(rows, list):
         raise FileError(f"{path}: is not a list of prices; each is {{{', '.join(_KEYS)}}}")
-    found = [_row(row, f"{path}: price {number}", rates) for number, row in enumerate(rows)]
-    prices_ = [price for price in found if price.pricing == pricing]
+    rows_read = [_row(row, f"{path}: price {number}", rates) for number, row in enumerate(rows)]
+    prices_ = [price for price in rows_read if price.pricing == pricing]
     if not prices_:
-        raise FileError(f"{path}: has no {pricing} price; {nearest(pricing, {price.pricing for price in found})}")
+        raise FileError(f"{path}: has no {pricing} price; {nearest(pricing, {price.pricing for price in rows_read})}")
     return tuple(sorted(prices_, key=lambda price: price.order))
 
 

@@ -55,8 +55,8 @@ def figures_of(profile: Any) -> dict[str, Figure]:
 
 def origins(profile: Any) -> tuple[str, ...]:
     """The kinds of source among the figures of `profile`, the weakest first."""
-    found = {figure.source for figure in figures_of(profile).values()}
-    return tuple(source for source in SOURCES if source in found)
+    kinds = {figure.source for figure in figures_of(profile).values()}
+    return tuple(source for source in SOURCES if source in kinds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +71,8 @@ class Curve:
 
     def at(self, size: FloatArray) -> FloatArray:
         """The value at each size, float64 of the same shape."""
-        found: FloatArray = np.interp(np.log(np.maximum(size, 1.0)), np.log(self.sizes), self.values)
-        return found
+        interpolated: FloatArray = np.interp(np.log(np.maximum(size, 1.0)), np.log(self.sizes), self.values)
+        return interpolated
 
 
 Table: TypeAlias = Mapping[str, units.Quantity | None]

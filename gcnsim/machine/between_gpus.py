@@ -90,6 +90,6 @@ def _nvlink(
     instance = host.device is not None
     if instance and host.nvlink is None:
         return None, None, True
-    found = min([*rates, *([host.nvlink] if host.nvlink is not None else [])], key=lambda rate: rate.value)
+    slowest = min([*rates, *([host.nvlink] if host.nvlink is not None else [])], key=lambda rate: rate.value)
     generations = {round(device.nvlink_generation.value) for device in devices if device.nvlink_generation is not None}
-    return found, generations.pop() if len(generations) == 1 else None, instance
+    return slowest, generations.pop() if len(generations) == 1 else None, instance

@@ -27,14 +27,14 @@ def platform_of(spec: ClusterSpec) -> Platform | None:
     """The platform that a cluster names, if any. Raises ScenarioError if its device differs."""
     if spec.platform is None:
         return None
-    found = platform(spec.platform)
-    if found.device != spec.device:
-        raise ScenarioError(f"cluster.platform: {spec.platform} is of {found.device}, cluster.device is {spec.device}")
-    return found
+    named = platform(spec.platform)
+    if named.device != spec.device:
+        raise ScenarioError(f"cluster.platform: {spec.platform} is of {named.device}, cluster.device is {spec.device}")
+    return named
 
 
 def with_l2_cache(
-    profile: DeviceProfile, found: Platform | None, dataset: str | None, counts: AccessCounts
+    profile: DeviceProfile, named: Platform | None, dataset: str | None, counts: AccessCounts
 ) -> DeviceProfile:
     """The device on one workload: its sparse sums read only the rows from memory that are not in its last-level cache.
 
@@ -47,19 +47,19 @@ def with_l2_cache(
     columns = float((counts.inner_nodes + counts.boundary_nodes).mean())
     if counts.batches is not None:
         columns = float(counts.batches.levels[..., 0].mean())
-    gathering = profile.spmm_efficiency if found is None else found.spmm_efficiency
+    gathering = profile.spmm_efficiency if named is None else named.spmm_efficiency
     missed = 1.0 - cached_share(profile.l2_cache.value / TILE, max(columns, 1.0), degree_spread(dataset))
     share = 1.0 / (missed / gathering.value + 1.0 / profile.cache_rate.value)
     text = f"{1 - np.mean(missed):.0%} of the rows from the cache, the others at {gathering.reference}"
     return replace(profile, spmm_efficiency=Figure(share, gathering.source, text, gathering.date), spmm_curve=None)
 
 
-def streaming_share(profile: DeviceProfile, found: Platform | None) -> float:
+def streaming_share(profile: DeviceProfile, named: Platform | None) -> float:
     """The share of memory bandwidth for reading entries in order, once per column.
 
     As fitted, otherwise that of any stream.
     """
-    fitted = None if found is None else found.stream_efficiency
+    fitted = None if named is None else named.stream_efficiency
     return profile.elementwise_efficiency.value if fitted is None else fitted.value
 
 
@@ -85,16 +85,16 @@ def degree_spread(dataset: str | None) -> float:
     return surrogate_facts(dataset).model.degree_spread if dataset in surrogates() else DEGREE_SPREAD
 
 
-def staging_of(figures: Profiles, found: Platform | None) -> LinkSpec | None:
+def staging_of(figures: Profiles, named: Platform | None) -> LinkSpec | None:
     """The capacity of the host side of one worker: fitted to a platform, otherwise from the host.
 
     None if rows pass from GPU to GPU, and on CPU cores.
     """
-    fitted = None if found is None else found.staging_bandwidth
+    fitted = None if named is None else named.staging_bandwidth
     if fitted is not None:
         return LinkSpec(fitted.value)
     # A calibration fits the rate of copies between a GPU and its host, whatever its cause.
-    measured = found is not None or figures.calibration is not None
+    measured = named is not None or figures.calibration is not None
     staged = figures.kind == "gpu" and not figures.between.direct and not measured
     return LinkSpec(figures.host.staging_bandwidth.value) if staged else None
 

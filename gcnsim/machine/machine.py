@@ -29,13 +29,13 @@ def payload_shares(machine: Machine) -> dict[str, float]:
     cluster = machine.topology
     network = machine.network.efficiency.value
     shares = {"nic": network, "rack": network, "nvlink": link(NVLINK).efficiency.value}
-    found = {item.name: shares[item.kind] for item in cluster.links if item.kind in shares}
+    by_link = {item.name: shares[item.kind] for item in cluster.links if item.kind in shares}
     for item in cluster.links:
         if item.kind == "pcie":
-            found[item.name] = machine.copies_of(_rank(cluster, item)).efficiency.value
+            by_link[item.name] = machine.copies_of(_rank(cluster, item)).efficiency.value
         elif machine.kind == "cpu" and item.kind == "memory":
-            found[item.name] = link(HOST_MEMORY).efficiency.value
-    return found
+            by_link[item.name] = link(HOST_MEMORY).efficiency.value
+    return by_link
 
 
 def _rank(cluster: Cluster, copies: Link) -> Rank:

@@ -75,35 +75,35 @@ def with_given(profile: Profile, spec: ClusterSpec) -> Profile:
 
 def with_drawn(profile: Profile, drawn: Mapping[str, FloatArray]) -> Profile:
     """`profile` with an array for every figure in `drawn`; cost laws accept both."""
-    found: dict[str, Any] = {}
+    replaced: dict[str, Any] = {}
     for name, values in drawn.items():
         owner, _, field = name.rpartition(".")
         if owner == profile.name:
             values = np.asarray(values, dtype=np.float64)
-            found[field] = replace(getattr(profile, field), value=values)
-    return replace(profile, **found) if found else profile
+            replaced[field] = replace(getattr(profile, field), value=values)
+    return replace(profile, **replaced) if replaced else profile
 
 
 EACH_S: Final = 1e-9
 WHY: Final = "stands for what was measured: shares the time of one operation among several"
 
 
-def device_with_stand_ins(found: DeviceProfile) -> DeviceProfile:
+def device_with_stand_ins(profile: DeviceProfile) -> DeviceProfile:
     """A core with attention and pooling, where it does not have them."""
     attention, pooling = dict.fromkeys(ATTENTION_TERMS, EACH_S), dict.fromkeys(POOLING_TERMS, EACH_S)
     return replace(
-        found,
-        attention=found.attention or AttentionFigures(attention, attention),
-        pooling=found.pooling or PoolingFigures(pooling, pooling),
+        profile,
+        attention=profile.attention or AttentionFigures(attention, attention),
+        pooling=profile.pooling or PoolingFigures(pooling, pooling),
     )
 
 
-def host_with_stand_ins(found: HostProfile) -> HostProfile:
+def host_with_stand_ins(profile: HostProfile) -> HostProfile:
     """A host with figures of mini-batches and dropout, where it does not have them."""
-    names = [name for name in (*BATCH_FIGURES, "dropout_values_per_s") if getattr(found, name) is None]
+    names = [name for name in (*BATCH_FIGURES, "dropout_values_per_s") if getattr(profile, name) is None]
     values = {name: 1.0 / EACH_S if name.endswith("_per_s") else EACH_S for name in names}
     figures = {name: Figure(value, "given", WHY, "") for name, value in values.items()}
-    return replace(found, **figures)  # type: ignore[arg-type]
+    return replace(profile, **figures)  # type: ignore[arg-type]
 
 
 HOST_MEMORY: Final = "host-memory"
@@ -215,24 +215,24 @@ def find_profiles(spec: ClusterSpec) -> Profiles:
 
 
 def _with_measured_cores(
-    servers: HostProfile, found: MeasuredCompute, spec: ClusterSpec, record: Calibration | None
+    servers: HostProfile, measured: MeasuredCompute, spec: ClusterSpec, record: Calibration | None
 ) -> HostProfile:
     """Servers whose cores are as fast as measured, where that was beside busy ones, and as many as the measured machine
     has, where no record and no question says otherwise."""
-    if found.beside_busy:
+    if measured.beside_busy:
         busy = Figure(1.0, "measured", "compute was measured beside busy cores", "")
         servers = replace(servers, busy_core_rate=busy)
-    count = found.device.get("cores")
+    count = measured.device.get("cores")
     if count is None or record is not None or spec.host != ClusterSpec().host:
         return servers
     number = Figure(float(count), "measured", "cores of the machine that compute was measured on", "")
     return replace(servers, cores=number)
 
 
-def _measured_kernels(found: MeasuredCompute) -> CoreKernels:
+def _measured_kernels(measured: MeasuredCompute) -> CoreKernels:
     """What a worker on cores was measured with."""
-    training = found.training
-    threads = found.device.get("threads") or training.get("threads") or PLAIN_KERNELS.threads
+    training = measured.training
+    threads = measured.device.get("threads") or training.get("threads") or PLAIN_KERNELS.threads
     return CoreKernels(str(training.get("aggregator") or PLAIN_KERNELS.aggregator), int(threads))
 
 
@@ -290,13 +290,13 @@ def _by_rank(spec: ClusterSpec) -> tuple[DeviceProfile, ...]:
     """The device of each rank if `spec` names them by server; the last one applies to all further servers."""
     if spec.devices is None:
         return ()
-    found = [with_given(device(name), spec) for name in spec.devices]
-    for item in found:
+    by_server = [with_given(device(name), spec) for name in spec.devices]
+    for item in by_server:
         if item.kind != "gpu":
             raise ScenarioError(
                 f"cluster.devices: {item.name} is not allowed; unequal servers are modelled for GPUs only"
             )
-    return tuple(found[min(rank // spec.gpus_per_server, len(found) - 1)] for rank in range(spec.gpus))
+    return tuple(by_server[min(rank // spec.gpus_per_server, len(by_server) - 1)] for rank in range(spec.gpus))
 
 
 def calibration_of(path: str | None) -> Calibration | None:
@@ -312,10 +312,10 @@ def _calibration(path: str, stamp: Stamp) -> Calibration:
 def record_stamp(path: str | None) -> Stamp:
     """A stamp that changes with the record at `path`; a missing record is reported when it is read."""
     try:
-        found = os.stat(path or "")
+        status = os.stat(path or "")
     except OSError:
         return 0, 0
-    return found.st_mtime_ns, found.st_ino
+    return status.st_mtime_ns, status.st_ino
 
 
 def for_graph(profile: DeviceProfile, record: Calibration | None, graph_hash: str | None) -> DeviceProfile:

@@ -67,11 +67,11 @@ class WhatIfResult:
         """Return the rows, each compared with the recommended one."""
         return tuple(map(self._row, self.rows))
 
-    def _row(self, found: RowEstimate) -> Row:
-        estimate = found.estimate
+    def _row(self, row_estimate: RowEstimate) -> Row:
+        estimate = row_estimate.estimate
         excluded = self._reason(estimate)
         row = replace(
-            row_of(estimate, found.baseline_s, self.dataset, self.book),
+            row_of(estimate, row_estimate.baseline_s, self.dataset, self.book),
             may_be_recommended=excluded is None,
             excluded_because=excluded,
         )
@@ -130,7 +130,7 @@ class WhatIfResult:
 
     def _excluded(self) -> dict[str, str]:
         """Return the rows that may not be recommended, each setting once, with the reason."""
-        found = {}
+        excluded = {}
         several = len({row.scenario.cluster for row in self.rows}) > 1
         for estimate, _ in self.rows:
             reason, cluster = self._reason(estimate), estimate.scenario.cluster
@@ -139,8 +139,8 @@ class WhatIfResult:
                 # another.
                 apart = several and estimate.result.fits is False
                 where = f" on {cluster.gpus} x {device_of(cluster)}" if apart else ""
-                found[setting_text(estimate.scenario.method) + where] = reason
-        return found
+                excluded[setting_text(estimate.scenario.method) + where] = reason
+        return excluded
 
 
 def machine_key(scenario: Scenario) -> dict[str, Any]:
@@ -190,7 +190,7 @@ def alternatives(
         (choice for choice in few if choice.estimate.epoch_s <= quick), key=lambda choice: _price(choice, book)
     )
     why = f"{plural(gpus, 'GPU')}, the fewest whose time is within {within}"
-    found = [("fewest GPUs", why, RowEstimate.of(studies, fewest.estimate.scenario, grid))]
+    roles = [("fewest GPUs", why, RowEstimate.of(studies, fewest.estimate.scenario, grid))]
     priced = [choice for choice in fits if _price(choice, book)[0] < inf]
     if priced:
         cheapest = min(priced, key=lambda choice: _price(choice, book))
@@ -199,8 +199,8 @@ def alternatives(
         why = f"{cost}, the lowest of {plural(len(priced), 'machine')}"
         if len(grid.bandwidths) > 1:
             why += "; bandwidth has no price"
-        found.append(("cheapest", why, RowEstimate.of(studies, cheapest.estimate.scenario, grid)))
-    return found
+        roles.append(("cheapest", why, RowEstimate.of(studies, cheapest.estimate.scenario, grid)))
+    return roles
 
 
 def _price(choice: Choice, book: PriceBook) -> tuple[float, float]:
@@ -209,14 +209,14 @@ def _price(choice: Choice, book: PriceBook) -> tuple[float, float]:
     return inf if known is None else known, choice.estimate.epoch_s
 
 
-def network_text(found: Sequence[Candidate]) -> str:
+def network_text(by_network: Sequence[Candidate]) -> str:
     """Return the gain of each network over the next slower one.
 
     best_by_network: the best setting on each network, slowest network first. Times are per epoch if an iteration trains
     only some of the nodes.
     """
     parts = []
-    for slow, fast in pairwise(found):
+    for slow, fast in pairwise(by_network):
         low, high = format_gbps(slow.scenario.cluster.bandwidth), format_gbps(fast.scenario.cluster.bandwidth)
         gain = 1.0 - fast.epoch_s / slow.epoch_s
         times = f"{format_seconds(slow.iteration_s)} to {format_seconds(fast.iteration_s)} per iteration"
@@ -227,7 +227,7 @@ def network_text(found: Sequence[Candidate]) -> str:
         else:
             less = "changes less than 1 %" if apart is None else "makes no clear difference"
             parts.append(f"{high} instead of {low} {less} ({times})")
-    settings = {setting_text(one.scenario.method) for one in found}
+    settings = {setting_text(one.scenario.method) for one in by_network}
     own = next(iter(settings)) if len(settings) == 1 else "the best setting of each"
     return f"{'; '.join(parts)}, for {own}." if parts else ""
 

@@ -267,9 +267,9 @@ def full_graph(scenario: Scenario, overlap: str | None = None) -> Scenario:
 
 def baseline_of(scenario: Scenario, overlap: str | None = None) -> Scenario | None:
     """The same as `full_graph`, or None if compute times are measured and full-graph training was not measured."""
-    found = full_graph(scenario, overlap)
+    baseline = full_graph(scenario, overlap)
     try:
-        answering(found)
+        answering(baseline)
     except ScenarioError:
         return None
-    return found
+    return baseline

@@ -159,7 +159,7 @@ def _explanations(studies: StudyCache, row: Candidate, ratio: float) -> tuple[Ex
     """Return the value of each assumption that alone would explain the measured time, closest to its stated value
     first.
     """
-    known, found = assumptions_by_name(row.scenario), []
+    known, explanations = assumptions_by_name(row.scenario), []
     for name, times in times_alone(studies, row).items():
         low, high = times / row.iteration_s
         position = _position((float(low), float(high)), ratio)
@@ -168,8 +168,8 @@ def _explanations(studies: StudyCache, row: Candidate, ratio: float) -> tuple[Ex
         words = f"{100 * abs(position):.0f} % of the way to its {'low' if position < 0 else 'high'} end"
         if name in known:
             words = figure_text(name, float(f"{float(known[name].at(np.array(position))):.3g}"))
-        found.append((abs(position), name, Explanation(name, words)))
-    return tuple(explanation for _, _, explanation in sorted(found, key=lambda item: item[:2]))
+        explanations.append((abs(position), name, Explanation(name, words)))
+    return tuple(explanation for _, _, explanation in sorted(explanations, key=lambda item: item[:2]))
 
 
 def _position(ends: tuple[float, float], ratio: float) -> float | None:
@@ -315,7 +315,7 @@ def _setting_of(studies: StudyCache, row: Candidate) -> dict[str, str]:
     cluster, machine = scenario.cluster, resolve_machine(scenario.cluster)
     model = studies.model(scenario)
     shapes = model.shapes
-    found = {
+    setting = {
         "workload.model": model.name,
         "workload.layers": str(len(shapes)),
         "workload.features": str(model.features),
@@ -328,7 +328,7 @@ def _setting_of(studies: StudyCache, row: Candidate) -> dict[str, str]:
         "method.name": method.name,
     }
     knobs = (name for name in KNOBS if method.has(name))
-    return found | {f"method.{name}": f"{getattr(method, name):.12g}" for name in knobs}
+    return setting | {f"method.{name}": f"{getattr(method, name):.12g}" for name in knobs}
 
 
 def _graph(run: RecordedRun, studies: StudyCache) -> Iterator[Differs]:

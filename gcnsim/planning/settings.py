@@ -190,8 +190,8 @@ def usual_rows(scenario: Scenario, names: Sequence[str]) -> list[Scenario]:
 
 def candidates(scenario: Scenario, rule: Rule) -> list[Scenario]:
     """Return the settings considered on the scenario's machine, least approximate first."""
-    found = dict.fromkeys(one for name in rule.methods for one in _of_method(scenario, name, rule))
-    return sorted(found, key=approximation_key)
+    every = dict.fromkeys(one for name in rule.methods for one in _of_method(scenario, name, rule))
+    return sorted(every, key=approximation_key)
 
 
 def _of_method(scenario: Scenario, name: str, rule: Rule) -> Iterator[Scenario]:

@@ -48,13 +48,13 @@ AT_A_TIME: Final = 13
 
 def competitors(chosen: Candidate, others: Sequence[Candidate]) -> list[Candidate]:
     """Return the settings of `others` that compete with `chosen`, each once."""
-    found = []
+    competing = []
     for one in {other.scenario: other for other in others if other.scenario != chosen.scenario}.values():
         over = one.epochs_over(chosen)
         low, high = central(over)
         if low <= 1.0 + COMPETES and high >= 1.0 - COMPETES:
-            found.append(one)
-    return found
+            competing.append(one)
+    return competing
 
 
 def simulate_draws(
@@ -73,12 +73,12 @@ def simulate_draws(
     # The longest first, so that no process still works on one at the end.
     wanted.sort(key=effort_of, reverse=True)
     keys = list(dict.fromkeys(key for setting in wanted for key in placements_of(canonical(setting.scenario))))
-    found = simulated_factors(studies, keys, on_progress=on_progress, deadline=deadline)
-    made = min((one.size for one in found.values()), default=0)
+    by_key = simulated_factors(studies, keys, on_progress=on_progress, deadline=deadline)
+    made = min((one.size for one in by_key.values()), default=0)
     if deadline is not None:
         studies.max_wait = MaxWait(deadline.max_wait_s, made, DRAWS if keys else 0)
     if made:
-        studies.keep_draws({key: one[:made] for key, one in found.items()})
+        studies.keep_draws({key: one[:made] for key, one in by_key.items()})
     return made > 0
 
 
@@ -101,13 +101,13 @@ def simulated_factors(
     items = [(index, share) for share in shares for index in range(len(runs))]
 
     def paces(item: tuple[int, list[int]], add: Callable[[int], object]) -> list[float]:
-        found: list[float] = []
+        seconds: list[float] = []
         for draw in item[1]:
             if deadline is not None and deadline.over:
                 break
-            found.append(runs[item[0]].pace(draw))
+            seconds.append(runs[item[0]].pace(draw))
             add(1)
-        return found
+        return seconds
 
     count = running_total(on_progress, len(runs) * len(order))
     simulated: dict[Key, list[float]] = {key: [] for key in keys}
@@ -197,10 +197,10 @@ def look_closer(studies: StudyCache, scenarios: Sequence[Scenario]) -> None:
     """Store the times of `scenarios` under CLOSER joint draws, for `Candidate.closest`."""
     simplest = list(dict.fromkeys(map(canonical, scenarios)))
     keys = [key for scenario in simplest for key in placements_of(scenario)]
-    found = parallel_map(
+    times = parallel_map(
         lambda key: factors(key[0], studies.accesses_of(key), studies.seed, CLOSER), keys, studies.processes
     )
-    left_open: dict[Key, TimeFactors] = dict(zip(keys, found, strict=True))
+    left_open: dict[Key, TimeFactors] = dict(zip(keys, times, strict=True))
     afforded = [scenario for scenario in simplest if effort_of(studies.candidate(scenario), CLOSER) <= AFFORDED_CLOSER]
     simulated = simulated_factors(studies, [key for one in afforded for key in placements_of(one)], CLOSER)
     studies.keep_closer(

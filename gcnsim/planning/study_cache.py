@@ -283,16 +283,16 @@ class StudyCache:
         keys = dict.fromkeys((canonical(scenario), PartOrder.NUMBERED, False) for scenario in scenarios)
         missing = [key for key in keys if key not in self._factors]
         self._read([scenario for scenario, _, _ in missing])
-        found = parallel_map(lambda key: factors(key[0], self.accesses_of(key), self.seed), missing, self.processes)
-        self._factors |= dict(zip(missing, found, strict=True))
+        results = parallel_map(lambda key: factors(key[0], self.accesses_of(key), self.seed), missing, self.processes)
+        self._factors |= dict(zip(missing, results, strict=True))
 
-    def keep_draws(self, found: Mapping[Key, FloatArray]) -> None:
+    def keep_draws(self, draws: Mapping[Key, FloatArray]) -> None:
         """Keep the simulated factors of joint draws, float64[draws] each (`gcnsim.planning.simulated_draws`)."""
-        self._draws |= found
+        self._draws |= draws
 
-    def keep_closer(self, found: Mapping[Scenario, FloatArray]) -> None:
+    def keep_closer(self, draws: Mapping[Scenario, FloatArray]) -> None:
         """Keep seconds per iteration under extra joint draws (`gcnsim.planning.simulated_draws`)."""
-        self._closer |= {canonical(scenario): times for scenario, times in found.items()}
+        self._closer |= {canonical(scenario): times for scenario, times in draws.items()}
 
     @property
     def with_draws(self) -> tuple[Scenario, ...]:

@@ -109,14 +109,14 @@ def _first(fitting: Sequence[LearningCurve], accuracy: float) -> tuple[Iteration
     if not several:
         (done, share) = max(curve.points[0] for curve in fitting)
         return None, f"iterations needed are not known: evaluated once alone, {100 * share:.1f} % after {done}"
-    found = [(curve, curve.first(accuracy)) for curve in several]
+    first_reached = [(curve, curve.first(accuracy)) for curve in several]
     # The accuracy was first seen at `count`; it may have been reached any time after the evaluation before.
     reached = sorted(
         (count, curve.path.name, count - max((done for done, _ in curve.points if done < count), default=0))
-        for curve, count in found
+        for curve, count in first_reached
         if count is not None
     )
-    if len(reached) * 2 <= len(found):
+    if len(reached) * 2 <= len(first_reached):
         best = max(curve.best for curve in several)
         return None, f"not reached: at most {100 * best:.1f} % in {plural(len(several), 'recorded run')}"
     count, name, step = reached[(len(reached) - 1) // 2]

@@ -273,16 +273,16 @@ def _found(
 def _straggler(studies: StudyCache, scenario: Scenario, steps: Sequence[Step]) -> StragglerReport | None:
     """Return the worker whose part is the bottleneck, or None if none stands out."""
     result = studies.result(scenario)
-    found = straggler_of(result, studies.counts(result.scenario))
-    if found is None:
+    straggler = straggler_of(result, studies.counts(result.scenario))
+    if straggler is None:
         return None
     return StragglerReport(
-        worker=found.worker,
-        boundary_nodes=found.boundary_nodes,
-        boundary_nodes_mean=found.boundary_nodes_mean,
-        share_of_mean=found.share_of_mean,
+        worker=straggler.worker,
+        boundary_nodes=straggler.boundary_nodes,
+        boundary_nodes_mean=straggler.boundary_nodes_mean,
+        share_of_mean=straggler.share_of_mean,
         even_s=next((step.iteration_s for step in steps if step.knob == "partition"), None),
-        text=found.text,
+        text=straggler.text,
     )
 
 

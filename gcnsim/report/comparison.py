@@ -113,10 +113,10 @@ def _links(payload: Mapping[str, Any]) -> list[str]:
     for link in payload["links"]:
         cells = []
         for key in ("a", "b"):
-            found = link[key]
-            busy = "-" if found["busy"] is None else format_fraction(found["busy"])
-            seconds = "-" if found["seconds"] is None else format_seconds(found["seconds"])
-            cells += ["-" if found["bytes"] is None else format_bytes(found["bytes"]), busy, seconds]
+            pair = link[key]
+            busy = "-" if pair["busy"] is None else format_fraction(pair["busy"])
+            seconds = "-" if pair["seconds"] is None else format_seconds(pair["seconds"])
+            cells += ["-" if pair["bytes"] is None else format_bytes(pair["bytes"]), busy, seconds]
         rows.append((link["link"], *cells))
     heading = f"Links per {payload['per']}: bytes, share of the time and seconds that they need"
     return [heading, *aligned(rows, heads, indent=2)]

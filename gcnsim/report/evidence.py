@@ -73,9 +73,9 @@ def validation_lines(payload: Payload) -> list[tuple[str, str]]:
         ("bias", _signed(payload["bias"])),
     ]
     for phase, name in PHASES.items():
-        found = payload["phases"][phase]
+        errors = payload["phases"][phase]
         lines.append(
-            (name, f"bias {_signed(found['bias'])}, 90th percentile {_percent(found['p90'])} of the iteration")
+            (name, f"bias {_signed(errors['bias'])}, 90th percentile {_percent(errors['p90'])} of the iteration")
         )
     lines += [
         ("rank agreement (Kendall)", "-" if kendall is None else f"{kendall:.2f}"),
@@ -179,13 +179,13 @@ def _milliseconds(seconds: float | None) -> str:
 
 def _runs(payload: Payload) -> list[tuple[str, ...]]:
     """The cells of each run below `RUN`."""
-    found: list[tuple[str, ...]] = []
+    cells: list[tuple[str, ...]] = []
     for row in payload["rows"]:
         measured, predicted, low, high = (_milliseconds(row[name]) for name in TIMES)
         place = (row["run"], row["setting"], row["configuration"])
         interval = "-" if row["low_s"] is None else f"{low} to {high}"
-        found.append((*place, measured, predicted, interval, _signed(row["error"])))
-    return found
+        cells.append((*place, measured, predicted, interval, _signed(row["error"])))
+    return cells
 
 
 def _notes(payload: Payload) -> list[str]:
@@ -199,8 +199,8 @@ def _warned(payload: Payload) -> list[str]:
     return ["", *lines] if lines else []
 
 
-def _pair(found: Mapping[str, float] | None, key: str, name: str) -> str:
-    return "-" if found is None else f"mean {_percent(found['mean'])}, {name} {_percent(found[key])}"
+def _pair(errors: Mapping[str, float] | None, key: str, name: str) -> str:
+    return "-" if errors is None else f"mean {_percent(errors['mean'])}, {name} {_percent(errors[key])}"
 
 
 def _percent(share: float) -> str:
@@ -247,8 +247,8 @@ def left_out_lines(payload: Payload) -> list[str]:
 def error_lines(payload: Payload) -> list[str]:
     """The errors of rows with given values, per paper."""
     headings = ("paper", "cells", "predicted", "judged", "median error", "largest", "within 25 %", "in interval")
-    found = {**payload["papers"], "all": payload["all"]}
-    found["all, not fitted"] = {**payload["all"], **payload["all"]["held"], "cells": "", "predicted": ""}
+    groups = {**payload["papers"], "all": payload["all"]}
+    groups["all, not fitted"] = {**payload["all"], **payload["all"]["held"], "cells": "", "predicted": ""}
     names = ("median", "largest", "within", "covered")
     rows = [
         (
@@ -256,7 +256,7 @@ def error_lines(payload: Payload) -> list[str]:
             *(str(value[name]) for name in ("cells", "predicted", "judged")),
             *(_whole_percent(value[name]) for name in names),
         )
-        for paper, value in found.items()
+        for paper, value in groups.items()
     ]
     return aligned(rows, headings)
 

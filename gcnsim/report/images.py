@@ -71,10 +71,10 @@ def page_figures(path: str | Path) -> dict[str, Figure]:
         raise FileError(f"{path}: cannot be read: {error.strerror}") from None
     if size > MOST_BYTES:
         raise FileError(f"{path}: has {size:,} bytes; {WANTED}, up to {MOST_BYTES:,}")
-    found = DRAWN.findall(read_text(path))
-    if not found:
+    drawn = DRAWN.findall(read_text(path))
+    if not drawn:
         raise FileError(f"{path}: has no figures; {WANTED}")
-    return {name: _figure(path, name, text) for name, text in found}
+    return {name: _figure(path, name, text) for name, text in drawn}
 
 
 def _figure(path: str | Path, name: str, text: str) -> Figure:

@@ -67,8 +67,8 @@ class Theme:
 
     def color(self, name: str) -> str:
         """The colour of a meaning; `line0` to `line5` are those of lines."""
-        found: str = self.lines[int(name[4:])] if name.startswith("line") else getattr(self, name)
-        return found
+        color: str = self.lines[int(name[4:])] if name.startswith("line") else getattr(self, name)
+        return color
 
     def line(self, position: int, recommended: bool = False) -> tuple[str, str, str]:
         """Colour, dashes and marker of a line; `position` counts those that are not recommended."""

@@ -183,19 +183,19 @@ def _changes(missed: Missed, uncertain: bool) -> list[str]:
 def _tornado(advice: Advice) -> list[str]:
     """Knobs and assumptions, largest effect first, with the ends in order of time; tiny effects are left out."""
     work = advice.choice.iterations
-    found = [
+    effects = [
         (knob.seconds_low, knob.seconds_high, "knob", knob.knob, f"{knob.low} .. {knob.high}") for knob in advice.knobs
     ]
     most = sorted(advice.assumptions, key=_span, reverse=True)[:MOST_ASSUMPTIONS]
     for one in most:
         ends = ((one.iteration_s_low * work, one.low), (one.iteration_s_high * work, one.high))
         (low, short), (high, long) = sorted(ends, key=lambda end: end[0])
-        found.append((low, high, "assumed", one.name, f"{short} .. {long}"))
-    found = [item for item in found if time_text(item[0]) != time_text(item[1])]
-    found.sort(key=lambda item: item[0] / item[1])
+        effects.append((low, high, "assumed", one.name, f"{short} .. {long}"))
+    effects = [item for item in effects if time_text(item[0]) != time_text(item[1])]
+    effects.sort(key=lambda item: item[0] / item[1])
     rows = [
         (kind, plain(name), f"{time_text(low)} to {time_text(high)}", plain(ends))
-        for low, high, kind, name, ends in found
+        for low, high, kind, name, ends in effects
     ]
     return ["What moves the time, each alone", *aligned(rows, left=4, indent=2)] if rows else []
 

@@ -143,8 +143,8 @@ class RecordedRun:
         groups = (
             [np.log(lasted[chosen[group == index]]) for index in range(int(group.max()) + 1)] if chosen.size else []
         )
-        found = [float(values.std()) for values in groups if values.size >= FEWEST_TIMES]
-        return float(np.median(found)) if found else 0.0
+        spreads = [float(values.std()) for values in groups if values.size >= FEWEST_TIMES]
+        return float(np.median(spreads)) if spreads else 0.0
 
     def timeline(self) -> Timeline:
         """All workers' spans. Raises FileError."""

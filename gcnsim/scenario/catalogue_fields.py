@@ -139,13 +139,13 @@ class CatalogueFigures:
 
     def read(self, raw: object, path: str) -> Figures:
         """Parse figures from a text or a mapping. Raises ScenarioError or UnitError, starting with `path`."""
-        found: dict[str, float] = {}
+        figures: dict[str, float] = {}
         for given, text in self._pairs(raw, path):
             name = ".".join(_known(given, path))
-            if name in found:
+            if name in figures:
                 raise ScenarioError(f"{path}: {name} is given twice")
-            found[name] = _value(name, text, path)
-        values = tuple(sorted(found.items()))
+            figures[name] = _value(name, text, path)
+        values = tuple(sorted(figures.items()))
         self.check(values, path)
         return values
 

@@ -111,7 +111,7 @@ def read_faults(raw: object) -> tuple[Fault, ...]:
 
 def read_injected(texts: Sequence[str]) -> tuple[Fault, ...]:
     """Parse faults written as `KIND:name=value,name=value`. Raises ScenarioError or UnitError, naming --inject."""
-    found = []
+    faults = []
     for text in texts:
         kind, _, rest = text.partition(":")
         raw: dict[str, object] = {"kind": kind.strip()}
@@ -127,8 +127,8 @@ def read_injected(texts: Sequence[str]) -> tuple[Fault, ...]:
                 raw[name] = parse_yaml(value, f"--inject {name}")
             except FileError as error:
                 raise ScenarioError(str(error)) from None
-        found.append(_read(raw, f"--inject {kind.strip()}"))
-    return tuple(found)
+        faults.append(_read(raw, f"--inject {kind.strip()}"))
+    return tuple(faults)
 
 
 def _read(raw: object, path: str) -> Fault:
@@ -145,9 +145,9 @@ def write_fault(fault: Fault) -> dict[str, Any]:
     """The mapping that `read_faults` reads back."""
     mapping: dict[str, Any] = {"kind": _NAMES[type(fault)]}
     for item in fields(fault):
-        found, value = rule_of(item), getattr(fault, item.name)
-        if found is not None and value is not None:
-            mapping[item.name] = found[0].write(value)
+        rule, value = rule_of(item), getattr(fault, item.name)
+        if rule is not None and value is not None:
+            mapping[item.name] = rule[0].write(value)
     return mapping
 
 

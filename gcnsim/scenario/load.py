@@ -60,21 +60,21 @@ def with_brought(cluster: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises ScenarioError for a network of another kind than `link`.
     """
-    found = dict(cluster)
-    if (network := kind_of_network(found.get("bandwidth"))) is not None:
-        given = found.get(LINK)
+    section = dict(cluster)
+    if (network := kind_of_network(section.get("bandwidth"))) is not None:
+        given = section.get(LINK)
         if isinstance(given, str) and known_name(given, (network,)) is None:
             raise ScenarioError(
-                f"cluster.bandwidth: {found['bandwidth']} is a network of its own kind, cluster.link is {given}; "
+                f"cluster.bandwidth: {section['bandwidth']} is a network of its own kind, cluster.link is {given}; "
                 f"allowed: one of them, or cluster.link: {network}"
             )
-        found[LINK] = network
-    for name, value in of_host(found.get("host")).items():
-        if name == "device" and found.get("devices") is not None:
+        section[LINK] = network
+    for name, value in of_host(section.get("host")).items():
+        if name == "device" and section.get("devices") is not None:
             continue
-        if found.get(name) is None:
-            found[name] = value
-    return found
+        if section.get(name) is None:
+            section[name] = value
+    return section
 
 
 def of_host(name: object) -> dict[str, Any]:
@@ -185,9 +185,9 @@ def to_mapping(scenario: Scenario) -> dict[str, Any]:
 
 def _write_spec(spec: Any) -> dict[str, object]:
     return {
-        item.name: None if value is None else found[0].write(value)
+        item.name: None if value is None else rule[0].write(value)
         for item in fields(spec)
-        if (found := rule_of(item)) is not None and _written(spec, item.name)
+        if (rule := rule_of(item)) is not None and _written(spec, item.name)
         for value in [getattr(spec, item.name)]
     }
 
@@ -240,10 +240,10 @@ def describe_schema() -> list[tuple[str, str, str, str, str]]:
             ]
             continue
         for item in fields(kind):
-            found = rule_of(item)
-            if found is None:
+            field_rule = rule_of(item)
+            if field_rule is None:
                 continue
-            rule, doc, optional = found
+            rule, doc, optional = field_rule
             default = None if item.default is MISSING else item.default
             written = None if default is None else rule.write(default)
             allowed = f"{rule.allowed}, or null" if optional else rule.allowed
@@ -339,10 +339,10 @@ def rule_at(path: str) -> Found:
     section, _, key = path.partition(".")
     if section == METHOD and (key in ("name", *KNOBS) or key in section_keys()):
         return rule_of_key(key)
-    found = _entry(section, key)
-    if found is None:
+    entry = _entry(section, key)
+    if entry is None:
         raise ScenarioError(f"{path}: unknown field; {_hint(path)}")
-    return found[0], found[2]
+    return entry[0], entry[2]
 
 
 def default_at(path: str) -> str:

@@ -72,8 +72,8 @@ def _of_knob(knob: Knob) -> tuple[FieldRule, bool]:
 
 def _fields(kind: type[Method]) -> dict[str, tuple[FieldRule, bool]]:
     """The rule of each field of a method, and whether null is allowed."""
-    found = ((item.name, rule_of(item)) for item in fields(kind))
-    return {name: (rule[0], rule[2]) for name, rule in found if rule is not None}
+    rules = ((item.name, rule_of(item)) for item in fields(kind))
+    return {name: (rule[0], rule[2]) for name, rule in rules if rule is not None}
 
 
 def section_keys() -> list[str]:
@@ -105,9 +105,9 @@ def describe_method() -> Iterator[tuple[str, str, str, object, str]]:
         default = None if standard is None else rule.write(standard)
         yield name, rule.unit, allowed, default, f"{knob.help}; {_named(having, name)}"
     (overlap,) = (item for item in fields(Method) if item.name == OVERLAP)
-    found = rule_of(overlap)
-    assert found is not None
-    yield OVERLAP, "", found[0].allowed, NO_OVERLAP, found[1]
+    overlap_rule = rule_of(overlap)
+    assert overlap_rule is not None
+    yield OVERLAP, "", overlap_rule[0].allowed, NO_OVERLAP, overlap_rule[1]
 
 
 def _named(having: list[type[Method]], knob: str) -> str:

@@ -322,9 +322,9 @@ def _behind(schedule: Schedule, seconds: FloatArray) -> FloatArray:
     own = pairs[turn] // columns.streams
     every = np.zeros((seconds.shape[0], int(connection.max()) + 1))
     np.add.at(every.T, own, longest[:, turn].T)
-    found = seconds.copy()
-    found[:, ops] += np.where(seconds[:, ops] != 0, every[:, connection] - longest[:, pair], 0.0)
-    return found
+    waiting = seconds.copy()
+    waiting[:, ops] += np.where(seconds[:, ops] != 0, every[:, connection] - longest[:, pair], 0.0)
+    return waiting
 
 
 def _longest(schedule: Schedule, order: Levels, seconds: FloatArray) -> FloatArray:

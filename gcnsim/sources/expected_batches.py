@@ -159,7 +159,7 @@ def _hits(law: DegreeLaw, held: FloatArray, wanted: FloatArray, rows: int) -> fl
 def _counts(
     scenario: Scenario,
     levels: list[float],
-    found: Expected,
+    expected: Expected,
     inputs: FloatArray,
     own: bool,
     hits: float,
@@ -181,8 +181,8 @@ def _counts(
     answered[0][np.diag_indices(workers)] = hits
     return BatchCounts(
         levels=_whole(alike * np.array(levels)),
-        entries=_whole(alike * np.array(found.entries)),
-        looked=_whole(np.full((1, workers), found.looked)),
+        entries=_whole(alike * np.array(expected.entries)),
+        looked=_whole(np.full((1, workers), expected.looked)),
         wanted=_whole(wanted),
         hits=np.minimum(_whole(answered), _whole(wanted)),
         cached=_whole(np.full(workers, float(rows))),

@@ -71,14 +71,14 @@ class Folder:
         """
         files = [self.results] if self.results.exists() else []
         files += sorted((self.path / PARTS).glob("*.parquet"))
-        found = joined((self._rows(file) for file in files), self.schema)
+        table = joined((self._rows(file) for file in files), self.schema)
         points, lost = (
-            found["point"].to_numpy(),
-            np.array([state == LOST for state in found["state"].to_pylist()], bool),
+            table["point"].to_numpy(),
+            np.array([state == LOST for state in table["state"].to_pylist()], bool),
         )
         order = np.lexsort((lost, points))
         first = np.flatnonzero(np.diff(points[order], prepend=-1))
-        return found.take(order[first]).combine_chunks()
+        return table.take(order[first]).combine_chunks()
 
     def _rows(self, path: Path) -> pa.Table:
         """The table at `path`. Raises FileError, also for columns or points of another sweep."""

@@ -80,12 +80,12 @@ class Settings:
             return dict(values)
         kind = method_type(self._named(values))
         lacks = {path for path in knobs if path != "method.name" and not _has(kind, path.removeprefix("method."))}
-        found = {path: value for path, value in values.items() if path not in lacks}
-        if found.get(f"method.{OVERLAP}", NO_OVERLAP) != NO_OVERLAP:
-            del found[f"method.{OVERLAP}"]
-            if self._method(found).waits:
+        kept = {path: value for path, value in values.items() if path not in lacks}
+        if kept.get(f"method.{OVERLAP}", NO_OVERLAP) != NO_OVERLAP:
+            del kept[f"method.{OVERLAP}"]
+            if self._method(kept).waits:
                 return {path: value for path, value in values.items() if path not in lacks}
-        return found
+        return kept
 
     def scenario(self, values: Values) -> Scenario:
         """The base scenario with `values` replaced. Raises ScenarioError or UnitError."""
@@ -119,8 +119,8 @@ class Settings:
         raw = {key: value for key, value in raw.items() if _has(kind, key) or key in ("name", OVERLAP)}
         raw |= {path.removeprefix("method."): value for path, value in values.items() if path.startswith("method.")}
         overlap = raw.pop(OVERLAP, NO_OVERLAP)
-        found = self._kept("method", raw)
-        return found if overlap == NO_OVERLAP or not found.waits else self._kept("method", raw | {OVERLAP: overlap})
+        method = self._kept("method", raw)
+        return method if overlap == NO_OVERLAP or not method.waits else self._kept("method", raw | {OVERLAP: overlap})
 
     def _kept(self, name: str, raw: Any) -> Any:
         """A parsed section, cached; sections do not refer to each other's fields."""
@@ -136,8 +136,8 @@ class Settings:
 
 
 def _mapping(base: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = base.get(name, {})
-    return found
+    section: Mapping[str, Any] = base.get(name, {})
+    return section
 
 
 def _has(kind: Any, key: str) -> bool:
@@ -210,16 +210,16 @@ def _shares(axes: Sequence[Axis], sample: Sample) -> list[list[float]]:
     """
     generator = stream(sample.seed, "sweep", sample.kind)
     if sample.kind == "random":
-        found = generator.random((sample.points, len(axes)))
+        positions = generator.random((sample.points, len(axes)))
     else:
         from scipy.stats import qmc
 
         kind: Any = qmc.LatinHypercube if sample.kind == "lhs" else qmc.Sobol
         named = "rng" if "rng" in inspect.signature(kind).parameters else "seed"
         engine = kind(d=len(axes), **{named: generator})
-        found = (
+        positions = (
             engine.random(sample.points)
             if sample.kind == "lhs"
             else engine.random_base2(ceil(log2(sample.points)))[: sample.points]
         )
-    return [list(map(float, shares)) for shares in found]
+    return [list(map(float, shares)) for shares in positions]

@@ -88,20 +88,20 @@ class Question:
 
 
 def _axis_text(axis: Axis) -> Any:
-    found = axis.between
-    if found is None:
+    between = axis.between
+    if between is None:
         return list(axis.values)
-    return f"{found.kind}({found.at(0.0)}, {found.at(1.0)})"
+    return f"{between.kind}({between.at(0.0)}, {between.at(1.0)})"
 
 
 def load_question(path: str | Path) -> dict[str, Any]:
     """Load the question in the file at `path` as plain data. Raises FileError or ScenarioError."""
-    found = read_yaml(path)
-    if not isinstance(found, dict):
-        raise ScenarioError(f"{path}: {denied(found)} the question of a sweep; it starts with schema: {SCHEMA}")
-    if found.get("schema") != SCHEMA:
-        raise ScenarioError(f"{path}: {unknown_schema(found)}; write schema: {SCHEMA}")
-    return found
+    document = read_yaml(path)
+    if not isinstance(document, dict):
+        raise ScenarioError(f"{path}: {denied(document)} the question of a sweep; it starts with schema: {SCHEMA}")
+    if document.get("schema") != SCHEMA:
+        raise ScenarioError(f"{path}: {unknown_schema(document)}; write schema: {SCHEMA}")
+    return document
 
 
 def read_question(
@@ -153,17 +153,17 @@ def _refuse_set(axes: Mapping[str, Axis], overrides: Sequence[str]) -> None:
 
 
 def _section(mapping: Mapping[str, Any], key: str) -> dict[str, Any]:
-    found = mapping.get(key, {})
-    if not isinstance(found, dict):
-        raise ScenarioError(f"{key}: {denied(found)} a section")
-    return found
+    section = mapping.get(key, {})
+    if not isinstance(section, dict):
+        raise ScenarioError(f"{key}: {denied(section)} a section")
+    return section
 
 
 def _lines(mapping: Mapping[str, Any], key: str) -> list[tuple[str, object]]:
-    found = mapping.get(key, [])
-    if not isinstance(found, list):
-        raise ScenarioError(f"{key}: {denied(found)} a list")
-    return [(f"{key}[{index}]", one) for index, one in enumerate(found)]
+    lines = mapping.get(key, [])
+    if not isinstance(lines, list):
+        raise ScenarioError(f"{key}: {denied(lines)} a list")
+    return [(f"{key}[{index}]", one) for index, one in enumerate(lines)]
 
 
 def _refuse_continuous(axes: Mapping[str, Axis], sample: Sample | None) -> None:

@@ -89,11 +89,11 @@ def read_axis(path: str, written: object, where: str) -> Axis:
     values: list[Any] = []
     between: Between | None = None
     for one in _items(written, rule, at):
-        found = _one(one, rule, at)
-        if isinstance(found, Between):
-            between = found
+        more = _one(one, rule, at)
+        if isinstance(more, Between):
+            between = more
         else:
-            values += found
+            values += more
     if between is not None and (values or not isinstance(written, str)):
         raise ScenarioError(f"{at}: {shown(written)} mixes a range without a count with other values; {HOW}")
     if between is None and not values:
@@ -219,10 +219,10 @@ def _between(kind: str, low: str, high: str, rule: FieldRule, at: str) -> Betwee
 def _end(text: str, quantity: Quantity | None, unit: str, at: str) -> float:
     """An end of a range in `unit`. Raises ScenarioError."""
     try:
-        found = float(text) if quantity is None else quantity.parse(text) / quantity.parse(f"1{unit}")
+        number = float(text) if quantity is None else quantity.parse(text) / quantity.parse(f"1{unit}")
     except (ValueError, UnitError) as error:
         reason = str(error) if isinstance(error, UnitError) else f"{text!r} is not a number"
         raise ScenarioError(f"{at}: {reason}") from None
-    if not math.isfinite(found):
+    if not math.isfinite(number):
         raise ScenarioError(f"{at}: {text!r} is not finite")
-    return found
+    return number

@@ -113,13 +113,13 @@ def _say_graphs(points: Sequence[Point], notice: Callable[[str], object]) -> Non
 def files_asked(question: Question) -> list[str]:
     """The files that the points name; the question includes their contents."""
     varied = {axis.path: axis.values for axis in question.axes}
-    found = []
+    files = []
     for field in (*FILE_FIELDS, DEVICE):
         section, _, key = field.partition(".")
         own = question.base.get(section)
         values = varied.get(field, (own.get(key) if isinstance(own, Mapping) else None,))
-        found += [value for value in values if isinstance(value, str) and (field != DEVICE or value.endswith(".yaml"))]
-    return list(dict.fromkeys(found))
+        files += [value for value in values if isinstance(value, str) and (field != DEVICE or value.endswith(".yaml"))]
+    return list(dict.fromkeys(files))
 
 
 def _answered(
@@ -141,10 +141,10 @@ def _answered(
             reason = "its worker ended each time it was asked"
             yield chunk, [{"point": one.index, "state": LOST, "reason": reason} for one in chunk]
             continue
-        found = json.loads(text)
-        if "mismatch" in found:
-            raise ScenarioError(f"--executor: {found['mismatch']}")
-        yield chunk, found["rows"]
+        answer = json.loads(text)
+        if "mismatch" in answer:
+            raise ScenarioError(f"--executor: {answer['mismatch']}")
+        yield chunk, answer["rows"]
 
 
 def chunked(points: Sequence[Point]) -> Iterator[list[Point]]:

@@ -51,14 +51,14 @@ def schema_of(axes: Sequence[Axis], about: Mapping[str, str]) -> pa.Schema:
 
     kinds = {int: pa.int64(), float: pa.float64(), str: pa.string(), bool: pa.bool_()}
     hints = get_type_hints(Row)
-    found = [("point", pa.int64()), ("id", pa.string()), ("state", pa.string()), ("reason", pa.string())]
-    found += [(axis.path, kinds[_kind_of(axis)]) for axis in axes]
+    columns = [("point", pa.int64()), ("id", pa.string()), ("state", pa.string()), ("reason", pa.string())]
+    columns += [(axis.path, kinds[_kind_of(axis)]) for axis in axes]
     for item in fields(Row):
         if item.name in OF_ROW:
             named = {kind for kind in kinds if kind in getattr(hints[item.name], "__args__", (hints[item.name],))}
             (kind,) = named
-            found.append((item.name, kinds[kind]))
-    return pa.schema(found, metadata=dict(about))
+            columns.append((item.name, kinds[kind]))
+    return pa.schema(columns, metadata=dict(about))
 
 
 def _kind_of(axis: Axis) -> type:

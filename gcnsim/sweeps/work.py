@@ -74,17 +74,17 @@ def file_hash(path: str) -> str:
 
 @lru_cache(maxsize=64)
 def _file_hash(path: str, _: tuple[int, int]) -> str:
-    place, found = Path(path), hashlib.sha256()
+    place, digest = Path(path), hashlib.sha256()
     try:
         for one in sorted(place.rglob("*")) if place.is_dir() else [place]:
             if one.is_file():
-                found.update(one.name.encode())
+                digest.update(one.name.encode())
                 with open(one, "rb") as file:
                     while block := file.read(1 << 20):
-                        found.update(block)
+                        digest.update(block)
     except OSError as error:
         raise FileError(f"{path}: cannot be read: {error.strerror}") from None
-    return found.hexdigest()
+    return digest.hexdigest()
 
 
 def files_of(scenario: Scenario) -> Iterator[str]:
@@ -116,10 +116,10 @@ def _mismatch(request: Mapping[str, Any]) -> str | None:
             return f"{name} {own.get(name)} on a worker, {wanted} here; allowed: the same on both"
     for path, wanted in request["files"].items():
         try:
-            found = file_hash(path)
+            actual = file_hash(path)
         except FileError as error:
             return f"{error} (on a worker)"
-        if found != wanted:
+        if actual != wanted:
             return f"{path}: another file on a worker than here; allowed: the same on both"
     return None
 

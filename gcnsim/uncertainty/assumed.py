@@ -203,9 +203,9 @@ def position(name: str, seed: int, draws: int = DRAWS) -> FloatArray:
 
     The positions are the middles of equal strata, each once.
     """
-    found = (2.0 * stream(seed, "assumptions", name).permutation(draws) + 1.0) / draws - 1.0
-    found.setflags(write=False)
-    return np.asarray(found)
+    positions = (2.0 * stream(seed, "assumptions", name).permutation(draws) + 1.0) / draws - 1.0
+    positions.setflags(write=False)
+    return np.asarray(positions)
 
 
 @cache
@@ -215,9 +215,9 @@ def normal_position(name: str, seed: int, draws: int = DRAWS) -> FloatArray:
     The result is float64[draws]; -1 and 1 are the ends of the interval.
     """
     quantiles = [NormalDist().inv_cdf((1.0 + item) / 2.0) for item in position(name, seed, draws)]
-    found = np.array(quantiles) / NORMAL_90
-    found.setflags(write=False)
-    return found
+    positions = np.array(quantiles) / NORMAL_90
+    positions.setflags(write=False)
+    return positions
 
 
 OTHERWISE: Final = 0.25
@@ -249,26 +249,28 @@ def other_paths(scenario: Scenario) -> tuple[OtherPath, ...]:
         return ()
     machine = resolve_machine(scenario.cluster)
     between, cluster = machine.between, scenario.cluster
-    found = []
+    alternatives = []
     if TRANSPORT in between.open:
         basis = f"{between.why}; in {OTHERWISE:.0%} of the draws rows are staged through host memory, as with gloo"
-        found.append(OtherPath(TRANSPORT, DIRECT, STAGED, basis, _with(scenario, replace(cluster, transport=STAGED))))
+        alternatives.append(
+            OtherPath(TRANSPORT, DIRECT, STAGED, basis, _with(scenario, replace(cluster, transport=STAGED)))
+        )
     if NVLINK_THERE in between.open and between.nvlink is not None:
         basis = (
             f"{machine.device.title} as a module in a server with NVLink; in {OTHERWISE:.0%} of the draws cards "
             "without (--host or cluster.nvlink says which)"
         )
         rate = f"{between.nvlink.value / 1e9:g}GB/s"
-        found.append(OtherPath(NVLINK_THERE, rate, "none", basis, _with(scenario, replace(cluster, nvlink=0.0))))
-    return tuple(found)
+        alternatives.append(OtherPath(NVLINK_THERE, rate, "none", basis, _with(scenario, replace(cluster, nvlink=0.0))))
+    return tuple(alternatives)
 
 
 def path_by_draw(paths: Sequence[OtherPath], seed: int, draws: int = DRAWS) -> IntArray:
     """The index in `paths` per joint draw, int64[draws]; -1 for the assumed ones. Of several, the first decides."""
-    found = np.full(draws, -1, dtype=np.int64)
+    chosen = np.full(draws, -1, dtype=np.int64)
     for place in reversed(range(len(paths))):
-        found[position(paths[place].name, seed, draws) < 2.0 * OTHERWISE - 1.0] = place
-    return found
+        chosen[position(paths[place].name, seed, draws) < 2.0 * OTHERWISE - 1.0] = place
+    return chosen
 
 
 def _with(scenario: Scenario, cluster: ClusterSpec) -> Scenario:

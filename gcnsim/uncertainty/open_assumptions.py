@@ -221,9 +221,9 @@ def _capacity(
         fields = {"memory": "memory_bandwidth", "staging": "staging_bandwidth"}
         field = next((value for start, value in fields.items() if link.name.startswith(start)), None)
         return link.spec.capacity if field is None else link.spec.capacity * _factor(values, used, host, field)
-    found = link.spec.capacity if name is None else link.spec.capacity * _factor(values, used, name)
+    capacity = link.spec.capacity if name is None else link.spec.capacity * _factor(values, used, name)
     if link.kind != "pcie" or not machine.topology.staging:
-        return found
+        return capacity
     staging = machine.topology.links[machine.topology.staging[0]].spec.capacity
     half = staging / 2 * _factor(values, used, host, "staging_bandwidth")
     (whole, *_) = (copy for copy in (*machine.own_copies, machine.copies) if copy.name == name)

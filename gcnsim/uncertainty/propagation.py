@@ -87,19 +87,19 @@ def factors(scenario: Scenario, accesses: Source, seed: int, draws: int = DRAWS)
     scenario = replace(scenario, faults=())
     paths = other_paths(scenario)
     chosen = path_by_draw(paths, seed, draws)
-    found = _of_figures(scenario, accesses, seed, chosen == -1)
+    combined = _of_figures(scenario, accesses, seed, chosen == -1)
     if not paths:
-        return found
+        return combined
     others = tuple(
         _of_figures(path.scenario, accesses, seed, chosen == index, ends=False) for index, path in enumerate(paths)
     )
-    joint, apart = found.joint.copy(), found.apart.copy()
+    joint, apart = combined.joint.copy(), combined.apart.copy()
     for index, other in enumerate(others):
         mask = chosen == index
-        joint[mask] = other.nominal_s / found.nominal_s * other.joint[mask]
+        joint[mask] = other.nominal_s / combined.nominal_s * other.joint[mask]
         apart[mask] = other.apart[mask]
-    ends = {path.name: (other.nominal_s / found.nominal_s, 1.0) for path, other in zip(paths, others, strict=True)}
-    return replace(found, joint=joint, alone={**found.alone, **ends}, apart=apart, others=others)
+    ends = {path.name: (other.nominal_s / combined.nominal_s, 1.0) for path, other in zip(paths, others, strict=True)}
+    return replace(combined, joint=joint, alone={**combined.alone, **ends}, apart=apart, others=others)
 
 
 def _of_figures(scenario: Scenario, accesses: Source, seed: int, own: BoolArray, *, ends: bool = True) -> TimeFactors:
@@ -111,11 +111,11 @@ def _of_figures(scenario: Scenario, accesses: Source, seed: int, own: BoolArray,
         return _at_every_draw(scenario, accesses, seed, own, ends=ends)
     draws = own.size
     machine = resolve_machine(scenario.cluster)
-    found = assumptions_of(machine, batches=scenario.method.mini_batches)
+    assumed = assumptions_of(machine, batches=scenario.method.mini_batches)
     counts = estimated_counts(scenario, accesses)
     at_values = estimate(write_schedule(scenario, counts, accesses))
-    by_end = {item.name: _ends(scenario, accesses, counts, item, at_values) for item in found}
-    shared = {item.name: item.shared for item in found}
+    by_end = {item.name: _ends(scenario, accesses, counts, item, at_values) for item in assumed}
+    shared = {item.name: item.shared for item in assumed}
     if len(accesses.assumption_bounds) > 1:
         by_end[WORKLOAD], shared[WORKLOAD] = _of_workload(scenario, accesses, at_values), WORKLOAD
     others = partition_factors(scenario, accesses, counts, at_values)
@@ -142,11 +142,11 @@ def _between(ends: tuple[float, float], place: FloatArray) -> FloatArray:
 def _ends(
     scenario: Scenario, accesses: Source, counts: AccessCounts, assumption: Assumption, likely_s: Seconds
 ) -> tuple[float, float]:
-    found = []
+    ends = []
     for place in (-1.0, 1.0):
         moved = with_figures(scenario, {assumption.name: float(assumption.at(np.array(place)))})
-        found.append(estimate(write_schedule(moved, counts, accesses)) / likely_s)
-    return found[0], found[1]
+        ends.append(estimate(write_schedule(moved, counts, accesses)) / likely_s)
+    return ends[0], ends[1]
 
 
 def with_figures(scenario: Scenario, values: Mapping[str, float]) -> Scenario:
@@ -197,8 +197,8 @@ def _estimated(left_open: OpenAssumptions, places: Mapping[str, FloatArray], dra
 
 def best_case(scenario: Scenario) -> Scenario:
     """The scenario with every assumed figure at its most favourable end."""
-    found = assumptions_of(resolve_machine(scenario.cluster), batches=scenario.method.mini_batches)
-    ends = {item.name: item.at(np.array(1.0 if higher_is_better(item.name) else -1.0)) for item in found}
+    assumed = assumptions_of(resolve_machine(scenario.cluster), batches=scenario.method.mini_batches)
+    ends = {item.name: item.at(np.array(1.0 if higher_is_better(item.name) else -1.0)) for item in assumed}
     return with_figures(scenario, {name: float(value) for name, value in ends.items()})
 
 

@@ -124,8 +124,8 @@ class WorkerState:
         if self.control is None:
             return [array]
         flat = np.ascontiguousarray(array)
-        found = self.control.gather_arrays(flat.tobytes())
-        return [np.frombuffer(raw, flat.dtype).reshape((-1, *flat.shape[1:])) for raw in found]
+        arrays = self.control.gather_arrays(flat.tobytes())
+        return [np.frombuffer(raw, flat.dtype).reshape((-1, *flat.shape[1:])) for raw in arrays]
 
     def whole(self, inner: AnyArray) -> Float32Array:
         """Values of every node, float32[N], from all workers' values of inner nodes; all workers call it together."""
@@ -292,10 +292,10 @@ def _agreed(
     if control is None:
         return shelf.owners(options, dataset)
     if options.partition is not None:
-        found = shelf.owners(options, dataset)
-        if found.note and place.rank == 0:
-            sys.stderr.write(f"note: {found.note}\n")
-        return found
+        owners = shelf.owners(options, dataset)
+        if owners.note and place.rank == 0:
+            sys.stderr.write(f"note: {owners.note}\n")
+        return owners
     owner = torch.zeros(dataset.graph.nodes, dtype=torch.int32)
     failed = torch.zeros(1, dtype=torch.int32)
     made: Partitioning | None = None

@@ -215,15 +215,15 @@ def of_path(path: str) -> Form | None:
 
 def read(form: Form, query: str | None) -> dict[str, str]:
     """The field values in an address. Raises ScenarioError."""
-    found = {field.name: field.usual for field in form.fields}
+    values = {field.name: field.usual for field in form.fields}
     most = {field.name: field.most for field in form.fields}
     for name, text in parse_qsl((query or "").lstrip("?"), keep_blank_values=True):
-        if name not in found:
-            raise ScenarioError(f"address: unknown {name!r}; {nearest(name, found)}")
+        if name not in values:
+            raise ScenarioError(f"address: unknown {name!r}; {nearest(name, values)}")
         if len(text) > most[name] or not text.isprintable():
             raise ScenarioError(f"{name}: {text[:40]!r} is not allowed; at most {most[name]} printable characters")
-        found[name] = text
-    return found
+        values[name] = text
+    return values
 
 
 def layout(form: Form, query: str | None) -> html.Div:

@@ -60,18 +60,18 @@ class Tables:
 
     def records(self, path: str) -> tuple[Any, list[dict[str, Any]]]:
         """The sweep in a folder and its finished points. Raises FileError."""
-        found = self.open(path)
+        results = self.open(path)
         key = (path, *_stamps(Path(path)))
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
-                return found, self._kept[key]
-        records = found.to_arrow().to_pylist()
+                return results, self._kept[key]
+        records = results.to_arrow().to_pylist()
         with self._lock:
             self._kept[key] = records
             while len(self._kept) > MOST_KEPT:
                 self._kept.popitem(last=False)
-        return found, records
+        return results, records
 
 
 def _stamps(folder: Path) -> list[tuple[str, int, int]]:
@@ -110,11 +110,11 @@ def _descending(values: Mapping[str, str]) -> bool:
 
 def command(values: Mapping[str, str]) -> list[str]:
     """The command line of the same question."""
-    found = ["gcnsim", "sweep", "best", values["folder"] or "FOLDER"]
-    found += ["--by", values["by"]] if values["by"] not in ("", FASTEST) else []
-    found += ["--descending"] if values["descending"] == "yes" else []
-    found += [word for condition in conditions(values) for word in ("--where", condition)]
-    return found
+    words = ["gcnsim", "sweep", "best", values["folder"] or "FOLDER"]
+    words += ["--by", values["by"]] if values["by"] not in ("", FASTEST) else []
+    words += ["--descending"] if values["descending"] == "yes" else []
+    words += [word for condition in conditions(values) for word in ("--where", condition)]
+    return words
 
 
 def view(values: Mapping[str, str], files: Files, theme: str) -> html.Div:

@@ -120,16 +120,16 @@ def question_of(
     values: Mapping[str, Any], stops_of: Mapping[str, Sequence[float]], question: PageQuestion
 ) -> PageQuestion:
     """The question in the page's fields. Raises ScenarioError."""
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for name in SLIDERS:
         place = int(float(values[name]))
         if not 0 <= place < len(stops_of[name]):
             place = 0
-        found[name] = stops_of[name][place]
-    found |= {name: int(found[name]) for name in ("gpus", "tau")}
+        fields[name] = stops_of[name][place]
+    fields |= {name: int(fields[name]) for name in ("gpus", "tau")}
     texts = {name: str(values[name] or "").strip() for name in TEXTS}
     named = [word.strip() for word in str(values["methods"] or "").split(",")]
-    return moved(question, **(found | texts | {"methods": [item for item in named if item]}))
+    return moved(question, **(fields | texts | {"methods": [item for item in named if item]}))
 
 
 def of_measured(question: PageQuestion, files: Files) -> tuple[PageQuestion, MeasuredCompute | None]:
@@ -184,9 +184,9 @@ def picture(
         return breakdown_drawing(data, chosen), parts.legend(marks)
     curve = curve_of_rows(along, question.figure)
     size = AXES[question.figure].size
-    found = curve_data(curve._replace(requested=(getattr(question, question.figure) * size,)))
-    lines = [(series.name, color, False) for series, (color, _, _) in styled(found.series, chosen)]
-    return curve_drawing(found, chosen), parts.legend(lines)
+    curves = curve_data(curve._replace(requested=(getattr(question, question.figure) * size,)))
+    lines = [(series.name, color, False) for series, (color, _, _) in styled(curves.series, chosen)]
+    return curve_drawing(curves, chosen), parts.legend(lines)
 
 
 def headline(question: PageQuestion, rows: Sequence[Row]) -> str:

@@ -188,14 +188,14 @@ def fault_free_of(answer: WhatIf) -> str:
 
 def alternatives_of(answer: WhatIf) -> list[tuple[str, str]]:
     """With several machines, other useful settings, each with its role."""
-    best, found = answer.recommendation, []
+    best, roles = answer.recommendation, []
     if best.networks:
-        found.append(("faster network", plain(best.networks)))
+        roles.append(("faster network", plain(best.networks)))
     for alternative in best.alternatives:
         same = _same(alternative.row, best.row)
         label = "the recommended one" if same else _setting(alternative.row, priced=alternative.role != "cheapest")
-        found.append((plain(alternative.role), plain(f"{label}; {alternative.why}")))
-    return found
+        roles.append((plain(alternative.role), plain(f"{label}; {alternative.why}")))
+    return roles
 
 
 def _same(row: Row, other: Row) -> bool:
@@ -325,11 +325,11 @@ def clauses_within(clauses: Sequence[str], width: int) -> str:
 def measured_of(answer: WhatIf) -> list[tuple[str, str]]:
     """Measured times with their predictions, and the rows recomputed from them if the assumptions allow them."""
     labels = [label if setting == "" else f"{label} ({setting})" for label, setting in labels_of(answer.results)]
-    found = []
+    lines = []
     for item in answer.measured or ():
-        found.append(("measured", plain(item.text)))
-        found += [(plain(label), _again(row)) for label, row in zip(labels, item.rows or (), strict=False)]
-    return found
+        lines.append(("measured", plain(item.text)))
+        lines += [(plain(label), _again(row)) for label, row in zip(labels, item.rows or (), strict=False)]
+    return lines
 
 
 def _again(row: TimeAgain) -> str:

@@ -182,12 +182,12 @@ def breakdown_drawing(data: BreakdownData, theme: Theme = LIGHT) -> dict[str, An
         own = _BENEATH | {"offset": _BENEATH["offset"] + 0.15 * index}
         traces.append(_bars(data, name, seconds, start, _hatched(theme, getattr(theme, color)), own))
     rows = len(data.bars)
-    found = layout(theme, f"Time per iteration ({data.unit})", height=70 + 62 * rows)
-    found["xaxis"] |= {"rangemode": "tozero"}
-    found["yaxis"] |= {"range": [rows - 0.45, -0.65], "showticklabels": False, "showgrid": False}
+    drawing = layout(theme, f"Time per iteration ({data.unit})", height=70 + 62 * rows)
+    drawing["xaxis"] |= {"rangemode": "tozero"}
+    drawing["yaxis"] |= {"range": [rows - 0.45, -0.65], "showticklabels": False, "showgrid": False}
     labels = [_above(index, bar, theme) for index, bar in enumerate(data.bars)]
     more = PLAIN | {"barmode": "overlay", **({"annotations": labels} if labels else {})}
-    return {"data": [*traces, _whiskers(data, theme)], "layout": found | more}
+    return {"data": [*traces, _whiskers(data, theme)], "layout": drawing | more}
 
 
 def breakdown_figure(data: BreakdownData, theme: Theme = LIGHT) -> Figure:

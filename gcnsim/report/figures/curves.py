@@ -179,9 +179,9 @@ def curve_data(curve: Curve) -> CurveData:
 
 def _marks(values: Sequence[float], size: float) -> Ticks:
     """A tick at each value, or at every second one and so on if there are many."""
-    found = sorted(set(values))
-    found = found[:: -(-len(found) // 12)]
-    return Ticks(tuple(found), tuple(f"{value / size:.6g}" for value in found))
+    kept = sorted(set(values))
+    kept = kept[:: -(-len(kept) // 12)]
+    return Ticks(tuple(kept), tuple(f"{value / size:.6g}" for value in kept))
 
 
 def curve_drawing(data: CurveData, theme: Theme = LIGHT) -> dict[str, Any]:
@@ -190,20 +190,20 @@ def curve_drawing(data: CurveData, theme: Theme = LIGHT) -> dict[str, Any]:
     if data.measured:
         traces.append(_points(data, theme))
     scale = ", log scale" if data.log_time else ""
-    found = layout(theme, data.axis.title, f"Time per iteration ({data.unit}{scale})", height=460) | PLAIN
+    drawing = layout(theme, data.axis.title, f"Time per iteration ({data.unit}{scale})", height=460) | PLAIN
     if data.requested:
-        found["shapes"] = [_upright(value, theme) for value in data.requested]
-        found["annotations"] = [_mark(data.axis, value, theme) for value in data.requested]
-    found["xaxis"] |= {
+        drawing["shapes"] = [_upright(value, theme) for value in data.requested]
+        drawing["annotations"] = [_mark(data.axis, value, theme) for value in data.requested]
+    drawing["xaxis"] |= {
         "type": "log" if data.axis.log else "linear",
         "tickvals": data.x_ticks.at,
         "ticktext": data.x_ticks.text,
     }
-    found["yaxis"] |= {"rangemode": "tozero"}
+    drawing["yaxis"] |= {"rangemode": "tozero"}
     if data.log_time:
         at = [value / data.unit_s for value in data.y_ticks.at]
-        found["yaxis"] |= {"type": "log", "tickvals": at, "ticktext": data.y_ticks.text}
-    return {"data": traces, "layout": found}
+        drawing["yaxis"] |= {"type": "log", "tickvals": at, "ticktext": data.y_ticks.text}
+    return {"data": traces, "layout": drawing}
 
 
 def curve_figure(data: CurveData, theme: Theme = LIGHT) -> Figure:

@@ -105,19 +105,19 @@ def _empty(data: Front, theme: Theme) -> Figure:
     return figure
 
 
-def _points(data: Front, name: str, found: list[Option], color: str, symbol: str) -> dict[str, Any]:
+def _points(data: Front, name: str, options: list[Option], color: str, symbol: str) -> dict[str, Any]:
     def bars(ends: list[tuple[float, float | None, float | None]], scale: float) -> dict[str, Any]:
         above = [0.0 if high is None else (high - value) * scale for value, _, high in ends]
         below = [0.0 if low is None else (value - low) * scale for value, low, _ in ends]
         return {"type": "data", "array": above, "arrayminus": below, "thickness": 1, "width": 3, "color": color}
 
     return {
-        "x": [option.seconds / data.unit_s for option in found],
-        "y": [option.cost * data.times for option in found],
+        "x": [option.seconds / data.unit_s for option in options],
+        "y": [option.cost * data.times for option in options],
         "error_x": bars(
-            [(option.seconds, option.seconds_low, option.seconds_high) for option in found], 1 / data.unit_s
+            [(option.seconds, option.seconds_low, option.seconds_high) for option in options], 1 / data.unit_s
         ),
-        "error_y": bars([(option.cost, option.cost_low, option.cost_high) for option in found], data.times),
+        "error_y": bars([(option.cost, option.cost_low, option.cost_high) for option in options], data.times),
         "mode": "markers",
         "name": name,
         "marker": {"color": color, "symbol": symbol, "size": 15 if symbol == "star" else 9},
@@ -126,7 +126,7 @@ def _points(data: Front, name: str, found: list[Option], color: str, symbol: str
             f"{range_text(option.seconds_low, option.seconds_high)}"
             f"<br>{option.cost * data.times:.3g} {data.currency} for {data.of}"
             f"{range_text(option.cost_low, option.cost_high, lambda cost: f'{cost * data.times:.3g}')}"
-            for option in found
+            for option in options
         ],
         "hovertemplate": "%{customdata}<extra></extra>",
     }

@@ -88,11 +88,11 @@ class TrafficMatrix:
 
 def pairs_data(timeline: Timeline, first: Iteration, workers: int) -> TrafficMatrix:
     """The mean over the iterations from `first` on: rows, gradients, ids and parts of all-reduces."""
-    found = messages(timeline)
-    found = found[timeline.iteration[found] >= first]
-    iterations = np.unique(timeline.iteration[found]).size
+    sent = messages(timeline)
+    sent = sent[timeline.iteration[sent] >= first]
+    iterations = np.unique(timeline.iteration[sent]).size
     sums = np.zeros((workers, workers))
-    np.add.at(sums, (timeline.worker[found], timeline.peer[found]), timeline.nbytes[found])
+    np.add.at(sums, (timeline.worker[sent], timeline.peer[sent]), timeline.nbytes[sent])
     mean = sums / max(1, iterations)
     mean.setflags(write=False)
     return TrafficMatrix(mean)

@@ -196,12 +196,12 @@ def _apart(ticks: Sequence[Tick]) -> list[Tick]:
     """Ticks whose texts do not overlap: both ends, and between them those far enough from the previous one."""
     if len(ticks) < 3:
         return list(ticks)
-    found = [ticks[0]]
+    kept = [ticks[0]]
     for tick in ticks[1:-1]:
-        room = _room(found[-1], tick)
-        if tick.place - found[-1].place >= room and ticks[-1].place - tick.place >= _room(tick, ticks[-1]):
-            found.append(tick)
-    return [*found, ticks[-1]]
+        room = _room(kept[-1], tick)
+        if tick.place - kept[-1].place >= room and ticks[-1].place - tick.place >= _room(tick, ticks[-1]):
+            kept.append(tick)
+    return [*kept, ticks[-1]]
 
 
 def _room(one: Tick, other: Tick) -> float:
@@ -239,12 +239,12 @@ def parallel_figure(data: Parallel, theme: Theme = LIGHT) -> Figure:
     return figure
 
 
-def _lines(found: Sequence[Line], name: str, color: str, width: float) -> dict[str, Any]:
+def _lines(lines: Sequence[Line], name: str, color: str, width: float) -> dict[str, Any]:
     """Lines as one trace, with gaps between them."""
     x: list[float | None] = []
     y: list[int | None] = []
     hover: list[str] = []
-    for line in found:
+    for line in lines:
         words = f"point {line.point}<br>" + "<br>".join(map(escaped, line.hover_text))
         x += [*(round(place, 5) for place in line.places), None]
         y += [*range(len(line.places)), None]

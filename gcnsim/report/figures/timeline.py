@@ -281,17 +281,17 @@ def _binned(
 ) -> tuple[tuple[str, ...], tuple[tuple[float, ...], ...]]:
     """Mean rates of the busiest links in equal intervals of [start, end), in order."""
     edges = np.linspace(start, end, BINS + 1)
-    found: dict[str, FloatArray] = {}
+    rates_by_link: dict[str, FloatArray] = {}
     for name, (instants, values) in rates.items():
         lengths = np.diff(instants, append=instants[-1:])
         carried = np.concatenate(([0.0], np.cumsum(lengths * values)))[:-1]
         at = np.clip(np.searchsorted(instants, edges, side="right") - 1, 0, None)
         until = carried[at] + values[at] * np.maximum(edges - instants[at], 0.0)
         mean = np.diff(until) / (edges[1] - edges[0])
-        found[name] = mean if capacity is None else mean / capacity[name]
-    busiest = sorted(found, key=lambda name: -float(found[name].mean()))[:MOST_LINKS]
-    names = tuple(name for name in found if name in busiest)
-    return tuple(map(plain, names)), tuple(tuple(found[name].tolist()) for name in names)
+        rates_by_link[name] = mean if capacity is None else mean / capacity[name]
+    busiest = sorted(rates_by_link, key=lambda name: -float(rates_by_link[name].mean()))[:MOST_LINKS]
+    names = tuple(name for name in rates_by_link if name in busiest)
+    return tuple(map(plain, names)), tuple(tuple(rates_by_link[name].tolist()) for name in names)
 
 
 def timeline_figure(data: TimelineData, theme: Theme = LIGHT, until_s: float | None = None) -> Figure:
@@ -307,9 +307,9 @@ def timeline_figure(data: TimelineData, theme: Theme = LIGHT, until_s: float | N
         rows=len(heights), shared_xaxes=True, row_heights=heights, vertical_spacing=14 / (tall + links + 90)
     )
     for phase, color in COLORS.items():
-        found = [block for block in data.blocks if block.phase is phase]
-        if found:
-            figure.add_trace(_blocks(data, phase, found, theme.color(color)), row=1, col=1)
+        blocks = [block for block in data.blocks if block.phase is phase]
+        if blocks:
+            figure.add_trace(_blocks(data, phase, blocks, theme.color(color)), row=1, col=1)
     if data.links:
         figure.add_trace(_rates(data, theme), row=2, col=1)
     shape = layout(theme, "", height=tall + links + 90)
@@ -332,20 +332,20 @@ def _short(name: str) -> str:
     return escaped(name.removeprefix("worker ").replace(":", "", 1))
 
 
-def _blocks(data: TimelineData, phase: Phase, found: Sequence[TimelineBlock], color: str) -> dict[str, Any]:
+def _blocks(data: TimelineData, phase: Phase, blocks: Sequence[TimelineBlock], color: str) -> dict[str, Any]:
     return {
         "type": "bar",
         "orientation": "h",
         "name": str(phase),
-        "y": [block.row for block in found],
-        "base": [round(block.start_s / data.unit_s, 6) for block in found],
-        "x": [round((block.end_s - block.start_s) / data.unit_s, 6) for block in found],
+        "y": [block.row for block in blocks],
+        "base": [round(block.start_s / data.unit_s, 6) for block in blocks],
+        "x": [round((block.end_s - block.start_s) / data.unit_s, 6) for block in blocks],
         # Without an explicit width, a bar is as wide as the distance between rows of its kind.
         "width": 0.82,
         "marker": {"color": color, "line": {"width": 0}},
         "customdata": [
             f"{escaped(data.rows[block.row])}<br>{escaped(block.hover_text).replace(chr(10), '<br>')}"
-            for block in found
+            for block in blocks
         ],
         "hovertemplate": "%{customdata}<br>from %{base:.4g}<extra></extra>",
     }

@@ -72,20 +72,20 @@ def validation_figure(data: Validation, theme: Theme = LIGHT) -> Figure:
     line = {"color": theme.other, "dash": "dot"}
     figure.add_scatter(x=ends, y=ends, mode="lines", line=line, name="exact", hoverinfo="skip")
     for covered, (color, symbol, name) in marks_of(theme).items():
-        found = [run for run in data.runs if run.covered is covered]
-        if not found and covered is None:
+        runs = [run for run in data.runs if run.covered is covered]
+        if not runs and covered is None:
             continue
         figure.add_scatter(
-            x=[run.measured_s / data.unit_s for run in found],
-            y=[run.predicted_s / data.unit_s for run in found],
+            x=[run.measured_s / data.unit_s for run in runs],
+            y=[run.predicted_s / data.unit_s for run in runs],
             mode="markers",
-            name=f"{name} ({len(found)})",
+            name=f"{name} ({len(runs)})",
             marker={"color": color, "symbol": symbol, "size": 8},
-            error_y=_bars([_reach(run) for run in found], data.unit_s, color),
+            error_y=_bars([_reach(run) for run in runs], data.unit_s, color),
             error_x=_bars(
-                [(run.most_s - run.measured_s, run.measured_s - run.least_s) for run in found], data.unit_s, color
+                [(run.most_s - run.measured_s, run.measured_s - run.least_s) for run in runs], data.unit_s, color
             ),
-            customdata=[_hover(run) for run in found],
+            customdata=[_hover(run) for run in runs],
             hovertemplate="%{customdata}<extra></extra>",
         )
     titles = f"Measured ({data.unit}, log scale)", f"Predicted ({data.unit}, log scale)"

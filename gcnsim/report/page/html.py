@@ -138,8 +138,8 @@ class Heat(NamedTuple):
     @property
     def busiest(self) -> list[HeatRow]:
         """The rows that are shown at first, in order: bottlenecks, then the busiest."""
-        found = sorted(self.rows, key=lambda row: (not row.marked, -row.busiest))[:MOST_BARS]
-        return [row for row in self.rows if row in found]
+        shown = sorted(self.rows, key=lambda row: (not row.marked, -row.busiest))[:MOST_BARS]
+        return [row for row in self.rows if row in shown]
 
 
 def heats_of(answer: WhatIf) -> list[Heat]:

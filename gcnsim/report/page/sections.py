@@ -101,19 +101,19 @@ def _timeline(result: Result) -> Section:
 
 
 def _carried(report: SimulationReport, result: Result) -> list[Section]:
-    found = []
+    carried = []
     if report.links:
         data = links_data(report.links)
         left = f" {data.left_out} less busy ones are left out." if data.left_out else ""
         caption = f"The share of an iteration in which each link is busy, and its bytes.{left}"
         rows = [(bar.name, format_bytes(bar.nbytes), format_fraction(bar.share)) for bar in data.bars]
         sheet = Sheet("Links per iteration", [("link", "k"), ("bytes", "n"), ("busy", "n")], rows)
-        found.append(Section("Links", links_figure(data), caption, (), sheet))
+        carried.append(Section("Links", links_figure(data), caption, (), sheet))
     pairs = pairs_of_result(result)
     if pairs.nbytes.any():
         caption = "Bytes that each worker sends to each other worker in an iteration."
-        found.append(Section("Bytes per pair of workers", pairs_figure(pairs), caption))
-    return found
+        carried.append(Section("Bytes per pair of workers", pairs_figure(pairs), caption))
+    return carried
 
 
 def _memory(report: SimulationReport) -> list[Section]:

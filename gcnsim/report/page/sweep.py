@@ -77,7 +77,7 @@ def write_sweep(path: str | Path, rows: Sequence[Row], first: Sequence[Row], ord
 
 def _curves(rows: Sequence[Row]) -> list[Section]:
     """One figure for each varied axis."""
-    found = []
+    curves = []
     for name, axis in AXES.items():
         if not varies(rows, axis.field):
             continue
@@ -86,5 +86,5 @@ def _curves(rows: Sequence[Row]) -> list[Section]:
         figure = curve_figure(data)
         figure.update_layout(**legend(LIGHT))
         caption = f"Iteration time of the settings that are the fastest somewhere; bands are 90 % intervals.{left}"
-        found.append(Section(f"Iteration time against {name}", figure, caption))
-    return found
+        curves.append(Section(f"Iteration time against {name}", figure, caption))
+    return curves

@@ -108,7 +108,7 @@ def test_a_method_is_allowed_where_it_is_named_or_compared() -> None:
     assert named.excludes(drawn) == "bns-gcn was not asked for (--allow bns-gcn allows it)"
     other = replace(scenario(), method=create_method("dgl"))
     assert Rule().excludes(other) == "dgl is shown for comparison only (--allow dgl allows it)"
-    assert named.text == (
+    assert named.report().text == (
         "pipegcn, with a sampling rate of at least 0.1 and tau at most 2 "
         "(change: --allow, --min-sampling-rate, --max-staleness)"
     )

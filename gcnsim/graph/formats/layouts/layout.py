@@ -151,10 +151,10 @@ class Document:
     @classmethod
     def read(cls, path: Path) -> Document:
         """The whole document. Raises FileError unless it is a mapping."""
-        found = read_yaml(path)
-        if not isinstance(found, dict):
-            raise FileError(f"{path}: a mapping of keys is needed, not {type(found).__name__}")
-        return cls(path, found)
+        document = read_yaml(path)
+        if not isinstance(document, dict):
+            raise FileError(f"{path}: a mapping of keys is needed, not {type(document).__name__}")
+        return cls(path, document)
 
     def inner(self, key: str) -> Document:
         """The mapping under `key`; empty if missing."""
