@@ -32,10 +32,8 @@ HIDDEN: Final = "hidden_comm"
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """A worker's mean iteration.
-
-    All but hidden_comm_s add up to it; handling_s to waiting_s are exposed communication.
-    """
+    """A worker's mean iteration: the sum of all parts but hidden_comm_s. handling_s to waiting_s are exposed
+    communication."""
 
     worker: Rank
     compute_s: Seconds

@@ -227,7 +227,7 @@ WARM_ITERATIONS: Final = Knob(
     False,
     50,
     (),
-    "first iterations, in which every block is sent whatever the stale test says",
+    "first iterations, in which every block is sent regardless of the stale test",
 )
 CLIP: Final = Knob(
     "clip",

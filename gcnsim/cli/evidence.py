@@ -1,4 +1,6 @@
-"""What predictions rest on: `gcnsim calibrate`, `gcnsim validate` and `gcnsim reproduce`."""
+"""The commands `gcnsim calibrate`, `gcnsim validate` and `gcnsim reproduce`, which compare predictions with
+measurements.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +82,7 @@ def validate(
     with progress() as say:
         payload = api.validate(runs, calibration, measured_compute=measured_compute, strict=strict, progress=say)
     writes: list[Callable[[], object]] = []
-    # The folder first: the JSON may go into it.
+    # The folder is created first: the JSON may go into it.
     if out:
         writes.append(lambda: api.write_validation(out, payload))
     if json_out:

@@ -49,7 +49,7 @@ def convert(
     ids_map: str | None,
     as_json: bool,
 ) -> None:
-    """Write the graph in SOURCE, a file or the folder of a published data set, to OUT.
+    """Convert the graph in SOURCE to OUT. SOURCE is a file or the folder of a published data set.
 
     OUT is .npz, with features, labels and split as training reads them, or an edge list (.txt, .edges, .tsv, .csv),
     which holds the edges alone. Formats: docs/files.md.
@@ -133,7 +133,7 @@ def group() -> None:
 def info(
     file: str, max_memory: float | None, ids: str, ends: tuple[str, str] | None, ids_map: str | None, as_json: bool
 ) -> None:
-    """Describe FILE, or the folder of a published data set, and what was cleaned on loading.
+    """Describe the graph in FILE and what loading cleaned. FILE may be the folder of a published data set.
 
     Prints degrees, connected components, and homophily if each node has one class. For a folder that DGL partitioned,
     prints the contents of its JSON file.

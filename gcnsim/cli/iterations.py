@@ -1,4 +1,4 @@
-"""Iterations looked at: `gcnsim compare` puts two side by side, `gcnsim timeline` draws a recorded run."""
+"""`gcnsim compare`, which shows two iterations side by side, and `gcnsim timeline`, which draws a recorded run."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def compare(a: str, b: str, names: str | None, as_json: bool, json_out: str | No
 
 
 def _read(side: str) -> list[str]:
-    """What is read of one side: FILE of FILE#2, a folder, a scenario and the files that it names."""
+    """Return the files read for one side: FILE of FILE#2, a folder, or a scenario and the files that it names."""
     if side.endswith(SCENARIOS) and os.path.isfile(side):
         return scenario_files(side)
     return [side, side.rpartition("#")[0]]

@@ -1,4 +1,4 @@
-"""`gcnsim trace profile` and `trace info`: boundary profiles of partitions, written, and read beside traces."""
+"""`gcnsim trace profile` and `trace info`: write boundary profiles of partitions, and describe profiles and traces."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def profile(
     processes: int,
     out: str,
 ) -> None:
-    """Write what each part of GRAPH requests from other workers: enough to predict without the graph.
+    """Write the boundary profile of GRAPH. It says what each part requests: enough to predict without the graph.
 
     \b
     Examples:
@@ -102,7 +102,7 @@ def profile(
 @click.option("--gpus", type=click.IntRange(min=1), help="Number of parts, with --dataset.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (gcnsim.trace-info/1 or gcnsim.profile-info/1).")
 def info(file: str | None, dataset: str | None, gpus: int | None, as_json: bool) -> None:
-    """Describe the trace or boundary profile in FILE, or a built-in profile.
+    """Describe the trace or boundary profile in FILE. Instead of FILE, --dataset and --gpus name a built-in profile.
 
     \b
     Examples:
@@ -132,7 +132,7 @@ def info(file: str | None, dataset: str | None, gpus: int | None, as_json: bool)
 
 
 def print_profile(stored: StoredProfile, last: tuple[str, str]) -> None:
-    """The profile as lines, `last` at their end, and a table of its workers."""
+    """Print the profile as lines, ending with `last`, and a table of its workers."""
     origin, facts = stored.origin, _facts(stored, "")
     scale = "" if origin.scale == 1.0 else f", {100 * origin.scale:g} % of the nodes, counts scaled back"
     missed = ", ".join(f"{100 * error:+.1f} % at {parts} parts" for parts, error in (origin.residuals or {}).items())
@@ -157,7 +157,7 @@ def print_profile(stored: StoredProfile, last: tuple[str, str]) -> None:
 
 
 def _scatter(stored: StoredProfile) -> dict[str, tuple[float, float]] | None:
-    """90 % intervals of what other partitions of the dataset have, over what this one has; None of one's own graph."""
+    """Return the 90 % spread of other partitions of the dataset, relative to this one; None for a user's graph."""
     if stored.origin.source not in ("surrogate", "interpolated"):
         return None
     scatter = partition_scatter(stored.origin.name, stored.parts)
@@ -204,7 +204,7 @@ def _facts(stored: StoredProfile, note: str, between: Interpolation | None = Non
 
 
 def _known(dataset: str, gpus: int) -> tuple[StoredProfile, str]:
-    """The shipped profile. Raises ScenarioError, with the names there are, when nothing answers."""
+    """Return the shipped profile. Raises ScenarioError, with the available names, if there is none."""
     from gcnsim.workload import dataset as published
 
     published(dataset)
@@ -229,7 +229,7 @@ def _check(graph: str | None, dataset: str | None, gpus: int | None, partition: 
 
 
 def _drawn(dataset: str, scale: float, max_memory: float | None) -> Graph:
-    """The surrogate with a share of its nodes: the same degrees, the same communities."""
+    """Return the surrogate with a share of its nodes: the same degrees and communities."""
     facts = surrogate_facts(dataset)
     model = replace(facts.model, nodes=round(facts.model.nodes * scale), edges=round(facts.model.edges * scale))
     check_partition_memory(f"{dataset}-surrogate", model.nodes, 2 * model.edges, max_memory)
