@@ -213,7 +213,7 @@ DETECTION: Final = choice(
     "detection",
     "delayed",
     ("delayed", "at-once"),
-    "adaptive test: whether a stale block is sent one iteration after it is found, or at once",
+    "adaptive test: whether a stale block is sent one iteration after it is detected, or at once",
 )
 SKIP_BACKWARD: Final = choice(
     "skip_backward", "no", ("no", "yes"), "whether gradients of skipped blocks are skipped, too"

@@ -27,8 +27,8 @@ from gcnsim.cli.progress import progress
 def calibrate(measurements: str, runs: tuple[str, ...], measured_compute: tuple[str, ...], out: str) -> None:
     """Fit the simulator's figures to this machine.
 
-    MEASUREMENTS is what `python -m runtime.profile` or `python -m runtime.measure --links` wrote. Runs given here are
-    seen by the model and cannot be used to validate it.
+    MEASUREMENTS is what `python -m runtime.profile` or `python -m runtime.measure --links` wrote. The model
+    sees the runs given here, so they cannot validate it.
 
     \b
     Examples:
@@ -72,7 +72,7 @@ def validate(
     """Predict recorded runs and compare, phase by phase.
 
     RUN is a folder that runtime.train wrote, with its access trace in it or where --save-trace put it.
-    Runs that the calibration used are refused: an error counts only on runs the model has not seen.
+    Runs that the calibration used are refused: errors count only for runs the model has not seen.
 
     \b
     Example:

@@ -49,7 +49,7 @@ class SizeOption(click.ParamType[float]):
 @click.option("--edges", type=click.IntRange(min=1), help="Exact number of undirected edges (block).")
 @click.option("--set", "settings", metavar="NAME=VALUE", multiple=True, help="A parameter (block; repeatable).")
 @click.option("--seed", type=click.IntRange(0, 2**31 - 1), help="Random seed.  [default: the surrogate's own, else 0]")
-@click.option("--max-memory", type=SizeOption(), metavar="SIZE", help="Refuse what would take more memory, e.g. 6GiB.")
+@click.option("--max-memory", type=SizeOption(), metavar="SIZE", help="Refuse work that needs more memory, e.g. 6GiB.")
 @click.option("--out", type=click.Path(), required=True, help="Graph file to write (.npz).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema gcnsim.graph-generate/1).")
 def command(

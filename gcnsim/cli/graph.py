@@ -36,7 +36,7 @@ _SEPARATORS = {".txt": " ", ".edges": " ", ".tsv": "\t", ".csv": ","}
 @click.argument("source", type=click.Path())
 @click.argument("out", type=click.Path())
 @click.option("--structure", is_flag=True, help="Omit features, labels and split.")
-@click.option("--max-memory", type=SizeOption(), metavar="SIZE", help="Refuse what would take more memory, e.g. 6GiB.")
+@click.option("--max-memory", type=SizeOption(), metavar="SIZE", help="Refuse work that needs more memory, e.g. 6GiB.")
 @ids_options("OUT.ids.csv")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema gcnsim.graph-convert/1).")
 def convert(
@@ -127,7 +127,7 @@ def group() -> None:
 
 @group.command()
 @click.argument("file", type=click.Path())
-@click.option("--max-memory", type=SizeOption(), metavar="SIZE", help="Refuse what would take more memory, e.g. 6GiB.")
+@click.option("--max-memory", type=SizeOption(), metavar="SIZE", help="Refuse work that needs more memory, e.g. 6GiB.")
 @ids_options()
 @click.option("--json", "as_json", is_flag=True, help="Print JSON (schema gcnsim.graph-info/1).")
 def info(

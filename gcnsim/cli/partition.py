@@ -105,7 +105,7 @@ class _Cut:
     show_default=True,
     help="Seed of METIS or of the random permutation.",
 )
-@click.option("--max-memory", type=SizeOption(), metavar="SIZE", help="Refuse what would take more memory, e.g. 6GiB.")
+@click.option("--max-memory", type=SizeOption(), metavar="SIZE", help="Refuse work that needs more memory, e.g. 6GiB.")
 @ids_options("beside --out, OUT.ids.csv")
 @click.option("--out", type=click.Path(), help="Write the partition to this file.")
 @click.option(

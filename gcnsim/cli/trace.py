@@ -77,7 +77,7 @@ class Listed(click.ParamType[list[Any]]):
     type=click.IntRange(min=1),
     default=20,
     show_default=True,
-    help="Graphs after which inclusion-refresh fills its cache again.",
+    help="Number of graphs between refills of the inclusion-refresh cache.",
 )
 @click.option(
     "--warm-up",

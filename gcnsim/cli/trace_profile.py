@@ -47,7 +47,7 @@ from gcnsim.processes import cores
     help="Draw the surrogate with this share of its nodes and scale the counts back.",
 )
 @ids_option
-@click.option("--max-memory", type=SizeOption(), metavar="SIZE", help="Refuse what would take more memory, e.g. 6GiB.")
+@click.option("--max-memory", type=SizeOption(), metavar="SIZE", help="Refuse work that needs more memory, e.g. 6GiB.")
 @click.option(
     "--processes", type=click.IntRange(min=1), default=1, show_default=True, help="Parts described at the same time."
 )
